@@ -1,4 +1,4 @@
-/* ast: isl's AST as a tp_tree. */
+/* ast: translates isl's AST into a tp_tree. */
 #include "poly/schedule_tree.h"
 #include <stdlib.h>
 
@@ -171,7 +171,7 @@ static tp_tree *run_of(ast_walk *c, int st, const tp_ix *const *arg) {
   return guarded;
 }
 
-/* The statement that isl calls, and those that it stands for. */
+/* The statement that isl calls, and the statements that it stands for. */
 static tp_tree *run_tree(ast_walk *c, isl_ast_node *n) {
   isl_ast_expr *e = isl_ast_node_user_get_expr(n), *f = isl_ast_expr_op_get_arg(e, 0);
   isl_id *id = isl_ast_expr_get_id(f);
@@ -188,7 +188,7 @@ static tp_tree *run_tree(ast_walk *c, isl_ast_node *n) {
   return t;
 }
 
-/* The end that the loop's condition gives: it < ub or it <= ub. */
+/* The loop's end, from its condition: it < ub or it <= ub. */
 static const tp_ix *loop_end(ast_walk *c, isl_ast_node *n) {
   isl_ast_expr *e = isl_ast_node_for_get_cond(n);
   enum isl_ast_expr_op_type op = isl_ast_expr_op_get_type(e);

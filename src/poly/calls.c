@@ -1,5 +1,5 @@
-/* calls: the points of a statement that need a call of their own, and their rows, as isl gets
- * them. */
+/* calls: the points of a statement that need a call of their own, and their rows, in the form that
+ * isl gets. */
 #include "poly/schedule_tree.h"
 
 /* floor((x_d + shift) / size) on the space of dom. */
@@ -37,9 +37,9 @@ static isl_set *exact_calls(tp_sched *S, int st) {
   return dom;
 }
 
-/* isl makes loops around the hull of these points, and the call asks whether its point is one of
- * them: where pieces are many, and of two with divisions, which isl may take for more points when
- * it coalesces them somewhere on its way (tp_isl_coalesce). */
+/* Does isl make loops around the hull of these points, so that the call asks whether its point is
+ * one of them? It does if pieces are many, or two with divisions, which isl may take for more
+ * points when it coalesces them somewhere on its way (tp_isl_coalesce). */
 static bool outlined(const tp_sched *S, TP_KEEP isl_set *dom) {
   int n = (int)isl_set_n_basic_set(dom);
   return n > (S->outlined ? 1 : TP_TUNE_MANY_PIECES) || tp_isl_divided(dom);
@@ -59,9 +59,9 @@ const tp_ix *tp_call_asks(tp_sched *S, int st) {
   return S->st[st].asks;
 }
 
-/* isl's outline of these points along some dims of the statement, all or those that are called.
- * Where its pieces' sides have no direction in common it is without end, which isl makes no loops
- * of. */
+/* isl's outline of these points along some dims of the statement, all or those that are called. It
+ * is unbounded where its pieces' sides have no direction in common, and isl makes no loops of that:
+ * the box bounds it. */
 static isl_set *outline_of(tp_sched *S, const tp_stmt *s, TP_TAKE isl_set *dom, bool all) {
   const tp_sym *dims[s->ndim + 1];
   int n = 0;
@@ -80,7 +80,8 @@ TP_KEEP isl_set *tp_called_set(tp_sched *S, int st) {
   return S->st[st].calls = tp_keep_set(S, dom);
 }
 
-/* Row of a loop over blocks of a statement that runs over one in a call: its number. */
+/* The row, in a loop over blocks, of a statement that runs over a block in one call: the block's
+ * number. */
 static isl_pw_aff *block_row(tp_sched *S, const tp_stmt *s, int sign) {
   int at = tp_call_dim(s, s->bdim), n = tp_call_dim(s, s->ndim);
   isl_aff *x =
@@ -98,8 +99,8 @@ isl_pw_aff *tp_call_row(tp_sched *S, const tp_mem *m) {
   return isl_pw_aff_set_tuple_id(row, isl_dim_in, tp_stmt_id(S, m->st));
 }
 
-/* The points as a statement of isl's. What the context rules out goes first: isl makes no loop of a
- * piece that it finds void there. */
+/* The points as a statement of isl's, first without those that the context rules out: isl makes no
+ * loop of a piece that is void there. */
 TP_KEEP isl_set *tp_told_set(tp_sched *S, int st) {
   tp_sst *s = &S->st[st];
   if (s->told) return s->told;

@@ -1,4 +1,4 @@
-/* poly: what a scheduling run leaves behind. */
+/* poly: frees the isl objects that lowering and scheduling leave. */
 #include "poly/poly.h"
 
 void tp_run_range(

@@ -36,8 +36,9 @@ typedef struct tp_arr {
   /* by dim: slots, a formula over bounds (1: a point; the bound: dense); x is in slot x mod width
    */
   const tp_ix **width;
-  int64_t *align;    /* by dim: width is a multiple, as calls run over such blocks; 0: any */
-  bool apart;        /* its shape follows its dims, and its rows are as far apart as the largest */
+  int64_t *align; /* by dim: width is a multiple, as calls run over such blocks; 0: any */
+  /* its shape follows its dims, and its rows lie as far apart as the largest needs */
+  bool apart;
   const int *order;  /* dims from the outermost inwards as they lie in memory; NULL: as they are */
   struct tp_arr *in; /* it lies in this one, whose width it has; NULL: it has its own place */
   const char **why;  /* by dim: what decided it, "read of x[t - 2] at rnn.lua:7" */
@@ -55,10 +56,10 @@ typedef struct tp_access {
   const tp_at *at;
   /* {statement point -> elements}, restricted to the statement's domain */
   tp_rel *rel;
-  /* READ of a stop's array: after the updates for t < upto. NULL: after all; 0: after none */
+  /* READ of a stop's array: it is after the updates for t < upto. NULL: after all; 0: after none */
   const tp_ix *upto;
-  bool idle;         /* result: of a guard that is not looked at */
-  const tp_node *by; /* READ: for this operator's operand; NULL: of what is copied */
+  bool idle;         /* result: it belongs to a guard that is not evaluated */
+  const tp_node *by; /* READ: the operator that reads; NULL: a copy reads */
   int operand;
   bool alias; /* READ: the result may be written over it */
   tp_pos pos;
@@ -75,12 +76,12 @@ typedef struct tp_stmt {
   tp_node **node; /* the cluster in order of execution */
   /* per node of the cluster: its dims as expressions over the statement's */
   const tp_ix *const **nodeat;
-#define TP_PLACES 64 /* a statement of more nodes has nothing in `there` */
+#define TP_PLACES 64 /* with more nodes `there` is 0 */
   /* nodes whose value lies where the result will lie, until the next of them changes it there */
   uint64_t there;
   tp_node *into; /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
   int k;         /* ACC: the contribution; into a MERGE: the branch; else -1 */
-  /* what is written if not the last node's results: the value of a branch or contribution, an
+  /* the value written, unless it is the last node's result: that of a branch or contribution, an
    * output that is a view, a view to be stored (through: src is that view); node NULL: none */
   tp_val src;
   const tp_ix *const *srcat;
@@ -91,20 +92,21 @@ typedef struct tp_stmt {
   int ndim;
   const tp_sym *const *dim;   /* distinct: hidden ones for the second of two of one label */
   const tp_sym *const *label; /* the temporal dim of each: loops fuse by label */
-  tp_set *dom;                /* within the box of the bounds given */
-  const tp_ix *guard;         /* over dims and ends: where it need run (ends.c); NULL: everywhere */
-  int gacc;                   /* part k of the guard reads acc[gacc + k] */
-  bool exact;                 /* it must not run where the guard does not hold */
+  tp_set *dom;                /* within the box of the given bounds */
+  /* over dims and ends: the points at which it need run (ends.c); NULL: all */
+  const tp_ix *guard;
+  int gacc;   /* part k of the guard reads acc[gacc + k] */
+  bool exact; /* it must not run where the guard does not hold */
   int nacc;
   tp_access *acc;
   bool effect;     /* CALL: runs in lexicographic order of its dims, inside its loop */
   uint32_t mayvec; /* dims that the operators allow one call to run over */
   const char *name;
   tp_pos pos;
-  const tp_node *of; /* whose value it makes, for errors; NULL: not known */
+  const tp_node *of; /* the node whose value it makes, for errors; NULL: not known */
   /* ---- results ---- */
   uint32_t vec;             /* dims that one call runs over */
-  bool far;                 /* with ticks: it can wait (behind.c) */
+  bool far;                 /* with ticks: it may wait (behind.c) */
   const tp_ix *tickrow;     /* its row in the loop of the tick dim; NULL: outside */
   const tp_ix **vlo, **vhi; /* by dim in vec: its range, over bounds */
   /* bdim >= 0: a call runs over one block of this dim in vec, number floor((x + bshift) / block) */
@@ -115,11 +117,12 @@ typedef struct tp_stmt {
   int rdim;
 } tp_stmt;
 
-/* of a node: has an array (or lives in a cluster), composes into operands, made where used */
+/* a node's value has an array (or lives in a cluster), composes into operands, or is made where it
+ * is used */
 typedef enum { TP_V_STORED, TP_V_VIEW, TP_V_INLINE } tp_vmode;
 
 typedef enum { TP_T_SEQ, TP_T_FOR, TP_T_IF, TP_T_RUN } tp_tkind;
-/* the loop tree: what isl's AST says, in our expressions */
+/* the loop tree: isl's AST in our expressions */
 typedef struct tp_tree tp_tree;
 struct tp_tree {
   tp_tkind kind;
@@ -131,15 +134,15 @@ struct tp_tree {
   const tp_sym *label; /* FOR: the dim it runs over, for explain */
   bool independent;    /* FOR: no dependence is carried; iterations may still share slots */
   int64_t block;       /* FOR: > 0: over blocks of so many points */
-  /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
+  /* IF: the condition; FOR: nothing runs unless it holds, which lo and hi imply */
   const tp_ix *cond;
   const tp_ix **top; /* RUN: by dim in vec, where an end by data cuts its range; NULL: nowhere */
   int stmt;
   const tp_ix **arg; /* RUN: its dims; in vec NULL, but bdim's the block's number */
 };
 
-/* What a dim that ends by data has reached at one point of the stop's domain, as written: a symbol,
- * see ends.c. */
+/* An end: the symbol for the bound that a dim which ends by data reaches at one point of the stop's
+ * domain (lower/ends.c). */
 /* at[d] a range: the greatest over it, all of the dim or a call's block */
 typedef struct tp_end {
   int stop;
@@ -147,13 +150,13 @@ typedef struct tp_end {
   const tp_at *at;
 } tp_end;
 
-/* Bounds for which a read closes a cycle: a call that gives them is refused. */
+/* bad: bounds for which a read closes a cycle; a call that gives them is refused. */
 typedef struct tp_late {
   tp_set *bad;
   int st, acc;
 } tp_late;
 
-/* What the search for loops may give up (relax.def). */
+/* The search for loops may give these up (relax.def). */
 typedef enum {
 #define R(N, says) TP_RX_##N,
 #include "poly/order/relax.def"
@@ -171,22 +174,22 @@ typedef struct tp_poly {
   tp_tree *tree;
   tp_vmode *mode;
   tp_arr *const **arrof; /* by node id; arrof by node id and output */
-  /* by node id: of its first extent where it is needed; NULL: what its dims allow */
+  /* by node id: the most that its first extent is where needed; NULL: what its dims allow */
   const tp_ix **most;
-  /* by node id: what explain calls it, no two unnamed ones alike */
+  /* by node id: its name in explain, no two unnamed ones alike */
   const char **title;
-  uint32_t without;    /* bits of tp_relax: not wanted; set before tp_schedule */
-  uint32_t gave_up;    /* those of them that the search added */
-  int64_t block, rows; /* set before: blocks of this size; of at most so many rows; 0: any */
-  bool judge;          /* set before: only whether there is an order is asked */
-  bool ticks, keeps;   /* the passes ticks, keep were there */
+  uint32_t without;    /* bits of tp_relax that are given up; set before tp_schedule */
+  uint32_t gave_up;    /* those bits that the search added */
+  int64_t block, rows; /* set before: blocks have this size, or at most so many rows; 0: any */
+  bool judge;          /* set before: the caller asks only whether there is an order */
+  bool ticks, keeps;   /* the passes ticks and keep have run */
   /* far statements of row r are over before anything of row r + lag; 0: there are none */
   int lag, lagdepth; /* lagdepth: loops around that of the rows */
   int nquery;
   bool proved;
   const char *unproved;         /* "edge from ... to ..." */
   int64_t budget;               /* isl operations of a query */
-  int nover;                    /* queries that took more, where the worse answer stands */
+  int nover;                    /* queries that took more, for which the worse answer stands */
   TP_VEC(const char *) unknown; /* the first few of them */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
@@ -229,21 +232,21 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);
 /* operand k of the cluster's i-th node */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);
-/* whose last value it is, or NULL */
+/* the parameter whose last value the output is, or NULL */
 const tp_node *tp_output_param(const tp_graph *g, int output);
 /* p->keeps: the array of a parameter's last value, to which s's new value goes too. NULL: none. */
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
 /* s->src */
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);
-/* What the call of a RUN covers of a dim in vec. */
+/* The range of a dim in vec that the call of a RUN covers. */
 void tp_run_range(
     tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
 /* a product of which each operand is the same along an axis of the other */
 bool tp_is_outer(const tp_node *n);
-/* may n, of what s adds, be added where it is not 0 alone? Zeros around something, or something put
+/* may s add n only at its elements that are not always 0? n is zeros around a value, or a value put
  * in zeros */
 bool tp_adds_part(const tp_graph *g, const tp_stmt *s, const tp_node *n);
-/* the cluster's node that o.base is at these points, -1: none */
+/* the number of the cluster's node that is o.base at these points, -1: none */
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);
 
 /* A statement reads r, and copies it or changes a part of it to make another array, w: may one lie
@@ -254,14 +257,14 @@ static inline bool tp_is_copy(const tp_stmt *s) {
 }
 
 /* ---- ends by data (ends.c) ---- */
-/* the end of rows over which e is the greatest, if they end */
+/* the end of the rows over which e is the greatest, if rows end */
 const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);
 /* The place in the table of the next end from `from` on that e mentions; -1: no more. */
 int tp_next_end(const tp_poly *p, const tp_ix *e, int from);
 /* e mentions s, or an end at a point that does */
 bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);
-/* An expression of the graph over these dims, at their values: bounds that are reached become ends
- * there. */
+/* An expression of the graph over these dims, at values of theirs: reached bounds become ends at
+ * that point. */
 const tp_ix *tp_at_dims(
     tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *at);
 const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at);
@@ -275,8 +278,8 @@ const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *c
 bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const tp_ix **least);
 /* of a stop's array: the dim that ends */
 const tp_sym *tp_stop_sym(const tp_poly *p, int arr);
-/* A call over dims in vec runs where the guard holds for any of its points; what depends on one dim
- * cuts its range (run->top). NULL: always. */
+/* The condition under which a call over dims in vec runs: the guard holds for some of its points.
+ * Parts that depend on one dim cut its range (run->top). NULL: always. */
 const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
 
 /* need: of g's outputs and sinks. NULL: err. */
@@ -284,8 +287,8 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
 /* Fills results. Error cycle, with points at small bounds as a witness, where there is no order. */
 bool tp_schedule(tp_poly *p, tp_error *err);
 tp_poly *tp_poly_free(tp_poly *p); /* isl objects; the arena is the graph's */
-/* For explain and specs: "for i < I { ... }" with the script's names and lines; and every array's
- * dim, width, reason. */
+/* For explain and specs: "for i < I { ... }" with the script's names and lines;
+ * tp_poly_print_storage: every array's dim, width, reason. */
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p);
 /* env: bounds, for bytes; may be NULL */
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env);
@@ -298,8 +301,8 @@ void tp_poly_print_unknown(tp_buf *b, const tp_poly *p); /* queries over budget 
 void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env);
 /* "point", "ring", "block", "dense" */
 const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);
-const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x); /* what it keeps */
-/* at these bounds, or some: to compare */
+const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x); /* bytes that it keeps */
+/* bytes at these bounds, or at sample bounds if env is NULL */
 double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);
 typedef struct tp_sized {
   const tp_arr *x;
@@ -311,8 +314,8 @@ tp_sized *tp_arrs_by_size(tp_arena *a, const tp_poly *p, const int64_t *env);
  * writes), completeness (each statement point exactly once) and storage (slot holds the element
  * read), for every statement point. */
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err);
-/* Of a scheduled program the values that are kept along a whole dim and better made again by each
- * who reads them (again.c); how many. */
+/* Finds the values of a scheduled program that are kept along a whole dim and better made again by
+ * each of their readers (store/again.c); how many. */
 struct tp_again;
 int tp_made_again(const tp_poly *p, tp_arena *a, struct tp_again *out);
 #endif

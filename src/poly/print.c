@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* where comments start; reads said of one statement */
+/* COLUMN: where comments start; READS: reads that one line tells */
 enum { COLUMN = 72, READS = 6 };
 
 /* the loops around */
@@ -174,7 +174,7 @@ static void put_reads(const pr *x, tp_buf *b, const call *c) {
   }
 }
 
-/* What is written: the operators of the cluster, and in parentheses what they read. */
+/* Prints the operators of the cluster, and in parentheses what they read. */
 static void put_value(const pr *x, tp_buf *b, const call *c) {
   const tp_stmt *s = c->s;
   tp_buf reads;
@@ -188,7 +188,7 @@ static void put_value(const pr *x, tp_buf *b, const call *c) {
   tp_buf_drop(&reads, &mine);
 }
 
-/* Dims that a call runs over and that are none of its result's: it adds up over them. */
+/* Prints dims that a call adds up over: it runs over them, and its result lacks them. */
 static void put_over(const pr *x, tp_buf *b, const call *c, const tp_access *to) {
   bool any = false;
   for (int d = 0; d < c->s->ndim; d++) {
@@ -356,7 +356,8 @@ const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d) {
   return x->align && x->align[d] ? "block" : "ring";
 }
 
-/* What calls run over lies inside, if that is not the order of the dims anyway; points aside. */
+/* Prints the order of dims in memory if it is not that of the domain, without dims kept as a
+ * point. */
 static void put_order(tp_buf *b, const tp_arr *x) {
   int order[TP_MAXRANK], n = 0;
   bool turned = false;
@@ -367,7 +368,7 @@ static void put_order(tp_buf *b, const tp_arr *x) {
     tp_putf(b, "%s%s", i ? ", " : "; lies as ", x->dim[order[i]]->name);
 }
 
-/* Does the access see, of the array that the statement writes, what lies where it writes? */
+/* Does the access read the array that the statement writes at the place where it writes? */
 static bool is_same_place(
     const tp_poly *p, const tp_arr *x, const tp_access *r, const tp_access *w) {
   bool same = r->kind == TP_ACC_READ &&
@@ -377,7 +378,7 @@ static bool is_same_place(
   return same;
 }
 
-/* The lines that write it over what they see of it. */
+/* Prints the lines that write x over what they read of it. */
 static void put_in_place(tp_buf *b, const tp_poly *p, const tp_arr *x) {
   int said = -1;
   for (int i = 0; i < p->stmts.n; i++) {
@@ -443,7 +444,7 @@ double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env) {
   return r;
 }
 
-/* Operators that have no array: their values live inside the statement that uses them. */
+/* Prints operators that have no array: their values live inside the statement that uses them. */
 static void put_fused(tp_buf *b, const tp_poly *p, const tp_stmt *s, bool *said) {
   for (int i = 0; i < s->nnode; i++) {
     const tp_node *n = s->node[i];

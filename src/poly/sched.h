@@ -1,4 +1,5 @@
-/* Inside src/poly: the state of one scheduling run and what its files share.
+/* sched: the state of one scheduling run, and the functions that its files call of each other.
+ * Inside src/poly.
  *
  * Every isl object that outlives a function goes to a pool (tp_keep_*), freed with the run:
  * pointers are shared and answers memoised by address. A query has a budget of operations; beyond
@@ -42,12 +43,11 @@ typedef struct tp_mem {
   int st, dim, s;
   tp_wt shift;
   isl_pw_aff *row;
-  int blocks; /* row is the number of the block that s * x[blocks - 1] + shift is in; 0: it is not
-               */
+  int blocks; /* > 0: row is the number of the block that s * x[blocks - 1] + shift is in */
 } tp_mem;
 typedef struct tp_item tp_item;
 typedef TP_VEC(tp_item *) tp_items;
-/* of a sequence: a statement, or a loop around a sequence */
+/* an item of a sequence: a statement, or a loop around a sequence */
 struct tp_item {
   int st; /* the statement; -1: a loop */
   const tp_sym *label;
@@ -73,7 +73,7 @@ typedef struct tp_sst {
   int then;     /* schedule_tree.c: runs right after it at the same times; -1: none */
   bool follows; /* it is another's `then` */
   bool asked;
-  const tp_ix *asks;     /* calls.c: what each call asks of its point */
+  const tp_ix *asks;     /* calls.c: the condition that each call asks of its point */
   isl_set *calls, *told; /* calls.c: the points that are called, also as isl gets them */
 } tp_sst;
 
@@ -93,12 +93,12 @@ typedef struct tp_sched {
   tp_sets sets;
   TP_VEC(isl_pw_aff *) affs;
   int nsplit;
-  /* what queries are about, for what is said when one takes too much */
+  /* the subject of queries, for the note about one that takes too much */
   const char *ask, *who, *whom;
   /* labels that get a loop only to be cut in blocks (vec.c) */
   TP_VEC(const tp_sym *) cut;
   bool skewed;   /* some rows are by isl's scheduler (split.c) */
-  bool hulled;   /* some dependence is larger than it is (deps.c) */
+  bool hulled;   /* some dependence is a hull, larger than the exact one (deps.c) */
   bool outlined; /* points of several pieces count as one (calls.c) */
 } tp_sched;
 
@@ -134,14 +134,15 @@ typedef struct tp_question {
 /* the answer's place, of zeros when it is first asked for */
 void *tp_recall(tp_sched *S, const tp_question *q, size_t size, bool *fresh);
 void tp_query(tp_sched *S); /* before a query: the budget starts anew */
-/* before one that may take so many times the budget */
+/* before a query that may take so many times the budget */
 void tp_query_long(tp_sched *S, int64_t times);
 /* after: false if it failed (the error is cleared) */
 bool tp_query_end(tp_sched *S);
-/* What the queries that follow are about: "how far '%s' runs behind '%s'". */
+/* Names the subject of the queries that follow: "how far '%s' runs behind '%s'". */
 void tp_ask(tp_sched *S, const char *what, const char *who, const char *whom);
 void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d); /* who: the later statement */
-void tp_tell_unknown(const tp_poly *p, tp_error *err);           /* as notes */
+/* adds notes about unknown answers */
+void tp_tell_unknown(const tp_poly *p, tp_error *err);
 isl_map *tp_keep_map(tp_sched *S, TP_TAKE isl_map *m);
 isl_set *tp_keep_set(tp_sched *S, TP_TAKE isl_set *s);
 isl_pw_aff *tp_keep_aff(tp_sched *S, TP_TAKE isl_pw_aff *p);
@@ -155,17 +156,17 @@ tp_wt tp_wt_sub(tp_sched *S, tp_wt a, tp_wt b);
 bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b); /* proved for all bounds */
 tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b);
 tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b);
-/* one affine function nowhere smaller, if one of its pieces is; else without divisions */
+/* a piece of w that is nowhere smaller than w, if there is one; else w without divisions */
 tp_wt tp_wt_above(tp_sched *S, tp_wt w);
-/* where every dim's bound is v, other bounds 3 */
+/* w where every dim's bound is v and other bounds are 3 */
 int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v);
-/* of s * dim on the statement's domain */
+/* the first and last s * dim on the statement's domain */
 tp_wt tp_first_row(tp_sched *S, int st, int dim, int s);
 tp_wt tp_last_row(tp_sched *S, int st, int dim, int s);
 /* Is the domain one conjunction that fixes the dim to one value? */
 bool tp_pinned(tp_sched *S, int st, int dim);
-/* Does every constraint of a conjunction that says something of a dim say nothing of others?
- * *fixed: one is an equality. */
+/* Do the constraints of a conjunction that mention a dim mention no other? *fixed: one is an
+ * equality. */
 bool tp_stands_alone(TP_KEEP isl_set *one, int dim, bool *fixed);
 /* lo <= y[dv] - x[du] <= hi read off the equalities of m, without a query. */
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
@@ -174,7 +175,7 @@ tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);
 bool tp_map_empty(tp_sched *S, isl_map *m); /* false if unknown */
 /* Equal rows are one object. */
 tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift);
-tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size); /* of a loop over blocks */
+tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size); /* the row of a loop over blocks */
 isl_space *tp_stmt_space(tp_sched *S, int st);
 
 bool tp_whole(TP_TAKE isl_val *v, int64_t *to);        /* false: no whole number */
@@ -183,9 +184,9 @@ isl_map *tp_along(TP_TAKE isl_map *m, int du, int dv); /* {x[du] -> y[dv]} */
 /* ---- deps.c ---- */
 bool tp_deps(tp_sched *S);
 int tp_call_fn(const tp_stmt *s); /* attr.fn of a callback's statement, else 0 */
-/* which of those that are no dependences can be looked at */
+/* marks the guards that can be evaluated, though they are no dependences */
 void tp_settle_guards(tp_sched *S);
-bool tp_is_tick(const tp_stmt *s); /* several are pieces of one */
+bool tp_is_tick(const tp_stmt *s); /* several such statements are pieces of one */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
 /* ---- level.c: components, legal dims, choice ---- */
@@ -204,7 +205,7 @@ typedef struct tp_scc {
   int ncand;
   tp_cand *cand;
   int pick; /* pick < 0: not chosen */
-  /* result: which item, shift of the component there */
+  /* results: its item, and its shift there */
   bool placed;
   int item;
   tp_wt c;
@@ -212,7 +213,7 @@ typedef struct tp_scc {
 typedef struct tp_level {
   int nst;
   const int *st;
-  tp_arcs arcs; /* what is ordered */
+  tp_arcs arcs; /* the arcs between these statements */
   int nscc;
   tp_scc *scc;  /* in order of their first statement */
   int *of, *at; /* by statement: its component, its place in it */
@@ -241,7 +242,7 @@ isl_id *tp_stmt_id(tp_sched *S, int st); /* its name to isl */
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);
-/* what only the call knows counts TP_TUNE_BLOCK_EXTENT */
+/* how many elements; an extent that only the call knows counts as TP_TUNE_BLOCK_EXTENT */
 double tp_elements(int rank, const tp_ix *const *shape);
 /* bytes of the largest result that the cluster keeps to itself, for one point; 0: none */
 double tp_row_inside(const tp_poly *p, const tp_stmt *s);
@@ -253,7 +254,7 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
 void tp_dense_vectors(tp_sched *S);
 /* ---- block.c ---- */
-/* a call over the block, or a loop over its rows; rows: of one statement, that has it for itself */
+/* a call over the block, or a loop over its rows; rows: the loop is one statement's own */
 typedef struct tp_phase {
   bool vec, rows;
   int n, *st;
@@ -271,7 +272,7 @@ void tp_spread_rows(tp_sched *S); /* spread.c */
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
 /* ---- assume.c ---- */
-/* bounds for which it is a cycle are left to the call: everything starts anew */
+/* leaves it to the call to refuse bounds that make a cycle; everything starts anew */
 bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c);
 bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */

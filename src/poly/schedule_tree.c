@@ -1,12 +1,13 @@
-/* schedule_tree: the driver's result as an isl schedule tree, isl's AST of it, and that as a
- * tp_tree. A loop with s = -1 counts its row up from -(T - 1): it is turned into one whose variable
- * is -row and counts down. Each item of the outermost sequence gets an AST of its own. */
+/* schedule_tree: turns the driver's result into an isl schedule tree, lets isl make an AST of it,
+ * and turns that into a tp_tree. A loop with s = -1 counts its row up from -(T - 1): it is turned
+ * into one whose variable is -row and counts down. Each item of the outermost sequence gets an AST
+ * of its own. */
 #include "poly/schedule_tree.h"
 #include <isl/schedule.h>
 #include <isl/schedule_node.h>
 #include <isl/ast_build.h>
 
-/* No loop inside but those that only sum up. */
+/* Is x innermost: are the only loops inside those that sum up? */
 static bool innermost(tp_sched *S, const tp_item *x) {
   for (int i = 0; i < x->body.n; i++) {
     const tp_item *y = x->body.v[i];
@@ -79,8 +80,8 @@ static bool is_one_iteration(tp_sched *S, const tp_item *x) {
   return st >= 0 && x->mem[i].dim >= 0 && tp_pinned(S, st, x->mem[i].dim);
 }
 
-/* Leaves out of a sequence, and those inside, the statements that the one before stands for, and
- * loops of one iteration around what is left. */
+/* Takes out of a sequence, and sequences inside, the statements that the one before stands for, and
+ * loops of one iteration around a rest. */
 static void keep_leaders(tp_sched *S, tp_items *seq) {
   int n = 0;
   for (int i = 0, last = -1; i < seq->n; i++) {
@@ -197,7 +198,7 @@ static void common_paths(
   for (int i = 0; i < t->n; i++) common_paths(S, t->kid[i], s, path, n);
 }
 
-/* cross counted the driver's loops; isl may have peeled some. */
+/* Counts cross again by the tree's loops: it counted the driver's, and isl may have peeled some. */
 static void count_crossings(tp_sched *S, const tp_tree *t) {
   common_path *s = TP_NEWN(S->a, common_path, S->p->arrs.n);
   const tp_tree *path[TREE_DEPTH];
@@ -256,7 +257,7 @@ static void merge_ifs(tp_sched *S, trees *l) {
   l->n = n;
 }
 
-/* No sequence in a sequence, no two guards where one will do. */
+/* Makes nested sequences one, and joins guards where one is enough. */
 static tp_tree *tidy(tp_sched *S, tp_tree *t) {
   if (t->kind == TP_T_SEQ) {
     trees l = { 0 };
@@ -291,8 +292,8 @@ static isl_stat add_alive(TP_TAKE isl_set *s, void *user) {
   return isl_stat_ok;
 }
 
-/* Without the statements that never run for these bounds: isl finds no expression for their loops.
- */
+/* sch without the statements that never run for these bounds: isl finds no expression for their
+ * loops. */
 static isl_schedule *alive(TP_TAKE isl_schedule *sch, TP_KEEP isl_set *context) {
   isl_union_set *domain = isl_schedule_get_domain(sch);
   some_bounds b = { context, isl_union_set_empty(isl_union_set_get_space(domain)) };
@@ -313,7 +314,7 @@ static isl_ast_node *loops_of(tp_sched *S, tp_item *x, TP_KEEP isl_set *context,
   return ast;
 }
 
-/* From now on every statement's points are one piece to isl. */
+/* From now on isl gets every statement's points as one piece. */
 static void outline(tp_sched *S) {
   S->outlined = true;
   for (int i = 0; i < S->p->stmts.n; i++) {
@@ -341,8 +342,8 @@ static tp_tree *generate(ast_walk *c, tp_item *x, TP_TAKE isl_set *context, bool
   return t;
 }
 
-/* Rows cut by "is this window empty" would put that question into every loop: two versions of the
- * whole item instead. */
+/* Rows cut by "is this window empty" would put that question into every loop: makes two versions of
+ * the whole item instead. */
 static tp_tree *versions(ast_walk *c, tp_item *x) {
   tp_sched *S = c->S;
   if (!S->freectx || !piecewise(x))

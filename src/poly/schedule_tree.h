@@ -1,4 +1,5 @@
-/* Inside src/poly: what tree.c, calls.c and ast.c share. */
+/* schedule_tree: functions that schedule_tree.c, calls.c and ast.c call of each other. Inside
+ * src/poly. */
 #ifndef TP_POLY_TREE_H
 #define TP_POLY_TREE_H
 #include "poly/sched.h"
@@ -11,10 +12,10 @@ static inline bool tp_is_called(const tp_stmt *s, int d) {
 }
 /* The dim as the points of the calls have it. */
 int tp_call_dim(const tp_stmt *s, int dim);
-/* what a call asks of its point; NULL: all points are called */
+/* the condition that a call asks of its point; NULL: all points are called */
 const tp_ix *tp_call_asks(tp_sched *S, int st);
 TP_KEEP isl_set *tp_called_set(tp_sched *S, int st);
-isl_pw_aff *tp_call_row(tp_sched *S, const tp_mem *m); /* of the statement as isl knows it */
+isl_pw_aff *tp_call_row(tp_sched *S, const tp_mem *m); /* the row on the points that isl gets */
 /* The points as a statement of isl's. */
 TP_KEEP isl_set *tp_told_set(tp_sched *S, int st);
 isl_set *tp_few_pieces(tp_sched *S, int st); /* the domain, or its outline */
@@ -29,7 +30,7 @@ typedef struct {
   tp_ictx *ix;
   bool failed;
   const tp_item *loop;
-  int depth; /* of the nearest mark */
+  int depth; /* depth of the nearest mark */
   TP_VEC(binding) env;
 } ast_walk;
 /* A loop of isl's scheduler (split.c), whose body is another one or statements. */

@@ -1,14 +1,14 @@
 /* simulate: runs the loop tree at given bounds, symbolically. Each statement point must run exactly
  * once, each read must come after the writes of what it reads, and the slot that storage gives the
- * element must still hold it. Iterations of a loop marked independent make no element for one
- * another, and none together. */
+ * element must still hold it. Iterations of a loop marked independent may not read each other's
+ * elements, nor make one together. */
 #include "poly/poly.h"
 
 enum { SIM_DIM = 12 };
 
 /* A point of a statement; of an access, with an element that it touches there. */
 typedef struct sim_row {
-  struct sim_row *same, *next; /* of the same point; of all */
+  struct sim_row *same, *next; /* same: next of the same point; next: of all */
   bool ran;
   int64_t x[2 * SIM_DIM];
 } sim_row;
@@ -78,7 +78,7 @@ static bool fill(sim *s, sim_rows *t, const tp_stmt *q, int more, TP_TAKE isl_se
           s->err, TP_E_AFFINE, TP_NOWHERE, "affine: simulation: '%s' has too many points", q->name);
 }
 
-/* What is wrong with an element of x, or a point of a statement, as `who` touches it. */
+/* Reports what is wrong with an element of x, or a point of a statement, when `who` touches it. */
 static bool wrong(
     sim *s, const char *what, const char *name, int n, const int64_t *x, const char *who) {
   tp_buf b;
@@ -148,7 +148,7 @@ static bool read_one(sim *s, const tp_arr *x, const int64_t *e, const tp_stmt *q
       wrong(s, "overwritten before it is read:", x->name, x->ndim, e, q->name);
 }
 
-/* A copy of what is there leaves that there, too. */
+/* Writes an element; a copy of the slot's value leaves that there, too. */
 static bool write_one(sim *s, const tp_arr *x, const int64_t *e, const tp_stmt *q, bool update) {
   int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, true, q->name)) return false;
@@ -164,8 +164,8 @@ static bool write_one(sim *s, const tp_arr *x, const int64_t *e, const tp_stmt *
 
 /* ---- running ---- */
 
-/* A call is gone through in these: what may not be written over is still there after the results.
- */
+/* The phases of a call: operands that may not be written over must still be there after the
+ * results. */
 typedef enum { BEGIN, OPERANDS, RESULTS, OPERANDS_AGAIN, NPHASE } phase;
 
 static bool touch(sim *s, int st, int a, const int64_t *x) {

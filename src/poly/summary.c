@@ -1,5 +1,5 @@
-/* summary: what a program came to, in a few lines: what runs in which loops, what is kept and why,
- * what was not fused and why. */
+/* summary: describes the result in a few lines: the statements of each loop, the arrays that are
+ * kept, the operators that were not fused, and why. */
 #include "poly/sched.h"
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ static loop_nest *nest_of(tour *x, const char *loops) {
   return &x->nests.v[x->nests.n - 1];
 }
 
-/* Its name, and what is special about it. */
+/* The statement's name, and that of a callback what it does. */
 static const char *said_of(tour *x, const tp_stmt *s) {
   const tp_arr *r = NULL;
   for (int a = 0; a < s->nacc && !r; a++)
@@ -45,7 +45,7 @@ static const char *said_of(tour *x, const tp_stmt *s) {
   return r && r->name ? r->name : s->name;
 }
 
-/* How many loops are around each statement, where they are most: first and last points may lie
+/* Measures how many loops are around each statement at most: its first and last points may lie
  * before and after. */
 static void tour_measure(tour *x, const tp_tree *t, int depth) {
   if (t->kind == TP_T_RUN) x->depth[t->stmt] = TP_MAX(x->depth[t->stmt], depth);
@@ -173,7 +173,7 @@ static void put_reason(tp_buf *b, const tp_arr *x, const array_users *u) {
   tp_putf(b, "%s %s", why, u->reader[0]->name);
 }
 
-/* Temporaries that one operator makes, what they cost most first. */
+/* Prints temporaries that one operator makes, the most expensive first. */
 static void put_unfused(tp_buf *b, const tp_poly *p, const tp_sized *v, const array_users *u) {
   for (int i = 0, said = 0; i < p->arrs.n && is_temporary(v[i].x) && said < UNFUSED; i++) {
     const tp_arr *x = v[i].x;

@@ -1,11 +1,11 @@
-/* cluster: the operators that go into a statement, and what it reads. */
+/* cluster: chooses the operators that go into a statement, and notes what it reads. */
 #include "poly/lower/stmts.h"
 
 /* Operators of a statement, each an operand of the one before: the recursion must fit a stack of
  * 256 KiB. */
 enum { CLUSTER_DEPTH = 96 };
 
-/* ---- what goes inside ---- */
+/* ---- operators that go inside ---- */
 
 static double sample_bytes(const sb *b, tp_val v) { /* at sample bounds */
   int n = tp_nsym(b->l->g->ix);
@@ -20,8 +20,8 @@ static double sample_bytes(const sb *b, tp_val v) { /* at sample bounds */
   return s;
 }
 
-/* Operands that have all the node's dims must wait for the reader: not worth it when they are
- * larger than the result. */
+/* Is u worth taking in? Operands that have all of u's dims must then wait for the reader, which
+ * does not pay if they are larger than the result. */
 static bool worth(const sb *b, const tp_node *u) {
   if (b->s->kind == TP_ST_ACC) return true;
   double in = 0, out = sample_bytes(b, (tp_val){ (tp_node *)u, 0 });
@@ -64,8 +64,8 @@ static bool has_shape_that_follows(tp_val v) {
   return tp_varies(t->rank, t->shape, v.node->ndom, v.node->dom, &axis);
 }
 
-/* A product along rows that follow its point, added up if it is an outer one: alone in its
- * statement, so that those of a block can be one (block.c). */
+/* Is n a product along rows that follow its point (an outer product only if it is added up)? It
+ * stays alone in its statement, so that the products of a block can be one (block.c). */
 static bool multiplies_rows(const sb *b, const tp_node *n) {
   bool product = n->op == TP_OP_MATMUL || (b->s->kind == TP_ST_ACC && tp_is_outer(n)),
        follows = false;
@@ -116,7 +116,7 @@ void tp_sb_sync(sb *b) {
   b->s->nodeat = (const tp_ix *const **)b->at.v;
 }
 
-/* The loaded array that may take the place of a parameter's first value. */
+/* Adds the read of the loaded array that may take the place of a parameter's first value. */
 static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, n->ndom);
   for (int d = 0; d < n->ndom; d++) w[d] = (tp_at){ .lo = at[d] };
@@ -127,8 +127,8 @@ static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
           .pos = n->pos });
 }
 
-/* Is it the condition under which something is added? It is made before, so that nothing else runs
- * where it does not hold (plan/build.c). */
+/* Is operand k the condition under which something is added? It is made first, so that nothing else
+ * runs where it does not hold (plan/build.c). */
 static bool decides(const sb *b, const tp_node *n, int k) {
   return k == 0 && n->op == TP_OP_SELECT && b->s->kind == TP_ST_ACC && b->s->src.node == n;
 }

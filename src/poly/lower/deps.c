@@ -1,6 +1,6 @@
-/* deps: what must run before what, from the accesses: each READ after the WRITEs and UPDATEs of its
+/* deps: makes the dependences from the accesses: each READ is after the WRITEs and UPDATEs of its
  * elements, each UPDATE after the WRITEs; updates commute. An effect's points run in lexicographic
- * order. What is wanted and not needed is `soft`. */
+ * order. A dependence that is wanted and not needed is `soft`. */
 #include "poly/sched.h"
 #include "graph/run.h"
 
@@ -31,7 +31,7 @@ static const tp_access *access_at(tp_sched *S, tp_place p) {
   return &S->p->stmts.v[p.st]->acc[p.acc];
 }
 
-/* Of the pairs of a stop's update and a read of its array, those of which the update is for a t <
+/* The pairs of m, a stop's update and a read of its array, in which the update is for a t <
  * upto. */
 static isl_map *those_before(
     tp_sched *S, TP_TAKE isl_map *m, int src, int dst, const tp_access *r) {
@@ -53,7 +53,7 @@ static bool add(tp_sched *S, tp_dep d) {
   return d.map;
 }
 
-/* An order of the two statements that no array asks for. */
+/* A dependence that no array asks for. */
 static tp_dep ordered(int src, int dst, TP_TAKE isl_map *m) {
   return (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m };
 }
@@ -69,7 +69,7 @@ static isl_map *in_bounds(tp_sched *S, TP_TAKE isl_map *m) {
   return tp_keep_map(S, tp_isl_coalesce_map(m));
 }
 
-/* An order that keeps to a larger relation keeps to this one. */
+/* m, or a larger relation of fewer pieces: an order that respects that respects m. */
 static isl_map *few(tp_sched *S, TP_KEEP isl_map *m) {
   bool many = !tp_without(S->p, TP_RX_OUTLINES) && isl_map_n_basic_map(m) > TP_TUNE_MANY_PIECES;
   S->hulled |= many;
@@ -87,7 +87,7 @@ static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
   return *m;
 }
 
-/* Of an end that is read before it is final. */
+/* The same for an end that is read before it is final. */
 static isl_map *through_early(tp_sched *S, tp_place from, tp_place to) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
   isl_map *m = isl_map_apply_range(isl_map_copy(w->rel), isl_map_reverse(isl_map_copy(r->rel)));
@@ -97,7 +97,7 @@ static isl_map *through_early(tp_sched *S, tp_place from, tp_place to) {
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, tp_place from, tp_place to, bool sure) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
-  if (tp_is_first_end(r)) return true; /* settled later (ends.c) */
+  if (tp_is_first_end(r)) return true; /* tp_settle_guards makes it later */
   tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name,
       S->p->stmts.v[from.st]->name);
   tp_query_long(S, TP_TUNE_DEP_BUDGETS);
@@ -135,8 +135,8 @@ static void effect_deps(tp_sched *S, int st) {
   }
 }
 
-/* Some point of the reader is as far along as the update, or less than `least` before: it reads an
- * older value and must not hold the update up. */
+/* Is some point of the reader as far along as the update, or less than `least` before? Then it
+ * reads an older value and must not hold the update up. */
 static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m, int least) {
   const tp_stmt *r = S->p->stmts.v[reader];
   int64_t lo, hi;
@@ -166,8 +166,8 @@ static int written_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
   return self && tp_const_distance(S, self, 0, 0, &lo, &hi) && lo == hi && lo >= 1 ? 1 : -1;
 }
 
-/* Numbers carried inside each row of the outermost dim too (edit distance): which dim will be
- * outermost is not known. */
+/* Are numbers carried inside each row of the outermost dim too (edit distance)? Then it is not
+ * known which dim will be outermost. */
 static bool goes_on_in_rows(tp_sched *S, const tp_arr *arr, const uses *u) {
   int64_t lo, hi;
   bool any = false;
@@ -182,8 +182,8 @@ static bool goes_on_in_rows(tp_sched *S, const tp_arr *arr, const uses *u) {
   return any;
 }
 
-/* `old` is read and written over at a point of its own: other readers of what was there go first.
- */
+/* `old` is read and written over at a point of its own: makes other readers of the old element go
+ * first. */
 static void hold_update(tp_sched *S, tp_place old, int least, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[old.st];
   for (int i = 0; i < u->reads.n; i++) {
@@ -195,8 +195,8 @@ static void hold_update(tp_sched *S, tp_place old, int least, const uses *u) {
   }
 }
 
-/* Soft: where a statement updates an array in place (a parameter), other readers of the old value
- * go first, so that one copy is enough. */
+/* Soft: if a statement updates an array in place (a parameter), other readers of the old value go
+ * first, so that one copy is enough. */
 static void update_deps(tp_sched *S, const tp_arr *arr, const uses *u) {
   bool looked = false;
   for (int i = 0; i < u->reads.n; i++) {
@@ -247,7 +247,7 @@ static bool pace_call(tp_sched *S, int call, int tick) {
   return pace(S, tick, call, isl_map_reverse(own));
 }
 
-/* What leaves with the first tick is written before any. */
+/* An output that leaves with the first tick is written before any tick. */
 static bool pace_first(tp_sched *S, int st, int tick) {
   const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[tick];
   bool first = false;
@@ -260,7 +260,8 @@ static bool pace_first(tp_sched *S, int st, int tick) {
       pace(S, st, tick, isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(t->dom)));
 }
 
-/* Soft: a parameter's value at a tick or callback is made before it: it may be asked for there. */
+/* Soft: a parameter's value at a tick or callback is made before that, as a host may ask for it
+ * there. */
 static bool pace_newest(tp_sched *S, int st, int call) {
   const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[call];
   int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);
@@ -307,7 +308,7 @@ void tp_settle_guards(tp_sched *S) {
     }
 }
 
-/* ---- new values of parameters, which go to the place of the last one too ---- */
+/* ---- new values of parameters, which are copied to the place of the last one ---- */
 
 const tp_node *tp_output_param(const tp_graph *g, int output) {
   int k = 0;
@@ -325,8 +326,8 @@ const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s) {
   return NULL;
 }
 
-/* The last value comes after all that are put in its place before, though it may need few of them.
- */
+/* The last value is written after all values that are put in its place before, though it may need
+ * few of them. */
 static bool newest_deps(tp_sched *S, int st, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[st];
   const tp_arr *to = tp_newest_in(S->p, s), *from = to ? S->p->arrs.v[s->acc[0].arr] : NULL;

@@ -1,11 +1,11 @@
-/* ends: what is left of dims that end by data below the graph (opt/ends/ends.c).
+/* ends: dims that end by data in statements; opt/ends/ends.c has lowered them in the graph.
  *
- * Domains, dependences and slots know the bounds given. An extent that mentions what was reached
+ * Domains, dependences and slots go by the given bounds. An extent that mentions what was reached
  * has a symbol for each way in which its point is written (T_end(b), T_end(i - 1), T_end(*) for the
  * greatest), which the plan reads from the array of the stop's ACCUM. A statement need not run
- * beyond an end: its *guard*, a conjunction of `end >= t + 1`, is looked at before. An end read too
- * early is too large, never too small, so the guard is no dependence; where it must be exact
- * (effects), it waits for all that is added for points before t. */
+ * beyond an end: its *guard*, a conjunction of `end >= t + 1`, is evaluated before it. An end read
+ * too early is too large, never too small, so the guard is no dependence; where it must be exact
+ * (effects), it waits for all updates for points before t. */
 #include "poly/lower/lower.h"
 
 /* ---- the table ---- */
@@ -43,7 +43,7 @@ static const tp_ix *the_end(tp_poly *p, int stop, const tp_at *at) {
   return tp_ix_sym(p->g->ix, sym);
 }
 
-/* Of a node at a point: where it lacks dims, the greatest. */
+/* The stop's end at a point of a node: the greatest over dims that the node lacks. */
 static const tp_ix *end_at(
     tp_poly *p, int stop, int n, const tp_sym *const *dims, const tp_at *at) {
   const tp_stop *s = &p->g->stops.v[stop];
@@ -133,8 +133,7 @@ const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const
   return tp_ix_subst(p->g->ix, e, from.n, from.v, by.v);
 }
 
-/* An upper bound of an extent, whatever was reached, also nothing: T - t is at most T, 5 - T at
- * most 5. */
+/* An upper bound of an extent for all ends, 0 among them: T - t is at most T, 5 - T at most 5. */
 const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims) {
   const tp_ix *up = tp_end_extreme(g, e, true, n, dims), *none = e, *zero = tp_ix_const(g->ix, 0);
   for (int i = 0; i < g->stops.n; i++)
@@ -176,15 +175,15 @@ static int calls_over(const tp_stmt *s, const tp_ix *e, int *d) {
   return n;
 }
 
-/* Where the call's range of dim d begins, or before. */
+/* The begin of the call's range of dim d, or less. */
 static const tp_ix *range_begin(const tp_poly *p, const tp_stmt *s, const tp_tree *run, int d) {
   return d == s->bdim ? tp_ix_sub(p->g->ix, tp_ix_mulc(p->g->ix, run->arg[d], s->block), s->bshift)
                       : s->vlo[d];
 }
 
-/* The end of the points that the call runs over. Of a block it looks at the rows of the block
- * alone: those of others may not have been made yet, and how long a product is decides its last
- * bit. */
+/* The end over the points that the call runs over. A call over a block asks for the rows of the
+ * block alone: those of others may not have been made yet, and the length of a product decides its
+ * last bit. */
 static const tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run, int end) {
   const tp_end e = p->ends.v[end];
   const tp_tree uncut = { .arg = run->arg };
@@ -295,7 +294,7 @@ static bool grows_with(const tp_ix *e, const tp_sym *end) {
   }
 }
 
-/* e has its value when it is known what ends points before this; NULL: all must be known. */
+/* e has its value once done is known for the points before this one; NULL: for all points. */
 const tp_ix *tp_end_wanted(tp_poly *p, const tp_ix *e, int end) {
   const tp_ix *from = NULL;
   bool is = is_settled_from(p->g->ix, e, p->ends.v[end].sym, &from) && tp_ix_is_affine(from);
@@ -304,8 +303,8 @@ const tp_ix *tp_end_wanted(tp_poly *p, const tp_ix *e, int end) {
                                             : from;
 }
 
-/* Any element where data says which: up to the one there is if nothing ends early, if no other lies
- * further. */
+/* The range of elements that an index may reach if ends decide: up to the element of the full
+ * bounds, if no end gives one further on, else the whole dim. */
 tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim) {
   tp_ictx *c = p->g->ix;
   const tp_ix *zero = tp_ix_const(c, 0), *all = tp_ix_sym(c, dim->bound);

@@ -1,11 +1,12 @@
 /* lower: the closed graph becomes arrays and statements.
  *
- * Views (resolve.c) and inline values (FILL, VALUE) have no statement. Everything else is stored:
- * an array, and the statements that write it: one an operator or a branch of a MERGE, for an ACCUM
- * INIT and one a contribution. An operator goes into its only reader where their points are one to
- * one (identity, shift, a dim that the branch pins): nothing is computed twice. It stays out where
- * its operands, which would wait for the reader, are larger than its result. A statement's dims are
- * in the order of P:dim by label; the second dim of a label is a hidden symbol. */
+ * Views (resolve.c) and inline values (FILL, VALUE) have no statement. Every other value has an
+ * array, and statements that write it: one for an operator, one for each branch of a MERGE, an INIT
+ * and one for each contribution of an ACCUM. An operator goes into its only reader where their
+ * points are one to one (identity, shift, a dim that the branch pins), so nothing is computed
+ * twice. It stays out if its operands, which would wait for the reader, are larger than its result.
+ * A statement's dims are in the order of P:dim by label; the second dim of a label is a hidden
+ * symbol. */
 #include "poly/lower/lower.h"
 
 /* ---- outputs ---- */
@@ -16,7 +17,7 @@ static bool output(low *l, int k) {
   const tp_ix **at = tp_low_point(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
-  /* newer values of a parameter come to lie there */
+  /* newer values of the parameter are copied there */
   bool apart = o->hidden && l->p->keeps && tp_param_evolves(tp_output_param(l->g, k));
   for (int a = 0; a < tp_outof(o->val)->rank; a++)
     apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
@@ -33,7 +34,7 @@ static bool output(low *l, int k) {
 
 /* ---- names ---- */
 
-/* The one file that all lines are of, without folders; NULL: there are several, or none. */
+/* The one file, without folders, to which all lines belong; NULL: there are several, or none. */
 static const char *only_file(const tp_graph *g) {
   const char *only = NULL;
   for (int i = 0; i < g->nodes.n; i++) {
@@ -54,7 +55,7 @@ static const char *without_file(tp_arena *a, const char *title, const char *file
       : title;
 }
 
-/* On one line, as every title is. */
+/* s on one line, as every title is. */
 static const char *printable(tp_arena *a, const char *s) {
   bool plain = true;
   for (const char *c = s; *c; c++) plain &= (unsigned char)*c >= ' ';
@@ -65,15 +66,15 @@ static const char *printable(tp_arena *a, const char *s) {
   return out;
 }
 
-/* What a script named may be a view of what stores it: k = x:matmul(w):name "k" reshapes a product.
- */
+/* A named value may be a view of the value that is stored, which then gets the name: k =
+ * x:matmul(w):name "k" reshapes a product. */
 static void name_of_view(const tp_node *n, const char **name) {
   bool view = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_PERMUTE;
   const tp_node *x = view ? n->in[0].src.node : NULL;
   if (x && !x->name && !x->attr.str && !x->what) name[x->id] = n->name ? n->name : name[n->id];
 }
 
-/* The second of one title is "mul@net.lua:7#2". */
+/* Gives titles; the second of one title is "mul@net.lua:7#2". */
 static void give_titles(tp_poly *p) {
   const char *file = only_file(p->g);
   const char **view = TP_NEWN(p->a, const char *, p->g->nodes.n);

@@ -1,4 +1,4 @@
-/* Inside src/poly: what the files that make statements of the graph share. */
+/* lower: the state of lowering, and what its files call of each other. Inside src/poly. */
 #ifndef TP_POLY_LOWER_H
 #define TP_POLY_LOWER_H
 #include "poly/poly.h"
@@ -15,11 +15,12 @@ typedef struct {
   const tp_need *need;
   tp_error *err;
   bool *live, *queued; /* by node id */
-  bool *window;        /* READs of a range that slides: copied where it is wanted whole */
-  /* distinct reading nodes, views looked through; the last one */
+  bool *window;        /* READs of a range that slides, which are copied if needed in one piece */
+  /* how many nodes read it, through views or not; the last one */
   int *nreader;
   tp_node **reader;
-  /* by branches of declared tensors; apart: all its readers are such and read different points */
+  /* its reads by branches of declared tensors; apart: it has no other readers, and they read
+   * different points */
   tp_branchuse **uses;
   bool *apart;
   TP_VEC(tp_node *) queue; /* stored nodes whose statements are to be made */
@@ -27,7 +28,7 @@ typedef struct {
 /* ---- modes.c ---- */
 bool tp_low_modes(low *l);
 bool tp_low_readers(low *l); /* counts them */
-/* the own point of these dims */
+/* the dims themselves as expressions */
 const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims);
 /* May a sliding window that operand k shows lie on a ring? */
 bool tp_reads_ring(const low *l, const tp_node *n, int k);
@@ -41,10 +42,10 @@ bool tp_low_statements(low *l, tp_node *n);
 bool tp_node_operand(
     tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
 /* ---- ends.c ---- */
-/* that n has the point; at[d] NULL: not asked; NULL: no dim ends */
+/* the condition that n has the point; at[d] NULL: not asked; NULL: no dim ends */
 const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at);
-/* how much must be known of an end where e is looked at: upto of an access */
+/* how much of an end must be known where e is evaluated: upto of an access */
 const tp_ix *tp_end_wanted(tp_poly *p, const tp_ix *e, int end);
-/* an index into dim, whatever the ends that it mentions */
+/* an index into dim, for any values of the ends that it mentions */
 tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim);
 #endif

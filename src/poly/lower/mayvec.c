@@ -1,5 +1,5 @@
-/* mayvec: which dims of a statement one call may run over, and whether its guard has to be exact.
- */
+/* mayvec: finds the dims of a statement that one call may run over, and whether its guard has to be
+ * exact. */
 #include "poly/lower/stmts.h"
 
 static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) {
@@ -12,8 +12,8 @@ static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
   return tp_steps(b->l->p, e, d, &by, &rest);
 }
 
-/* Does number i add a row at a place that goes along d alone, another for each point? All lie
- * inside, unless rows go on beyond an end. */
+/* Does node i add rows at a place that moves with d alone, so far that points do not overlap?
+ * Places lie inside, as nothing ends by data. */
 static bool adds_apart(const sb *b, int i, const tp_sym *d) {
   const tp_node *n = b->s->node[i];
   int64_t rows, by;
@@ -74,7 +74,8 @@ static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
   return true;
 }
 
-/* Of the first `rows` axes one row is taken, however many there are. */
+/* May a call run over d through this view? The extents of the first `rows` axes do not matter: one
+ * row is taken. */
 static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
   bool ok = linear(b, o->off, d);
   for (int k = 0; k < o->base.node->ndom; k++) ok = ok && linear(b, o->idx[k], d);
@@ -93,7 +94,7 @@ static bool operands_allow(sb *b, const tp_sym *d) {
   return !b->s->src.node || (sb_src(b, &o) && view_allows(b, &o, b->s->nrow, d));
 }
 
-/* Can it fail where its extents, which vary from point to point, are too small? */
+/* Can n fail where its extents, which vary from point to point, are too small? */
 static bool fails_by_extent(const tp_node *n) {
   bool integer = n->nout && !tp_dtype_float(n->out[0].dtype), varies = false;
   if (tp_ops[n->op].cls != TP_CLS_ARG && !((n->op == TP_OP_MAX || n->op == TP_OP_MIN) && integer))
@@ -110,7 +111,8 @@ bool tp_sb_is_exact(const sb *b) {
   return exact;
 }
 
-/* An exact guard cuts a call's range, and says the same of all its rows. */
+/* Does an exact guard allow a call over d? It must only cut the call's range, alike for all its
+ * rows. */
 static bool guard_allows(const sb *b, const tp_sym *d) {
   const tp_ix *least, *rest;
   int64_t coef;

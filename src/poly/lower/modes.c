@@ -1,8 +1,7 @@
-/* modes: which values are stored, who reads them, and their arrays. */
+/* modes: decides which values are stored, notes their readers, and makes their arrays. */
 #include "poly/lower/lower.h"
 
-/* Is operand k of n seen at rows of its first axis only that another operand names, or at one row?
- */
+/* Does n see operand k only at one row of its first axis, or at rows that another operand names? */
 static bool picks_rows(const tp_node *n, int k) {
   bool one = n->op == TP_OP_SLICE && tp_is_number(n->attr.ix[1], 1);
   return (one || n->op == TP_OP_INDEX_SELECT) && k == 0 && n->attr.axis == 0;
@@ -35,7 +34,7 @@ static const tp_ix *most_needed(const low *l, const tp_node *n, const tp_ix *e) 
   return x;
 }
 
-/* Do both ends of some range of it move, or one, but not further the longer the dim is? */
+/* Does some range of n slide: do both ends move, or one, but not further if the dim is longer? */
 static bool slides(const low *l, const tp_node *n) {
   for (int d = 0; d < n->in[0].src.node->ndom; d++) {
     const tp_at *at = &n->attr.at[d];
@@ -60,7 +59,7 @@ static const tp_node *window_under(const low *l, const tp_node *x) {
   return x;
 }
 
-/* Is it copied sooner than multiplied in two parts? */
+/* Is a copy cheaper than a product in two parts? */
 static bool is_small(const tp_node *window) {
   int64_t n = 1, v;
   bool known = true;
@@ -93,8 +92,8 @@ static bool glance_at(low *l, tp_val v, tp_opnd *o) {
   return tp_resolve(l->p, v, at, 0, NULL, NULL, o, l->err);
 }
 
-/* Operand k of n as n's own points see it (for marking and counting; statements resolve again with
- * their own dims). */
+/* Operand k of n as n's own points see it, for marking and counting; statements resolve again with
+ * their own dims. */
 static bool glance(low *l, tp_node *n, int k, tp_opnd *o) {
   tp_val v = n->in[k].src;
   if (n->op == TP_OP_CALL)
@@ -149,8 +148,8 @@ static bool settle_modes(low *l) {
   return true;
 }
 
-/* Is a window needed in one piece? Who only picks rows of it by number, or multiplies it, finds
- * them on the ring. */
+/* Marks the window under `shown` if `by` needs it in one piece. An operator that only picks rows of
+ * it by number, or multiplies it, finds them on the ring. */
 static bool mark_whole(const low *l, bool *whole, const tp_node *by, int k, const tp_node *shown) {
   const tp_node *x = window_under(l, shown);
   bool picks = by && x == by->in[k].src.node && picks_rows(by, k);
@@ -177,8 +176,8 @@ static void begin_modes(low *l, const bool *whole) {
   }
 }
 
-/* A sliding window is copied, so that a ring can hold what it slides over, if somebody needs it in
- * one piece: a view that cannot be one, too. */
+/* A sliding window that a reader, or a view that cannot be one, needs in one piece is copied, so
+ * that a ring can hold the array below. */
 bool tp_low_modes(low *l) {
   bool *whole = TP_NEWN(l->a, bool, l->g->nodes.n);
   l->window = TP_NEWN(l->a, bool, l->g->nodes.n);

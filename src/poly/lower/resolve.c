@@ -1,4 +1,4 @@
-/* resolve: how an operand lies on the value that holds its elements.
+/* resolve: finds how an operand lies on the value that holds its elements.
  *
  * A value with domain (d..) read at expressions at[] over the statement's dims is followed through
  * views to its base. Each range on the way makes an axis variable a (0 <= a < extent), which stands
@@ -17,12 +17,12 @@ typedef struct { /* the walk's state: leading axis variables */
   int nvar;
   const tp_sym *var[TP_MAXRANK];
   const tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
-  /* the READ that introduced it, NULL: given by the caller */
+  /* the READ that made each variable; NULL: the caller gave it */
   const tp_node *by[TP_MAXRANK];
   const tp_node *top; /* where the walk begins */
 } view_walk;
 
-/* A node's at restricted to an operand whose dims are a subset. */
+/* A node's `at`, for an operand that has some of its dims. */
 static const tp_ix **at_operand(
     tp_poly *p, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
   const tp_ix **out = TP_NEWN(p->a, const tp_ix *, src->ndom);
@@ -41,7 +41,7 @@ static axis axis_of(const tp_opnd *o, int k) {
   return (axis){ o->shape[k], o->stride[k], o->axisvar[k] };
 }
 
-/* From axis `lead` on o has these. */
+/* Puts these axes in place of o's axes from `lead` on. */
 static void put_axes(view_walk *w, tp_opnd *o, int lead, int n, const axis *v) {
   const tp_ix **shape = TP_NEWN(w->p->a, const tp_ix *, lead + n),
               **stride = TP_NEWN(w->p->a, const tp_ix *, lead + n);
@@ -93,7 +93,7 @@ static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
   axis x[TP_MAXRANK];
   int r = n->out[0].rank, first = lead + r - o->rank;
   for (int i = 0; i < r; i++) {
-    /* as the call says, where expressions differ: only a literal 1 grows */
+    /* if expressions differ, the call has checked equality: only a literal 1 grows */
     bool same = i >= first && !tp_is_number(o->shape[lead + i - first], 1);
     x[i] = same ? axis_of(o, lead + i - first) : (axis){ NULL, tp_ix_const(w->c, 0), -1 };
     x[i].shape = tp_at_point(w->p, n, n->out[0].shape[i], at);
@@ -101,7 +101,7 @@ static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
   put_axes(w, o, lead, r, x);
 }
 
-/* One place of a range's axis is a point. */
+/* Fixes a range's axis at one place, which makes it a point. */
 static void pin_axis(view_walk *w, tp_opnd *o, int k, const tp_ix *place) {
   int v = o->axisvar[k];
   const tp_ix **idx = TP_NEWN(w->p->a, const tp_ix *, o->base.node->ndom);
@@ -142,7 +142,7 @@ static void flip(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
   o->stride[k] = tp_ix_neg(w->c, o->stride[k]);
 }
 
-/* Axis k becomes two that overlap. */
+/* Turns axis k into two that overlap. */
 static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   axis x[TP_MAXRANK];
   int k = lead + n->attr.axis, r = 0;
@@ -205,7 +205,7 @@ static void reshape(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_o
   if (!regroup(w, o, lead, n->out[0].rank, want)) o->bad = n;
 }
 
-/* Where the operand of a read is read. */
+/* sat := the point at which a read reads its operand, with a new axis variable for each range. */
 static bool through_read(
     view_walk *w, const tp_node *n, const tp_ix *const *at, const tp_ix **sat, tp_error *err) {
   for (int d = 0; d < n->in[0].src.node->ndom; d++) {
@@ -227,7 +227,8 @@ static bool through_read(
   return true;
 }
 
-/* A view that was followed: where it is read, and how many axis variables there were. */
+/* A view that was followed: the point at which it is read, and the number of axis variables
+ * then. */
 typedef struct {
   const tp_node *n;
   const tp_ix *const *at;
@@ -281,8 +282,8 @@ static int mentions_var(const view_walk *w, const tp_ix *e) {
   return -1;
 }
 
-/* The first view below the READ that made axis variable k, or that READ itself. Of a variable that
- * was given: the first view of all. */
+/* The first view below the READ that made axis variable k, or that READ itself. If the caller gave
+ * the variable: the first view of all. */
 static const tp_node *culprit(const view_walk *w, int k) {
   const tp_node *read = w->by[k], *src = read ? read->in[0].src.node : w->top;
   return w->p->mode[src->id] == TP_V_VIEW ? src : read;

@@ -1,4 +1,4 @@
-/* stmts: the statements of one stored node, with the clusters that go into them. */
+/* stmts: makes the statements of a stored node, with the clusters that go into them. */
 #include "poly/lower/stmts.h"
 
 /* ---- dims ---- */
@@ -40,20 +40,20 @@ static sb start(low *l, tp_stkind kind, const dim_list *v, tp_set *dom, tp_node 
   return (sb){ .l = l, .s = s };
 }
 
-/* It runs where the node has the point. */
+/* Begins a statement that runs where the node has the point. */
 static sb start_guarded(low *l, tp_stkind kind, const dim_list *v, tp_set *dom, tp_node *n) {
   sb b = start(l, kind, v, dom, n);
   b.s->guard = tp_guard_of(l->p, n, tp_low_point(l, n->ndom, n->dom));
   return b;
 }
 
-/* At the node's own points that are needed. */
+/* Begins a statement at the node's own needed points. */
 static sb start_own(low *l, tp_stkind kind, tp_node *n) {
   dim_list own = own_dims(n);
   return start_guarded(l, kind, &own, tp_set_copy(l->need->set[n->id]), n);
 }
 
-/* ---- what ends it waits for ---- */
+/* ---- ends that a statement waits for ---- */
 
 typedef struct {
   int end;
@@ -78,7 +78,8 @@ static void note_operand(sb *b, end_list *v, const tp_opnd *o, int rows) {
     note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
 }
 
-/* What leaves in one call along a dim to its end is cleared beyond (plan: rows). */
+/* A callback's dims in `over` leave in one call up to their ends, and are cleared beyond (plan:
+ * rows): notes these ends. */
 static void note_over(sb *b, end_list *v, const tp_node *n) {
   const tp_stmt *s = b->s;
   const tp_ix *at[s->ndim + 1];
@@ -120,7 +121,7 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
       (tp_access){ .kind = TP_ACC_READ, .arr = x->id, .at = at, .upto = upto, .pos = b->s->pos });
 }
 
-/* The greatest of rows is that of rows which are there: it waits for the ends of their dims. */
+/* The greatest end of rows counts rows that exist: it waits for the ends of their dims. */
 static void rows_access(sb *b, int end) {
   const tp_end e = b->l->p->ends.v[end];
   for (int d = 0; d < b->l->g->stops.v[e.stop].ndom; d++) {
@@ -190,7 +191,7 @@ static void write_own(sb *b, tp_arr *x) {
   tp_sb_access(b, TP_ACC_WRITE, x, w, b->s->pos);
 }
 
-/* ---- what outputs take ---- */
+/* ---- values that outputs take from a loop ---- */
 
 static bool many_states(const low *l) {
   int states = 0;
@@ -198,10 +199,10 @@ static bool many_states(const low *l) {
   return states > TP_TUNE_LAST_STATES;
 }
 
-/* What an output takes from one point of a loop, as of a state from its last one, is taken inside
- * that loop, by hidden dims: what it is made from (a layer's gradient) may then go before the next
- * is made. The guards cost isl more than linear time: where there are many without further dims,
- * they stay behind the loop. */
+/* A value that an output takes from one point of a loop, as the last one of a state, is copied
+ * inside that loop, by hidden dims: the value that it is made from (a layer's gradient) may then be
+ * freed before the next is made. The guards cost isl more than linear time: if there are many
+ * states without further dims, they stay behind the loop. */
 typedef struct {
   dim_list dims;
   tp_val src;
@@ -279,7 +280,7 @@ static uint32_t pins(const tp_node *m, const tp_ix *cond) {
   return n == 1 ? 1u << found : 0;
 }
 
-/* Bits of m's dims as the statement has them. */
+/* Bits of m's dims, as bits of the statement's dims. */
 static uint32_t renumbered(const tp_node *m, const dim_list *v, uint32_t dims) {
   uint32_t r = 0;
   for (int d = 0; d < m->ndom; d++)
@@ -312,7 +313,7 @@ static bool init(low *l, tp_node *n, tp_arr *x) {
   return finish(&b, NULL);
 }
 
-/* Where a contribution goes, over the statement's dims. */
+/* A contribution's target point, over the statement's dims. */
 typedef struct {
   dim_list dims;
   tp_at u[TP_MAXDIM];
@@ -339,7 +340,7 @@ static bool stretches(low *l, const tp_node *n, const tp_edge *e) {
   return all;
 }
 
-/* Otherwise hidden dims of the target: where the contribution sends a range, and where all of it
+/* Otherwise the target's dims are hidden dims if the contribution sends a range there, or all of it
  * goes to one point. So it runs in the target's loop, at that point (the loss at the last step). */
 static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   space s = { 0 };
@@ -359,7 +360,7 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   return s;
 }
 
-/* What a contribution's condition says but for ends. */
+/* The part of a contribution's condition without ends. */
 static const tp_ix *plain(low *l, const tp_ix *cond) {
   return tp_ix_both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
 }
@@ -393,7 +394,8 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   return tp_set_and(tp_set_cond(c, s->dims.n, s->dims.dim, cond), where_needed(l, n, s));
 }
 
-/* Both points are there; asks: and what the contribution has to know of ends. */
+/* The guard that both points exist; asks: and that the ends which the contribution needs are
+ * known. */
 static const tp_ix *contribution_guard(low *l, const tp_node *n, const space *s, const tp_node *p,
     const tp_ix *const *pat, const tp_ix *asks) {
   const tp_ix *at[TP_MAXDIM], *there = tp_guard_of(l->p, p, pat);

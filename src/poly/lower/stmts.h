@@ -1,4 +1,5 @@
-/* Inside src/poly: what the files that make statements share. */
+/* stmts: a statement under construction, and what the files that make it call of each other. Inside
+ * src/poly. */
 #ifndef TP_POLY_STMTS_H
 #define TP_POLY_STMTS_H
 #include "poly/lower/lower.h"
@@ -6,10 +7,10 @@ typedef struct { /* a statement being made */
   low *l;
   tp_stmt *s;
   uint32_t pinned; /* dims that its domain fixes to one value */
-  bool exact;      /* its guard has to be */
+  bool exact;      /* its guard has to be exact */
   const tp_node *by;
-  int operand; /* for whom what is met now is read */
-  /* operators around what is met now; their numbers come after its own */
+  int operand; /* the operand that reads what is resolved now */
+  /* operators around the one at work; their numbers come after its own */
   int depth;
   TP_VEC(tp_node *) node;
   TP_VEC(const tp_ix **) at;
@@ -23,14 +24,14 @@ static inline bool sb_src(const sb *b, tp_opnd *o) {
 }
 /* ---- cluster.c ---- */
 void tp_sb_access(sb *b, tp_acckind kind, tp_arr *x, const tp_at *at, tp_pos pos);
-/* what is read there: made inside the statement, or an access */
+/* uses an operand: its value is made inside the statement, or gets an access */
 bool tp_sb_use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside);
 bool tp_sb_emit(
-    sb *b, tp_node *n, const tp_ix **at); /* n, after what goes inside of its operands */
+    sb *b, tp_node *n, const tp_ix **at); /* adds n, after those of its operands that go inside */
 void tp_sb_sync(sb *b);
 bool tp_is_elementwise(const tp_node *n);
-/* May n's result lie where its operand k does? What else n needs is made first, of what is there
- * before. */
+/* May n's result lie where its operand k does? Other operands are made first, from the elements
+ * that are there before. */
 bool tp_may_change(const tp_node *n, int k, const tp_opnd *o);
 /* ---- mayvec.c ---- */
 const tp_ix *tp_sb_extent_at(const sb *b, const tp_access *x, int a);

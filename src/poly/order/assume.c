@@ -11,7 +11,7 @@ static isl_set *bounds_of(tp_sched *S, isl_map *m) {
   return tp_query_end(S) ? b : isl_set_free(b);
 }
 
-/* Is anything left that is not a special case: some bounds that are all large? */
+/* Are bounds left that are no special case, as some that are all large? */
 static bool leaves_enough(tp_sched *S, TP_KEEP isl_set *bad) {
   isl_set *rest = isl_set_subtract(
       isl_set_intersect(tp_isl_context(S->ix, TP_TUNE_ASSUME_LARGE), isl_set_copy(S->context)),
@@ -29,7 +29,8 @@ static isl_map *backwards(tp_sched *S, isl_map *m, int du, int dv, int s) {
   return isl_map_intersect(isl_map_copy(m), isl_map_reverse(less));
 }
 
-/* The bounds for which a member of the component reads itself from the wrong side along a dim. */
+/* The bounds for which a member of the component reads itself in the wrong direction along a
+ * dim. */
 static isl_set *wrong_way(
     tp_sched *S, const tp_arcs *in, const tp_sym *label, int s, const tp_arc **why) {
   isl_set *bad = NULL;
@@ -53,8 +54,8 @@ static isl_set *wrong_way(
 
 static bool has_name(const tp_node *n) { return n && (n->name || n->attr.str); }
 
-/* why: the arc that goes; the one that is told is one at a value which the script names, if there
- * is one. */
+/* why: the arc that is dropped; the message names an arc at a value which the script names, if
+ * there is one. */
 static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why, const tp_arcs *in) {
   bad = tp_keep_set(S, tp_isl_coalesce(bad));
   if (!bad || isl_set_is_empty(bad) != isl_bool_false || !leaves_enough(S, bad)) return false;
@@ -67,7 +68,7 @@ static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why, const tp_
   return true;
 }
 
-/* With these arcs only: is there no cycle, or one that some dim's loop goes through? */
+/* Is there no cycle with these arcs only, or one that a loop over some dim can go through? */
 static bool has_dim(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
   const tp_level *L = tp_acyclic(S, c, arcs) ? NULL : tp_level_make(S, c->n, c->st, arcs);
   bool all = true;
@@ -84,7 +85,7 @@ static bool lies_within(TP_KEEP isl_set *a, TP_KEEP isl_set *b) {
   return a && isl_set_is_subset(a, b) == isl_bool_true;
 }
 
-/* By arc: the bounds for which it has points, if it can go; NULL: it cannot. */
+/* By arc: the bounds for which it has points, if it can be dropped; NULL: it cannot. */
 static isl_set **bounds_by_arc(tp_sched *S, const tp_arcs *in) {
   isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
   for (int e = 0; e < in->n; e++) {
@@ -94,8 +95,8 @@ static isl_set **bounds_by_arc(tp_sched *S, const tp_arcs *in) {
   return bad;
 }
 
-/* Some arcs hold for some bounds only: without the bounds of one of them, or of all, there is no
- * cycle that no loop can go through. */
+/* Some arcs have points for some bounds only: drops the bounds of one of them, or of all, so that
+ * loops can go through every cycle that is left. */
 static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   isl_set **bad = bounds_by_arc(S, in), *all = NULL;
   tp_arcs hard = { 0 };
@@ -108,7 +109,7 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
     why = &in->v[e];
     all = all ? isl_set_union(all, isl_set_copy(bad[e])) : isl_set_copy(bad[e]);
   }
-  int best = -1; /* the one that asks least */
+  int best = -1; /* the arc that costs the fewest bounds */
   for (int e = 0; e < in->n && why; e++) {
     tp_arcs rest = { 0 };
     for (int o = 0; o < in->n; o++)
@@ -140,7 +141,7 @@ bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
 
 /* ---- the checks of a call ---- */
 
-/* What the script calls it: the value read, else who reads it. */
+/* The script's name for the read: the name of the value read, else of its reader. */
 static const char *late_called(const tp_poly *p, const tp_late *l) {
   const tp_arr *x = p->arrs.v[p->stmts.v[l->st]->acc[l->acc].arr];
   return has_name(x->val.node) ? x->name : p->stmts.v[l->st]->name;

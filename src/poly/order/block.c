@@ -1,6 +1,7 @@
-/* block: an innermost loop part of which nothing carries is cut in blocks of iterations. What
- * recurs runs point by point, the rest over the block in one call (a product of a row by a matrix
- * becomes one of matrices), and what lies between the two is kept for a block. */
+/* block: cuts an innermost loop in blocks of iterations, if a part of it carries nothing.
+ *   for t < T { a(t); b(t) }   =>   for tb { a over the block; for t in the block { b(t) } }
+ * Recurrences run point by point, the rest over the block in one call (a product of a row by a
+ * matrix becomes one of matrices), and values between the two are kept for a block. */
 #include "poly/sched.h"
 
 typedef struct {
@@ -32,8 +33,8 @@ double tp_elements(int rank, const tp_ix *const *shape) {
   return n;
 }
 
-/* Is it handed on from one leaf to another? Elementwise chains are one, with the fold behind them.
- */
+/* Is node i handed on from one leaf to another? An elementwise chain is one leaf, with the fold
+ * behind it. */
 static bool is_handed_on(const tp_stmt *s, int i) {
   const tp_node *n = s->node[i];
   bool stays = tp_ops[n->op].batch == TP_BATCH_E;
@@ -62,8 +63,8 @@ double tp_row_inside(const tp_poly *p, const tp_stmt *s) {
   return most > result ? most : 0;
 }
 
-/* Bytes of the largest thing that has a value for each iteration, made or read, and so may have to
- * be kept for a block. */
+/* Bytes of the largest value that st makes or reads at each iteration, which may have to be kept
+ * for a block. */
 static double row_bytes(const cutter *c, int st) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
@@ -87,7 +88,7 @@ static double row_bytes(const cutter *c, int st) {
   return most;
 }
 
-/* A constant: tp_blocks_of takes no other loops. */
+/* The shift is a constant: tp_blocks_of takes no other loops. */
 static int64_t mem_shift(const tp_mem *m) { return m->s < 0 ? -m->shift.c : m->shift.c; }
 
 static const tp_mem *mem_of(const tp_item *x, int st) {
@@ -100,8 +101,8 @@ static const tp_mem *mem_of(const tp_item *x, int st) {
   return &x->mem[lo];
 }
 
-/* What only this loop accesses is kept for blocks where calls write it as they go, and read a point
- * of it a number of steps away. */
+/* Can arrays that only this loop accesses be kept for blocks? Calls must write them in step, and
+ * read points a fixed number of steps away. */
 static bool keeps_rings(const cutter *c, int st, int d) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
@@ -133,7 +134,7 @@ static bool can(const cutter *c, const tp_scc *k) {
       tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
-/* Is it one product, or a sum of outer ones? */
+/* Is s one product, or a sum of outer products? */
 static bool is_lone_product(const tp_stmt *s) {
   if (s->nnode != 1) return false;
   const tp_node *n = s->node[0];
@@ -141,8 +142,7 @@ static bool is_lone_product(const tp_stmt *s) {
       (s->kind == TP_ST_ACC && s->into->attr.red == TP_RED_SUM && tp_is_outer(n));
 }
 
-/* Do its rows go over ranges of an array that follow the loop, and so share most of what they go
- * over? */
+/* Do its rows go over ranges of an array that follow the loop, and so share most elements? */
 static bool shares_ranges(const cutter *c, const tp_stmt *s, const tp_sym *dim) {
   bool any = false;
   for (int a = 0; a < s->nacc; a++) {
@@ -154,8 +154,8 @@ static bool shares_ranges(const cutter *c, const tp_stmt *s, const tp_sym *dim) 
   return any;
 }
 
-/* Products whose extents follow the loop, so that no call goes over a block of them, have a loop of
- * their own over the rows of a block. */
+/* Are these products whose extents follow the loop? No call can go over a block of them, so they
+ * get a loop of their own over the rows of a block. */
 static bool goes_by_rows(const cutter *c, const tp_scc *k) {
   tp_sched *S = c->S;
   int st = k->st[0], d = tp_dim_of(S, st, c->x->label);
@@ -164,7 +164,7 @@ static bool goes_by_rows(const cutter *c, const tp_scc *k) {
       !(s->mayvec >> d & 1) && is_lone_product(s) && shares_ranges(c, s, s->dim[d]);
 }
 
-/* What an effect waits for is made at its time. */
+/* Values for which an effect waits are made at its time, not for a block. */
 static void spare_effects(cutter *c) {
   tp_sched *S = c->S;
   bool *wanted = TP_NEWN(S->a, bool, c->ncomp + 1);
@@ -188,8 +188,8 @@ static bool follows(const tp_stmt *s, const tp_ix *const *at, int n, int d) {
   return any;
 }
 
-/* Does it multiply all rows of a block by one matrix, or sum their products up? Else a block is
- * only as many products. */
+/* Does st multiply all rows of a block by one matrix, or sum their products up? Else a block would
+ * only be as many products. */
 static bool multiplies(const cutter *c, int st) {
   tp_poly *p = c->S->p;
   const tp_stmt *s = p->stmts.v[st];
@@ -210,12 +210,12 @@ static bool multiplies(const cutter *c, int st) {
   return false;
 }
 
-/* Does it copy what lies otherwise (opt/store/layout.c)? */
+/* Does s copy an array that lies in another order (opt/store/layout.c)? */
 static bool turns(const tp_stmt *s) {
   return s->through && s->src.node->op == TP_OP_DETACH && s->src.node->attr.stored;
 }
 
-/* Does it work on results of these, or for them alone? */
+/* Does component i work on results of these, or for them alone? */
 static bool serves(const cutter *c, const bool *these, int i) {
   bool from = false, to = false, other = false;
   for (int e = 0; e < c->arcs->n; e++) {
@@ -229,8 +229,8 @@ static bool serves(const cutter *c, const bool *these, int i) {
   return from || (to && !other);
 }
 
-/* Rows that become matrices, and copies that turn them, are worth it; the rest goes along where it
- * works on their results, or for them alone. False: nothing is. */
+/* Chooses rows that become matrices, and copies that turn them; others go along if they work on
+ * their results, or for them alone. False: nothing is worth it. */
 static bool choose(cutter *c) {
   tp_sched *S = c->S;
   bool some = false, *in = TP_NEWN(S->a, bool, c->ncomp);
@@ -250,7 +250,8 @@ static bool choose(cutter *c) {
   return some;
 }
 
-/* Does a row grow with the loop? What an unknown extent counts as says nothing of that. */
+/* Does an extent of a row grow with the loop? The number assumed for an unknown extent does not
+ * show that. */
 static bool row_grows(const cutter *c, int st) {
   const tp_stmt *s = c->S->p->stmts.v[st];
   bool grows = false;
@@ -282,7 +283,7 @@ static int64_t block_size(const cutter *c) {
   return c->S->p->rows ? TP_MIN(n, c->S->p->rows) : n;
 }
 
-/* A call each, or a loop of rows, in order; what recurs shares a loop. */
+/* The phase of component i: a call or a loop of rows of its own; recurrences share a loop. */
 static tp_phase *phase_of(cutter *c, tp_blocks *b, int i) {
   bool vec = c->vec[i], rows = c->rows[i];
   tp_phase *last = b->n ? &b->phase[b->n - 1] : NULL;
@@ -291,7 +292,7 @@ static tp_phase *phase_of(cutter *c, tp_blocks *b, int i) {
   return &b->phase[b->n++];
 }
 
-/* In topological order, as much as can be of one kind before the other. */
+/* Orders phases topologically, with as many of one kind in a row as can be. */
 static void order(cutter *c, tp_blocks *b) {
   tp_sched *S = c->S;
   int left = c->ncomp, *waits = TP_NEWN(S->a, int, c->ncomp);
@@ -323,12 +324,12 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
   cutter c = { .S = S, .L = L, .x = x, .arcs = arcs, .of = TP_NEWN(S->a, int, S->p->stmts.n) };
   bool any = false;
   if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_BLOCKS)) return NULL;
-  for (int i = 0; i < x->nmem; i++)
-    if (tp_is_tick(S->p->stmts.v[x->mem[i].st])) return NULL; /* a step is one iteration */
+  for (int i = 0; i < x->nmem; i++) /* a step of f:step is one iteration */
+    if (tp_is_tick(S->p->stmts.v[x->mem[i].st])) return NULL;
   /* blocks that are a parameter apart: isl would not find what they keep */
   for (int i = 0; i < x->nmem; i++)
     if (x->mem[i].shift.bad || x->mem[i].shift.p) return NULL;
-  for (int i = 0; i < x->nmem; i++) /* inside are at most loops that sum up */
+  for (int i = 0; i < x->nmem; i++) /* only loops that sum up may be inside */
     if (!is_free(&c, x->mem[i].st) && S->p->stmts.v[x->mem[i].st]->kind != TP_ST_ACC) return NULL;
   c.comp = TP_NEWN(S->a, const tp_scc *, x->nmem);
   c.vec = TP_NEWN(S->a, bool, x->nmem);

@@ -1,4 +1,4 @@
-/* calc: weights (numbers over bounds) and the queries that the driver asks isl. */
+/* calc: computes weights (numbers over bounds) and asks isl the driver's queries. */
 #include "poly/sched.h"
 
 enum { CALC_TOLD = 8 };
@@ -22,7 +22,7 @@ void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d) {
   tp_ask(S, what, S->p->stmts.v[d->dst]->name, S->p->stmts.v[d->src]->name);
 }
 
-/* Once each, the first few. */
+/* Notes the first few queries that took too much, once each. */
 static void note_unknown(tp_sched *S) {
   tp_poly *p = S->p;
   p->nover++;
@@ -107,8 +107,8 @@ static bool constant(isl_pw_aff *p, int64_t *c) {
   return ok;
 }
 
-/* Its value where every dim's bound is v and other bounds are `rest`; 0 where it is no whole
- * number, or not defined. */
+/* p's value where every dim's bound is v and other bounds are `rest`; 0 if that is no whole number,
+ * or not defined. */
 static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v, int64_t rest) {
   isl_space *space = isl_pw_aff_get_domain_space(p);
   isl_point *at = isl_point_zero(isl_space_copy(space));
@@ -126,7 +126,7 @@ typedef struct alike {
   isl_pw_aff *p;
 } alike;
 
-/* The one object that is p. */
+/* The pooled object that equals p. */
 static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   bool fresh;
   tp_question q = { .what = OF_ALIKE, .by = isl_pw_aff_get_hash(p) };
@@ -240,8 +240,8 @@ static isl_stat try_row_piece(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
-/* Several pieces with divisions (K - K % 2 where K > 2, else 0) without these: isl finds no loops
- * for rows that far apart. */
+/* p of several pieces with divisions (K - K % 2 where K > 2, else 0), without the divisions: isl
+ * finds no loops for rows that far apart. */
 static tp_wt without_divisions(tp_sched *S, isl_pw_aff *p) {
   isl_set *values = isl_set_from_pw_aff(isl_pw_aff_copy(p));
   tp_wt w = tp_wt_bad();
@@ -290,8 +290,8 @@ static isl_stat try_below(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
-/* One of its own affine pieces that is nowhere larger, for a lower bound that need not be exact: n
- * - 1 for a clipped window's min(n, T) - 1. */
+/* An affine piece of p that is nowhere larger than p, for a lower bound that need not be exact: n -
+ * 1 for a clipped window's min(n, T) - 1. */
 static isl_pw_aff *one_piece_below(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   if (!p || isl_pw_aff_n_piece(p) < 2) return p;
   below_row x = { S, p,
@@ -303,9 +303,8 @@ static isl_pw_aff *one_piece_below(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   return x.best;
 }
 
-/* A function that holds wherever there is something to compare: one piece everywhere; several are
- * completed by 0. Where a piece was integral only on its own domain ((T - 1)/2 for odd T) its floor
- * goes on. */
+/* Extends p to all points: a single piece goes on everywhere; several are completed by 0. A piece
+ * that is integral only on its own domain ((T - 1)/2 for odd T) goes on as its floor. */
 static isl_pw_aff *complete_row(tp_sched *S, isl_pw_aff *p) {
   if (!p) return NULL;
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
@@ -396,7 +395,7 @@ bool tp_pinned(tp_sched *S, int st, int dim) {
 
 /* ---- distances ---- */
 
-/* x, y: they tell du and dv by bounds alone */
+/* x, y: constraints that fix dims du and dv by bounds alone */
 typedef struct {
   int du, dv;
   bool here, all;
@@ -418,7 +417,7 @@ static bool only(isl_constraint *c, enum isl_dim_type t, int at) {
       isl_constraint_involves_dims(c, t, at + 1, n - at - 1) == isl_bool_false;
 }
 
-/* Does it say what dim d is by bounds alone? */
+/* Does c fix dim d by bounds alone? */
 static bool tells(isl_constraint *c, enum isl_dim_type t, int d) {
   int64_t a = coef(c, t, d);
   return (a == 1 || a == -1) && only(c, t, d) &&

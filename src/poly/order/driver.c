@@ -1,7 +1,7 @@
-/* driver: from the outermost depth inwards. At each depth the components of what is left become
- * loops and leaves: typed fusion with parametric shifts (docs/scheduling.md, section 2), then moves
- * towards the consumers, then the members of each loop with the dependences between equal rows. isl
- * is a calculator. */
+/* driver: makes loops from the outermost depth inwards. At each depth the components become loops
+ * and leaves by typed fusion with parametric shifts (docs/scheduling.md, section 2) and moves
+ * towards consumers; the members of each loop, with the dependences between equal rows, go on to
+ * the next depth. isl is a calculator. */
 #include "poly/order/fusion.h"
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@ typedef struct {
   int64_t by;
 } target;
 
-/* Where an update of the loop's member goes: the array dim that follows the loop, and how far
- * behind. False: none does. */
+/* Finds the array dim that follows the loop in an update of member m, and how far behind it is.
+ * False: none follows. */
 static bool target_of(tp_sched *S, const tp_mem *m, const tp_access *x, target *t) {
   int64_t lo, hi;
   if (m->dim < 0 || m->shift.bad || m->shift.p) return false;
@@ -43,8 +43,8 @@ static bool updates_apart(tp_sched *S, const tp_item *loop) {
   return true;
 }
 
-/* The arcs inside a loop at equal rows; whether it carries any; how deep each dependence stays
- * inside. */
+/* Finds the arcs inside a loop at equal rows, whether the loop carries any, and how deep each
+ * dependence stays inside. */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out) {
   int *at = TP_NEWN(S->a, int, S->p->stmts.n);
   for (int i = 0; i < loop->nmem; i++) at[loop->mem[i].st] = i + 1;
@@ -148,7 +148,7 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
     return TP_S_OK;
   }
   if (c->left && tp_split(S, f->L, c)) return TP_S_RESTART;
-  /* what was not known may be no cycle */
+  /* a cycle of unknown arcs may be none */
   if (!S->p->nover && tp_assume(S, f->L, c)) return TP_S_RESTART;
   if (tp_cycle(S, c)) return TP_S_FAIL;
   if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
@@ -156,8 +156,8 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
   return TP_S_FAIL;
 }
 
-/* An update of one point belongs to the loop of the others; so does what only takes something from
- * that point. */
+/* Does a statement at a single point of d belong to the loop of the others? An update does, and a
+ * copy that only takes something from that point. */
 static bool belongs(const tp_sched *S, const tp_stmt *s, int d) {
   for (int a = 0; a < s->nacc; a++)
     for (int k = 0; s->acc[a].kind == TP_ACC_WRITE && k < S->p->arrs.v[s->acc[a].arr]->ndim; k++)
@@ -249,7 +249,7 @@ static bool begin(tp_sched *S) {
     at++;
   }
   for (int i = 0; i < S->p->late.n; i++) {
-    /* says nothing of bounds that do not matter */
+    /* the gist does not mention bounds that do not matter */
     isl_set *bad = tp_isl_gist(isl_set_copy(S->p->late.v[i].bad), tp_isl_context(S->ix, 0));
     free_ = isl_set_subtract(free_, bad);
     S->context = tp_keep_set(
@@ -282,7 +282,7 @@ static tp_sres attempt(tp_sched *S) {
   return TP_S_OK;
 }
 
-/* Gives something up where that did not work out (relax.def); false: there is nothing left. */
+/* Gives something up after a failed search (relax.def); false: there is nothing left. */
 static bool relax(tp_sched *S) {
   bool calls = false;
   for (int i = 0; i < S->p->stmts.n; i++) calls |= S->p->stmts.v[i]->vec != 0;
@@ -292,7 +292,7 @@ static bool relax(tp_sched *S) {
   return true;
 }
 
-/* A schedule that passes the proof. */
+/* Looks for a schedule that passes the proof. */
 static bool find_order(tp_sched *S, tp_error *err) {
   for (;;) {
     tp_error mine = { 0 };
@@ -321,9 +321,9 @@ static bool find_order(tp_sched *S, tp_error *err) {
 
 /* ---- loops around rows of isl's own ---- */
 
-/* Of rows with divisions isl has written loops in another order than it was told (fuzz seed
- * 1410000092), so these are gone through at small bounds, all of them alike. NULL, or what is
- * wrong. */
+/* isl has written loops around rows with divisions in another order than it was told (fuzz seed
+ * 1410000092), so such programs are simulated at small bounds, all equal. NULL, or the words for
+ * the mistake. */
 static const char *disorder(tp_sched *S) {
   enum { TRIED = 12 };
   const tp_graph *g = S->p->g;

@@ -1,5 +1,5 @@
-/* fusion: typed fusion of the components of one depth, with parametric shifts (docs/scheduling.md,
- * section 2). */
+/* fusion: puts the components of one depth into loops: typed fusion with parametric shifts
+ * (docs/scheduling.md, section 2). */
 #include "poly/order/fusion.h"
 
 /* single points, one after the other, that are looked through */
@@ -51,8 +51,8 @@ static void take_back(fusion *f, group *g, int keep) {
   }
 }
 
-/* ---- in sweeps: components whose operands are placed, in program order, until nothing more can be
- * placed. Each is tried once, as nothing placed meanwhile changes the answer ---- */
+/* ---- sweeps place components whose operands are placed, in program order, until none is left that
+ * can be. Each is tried once, as components placed meanwhile do not change the answer ---- */
 
 typedef bool placer(fusion *f, int k, group *g);
 
@@ -77,8 +77,8 @@ static void sweeps(fusion *f, placer *take, group *g) {
 
 /* ---- typed fusion ---- */
 
-/* What one arc from the loop asks of the shift of component v. False: v cannot or should not run in
- * this loop. */
+/* *c := the least shift of component v that arc e from the loop allows. False: v cannot or should
+ * not run in this loop. */
 static bool asked(const fusion *f, int e, const group *g, bool pinned, tp_wt *c) {
   tp_sched *S = f->S;
   int u = dep(f, e)->src, v = dep(f, e)->dst, du = dim_in(f, u, g), dv = dim_in(f, v, g);
@@ -96,7 +96,7 @@ static bool asked(const fusion *f, int e, const group *g, bool pinned, tp_wt *c)
   return !c->bad;
 }
 
-/* May component k run ahead by c < 0? Only what starts that much later, so that the loop's first
+/* May component k run ahead by c < 0? It may if it starts that much later, so that the loop's first
  * iteration stays its first. */
 static bool may_run_ahead(const fusion *f, int k, const group *g, tp_wt c) {
   const tp_scc *x = &f->L->scc[k];
@@ -119,8 +119,8 @@ static bool may_run_ahead(const fusion *f, int k, const group *g, tp_wt c) {
   return true;
 }
 
-/* Does what the loop makes, or might, reach one that could run in it past component k, a single
- * point? Without k there that could not (adjoints of a recurrence's first point). */
+/* Is k, a single point, needed in the loop because a component that could run there reads both k
+ * and the loop (adjoints of a recurrence's first point)? */
 static bool bridges(const fusion *f, int k, const group *g, int depth) {
   for (int i = 0; i < f->end[k].out.n && depth; i++) {
     int v = f->L->of[dep(f, f->end[k].out.v[i])->dst];
@@ -138,8 +138,8 @@ static bool bridges(const fusion *f, int k, const group *g, int depth) {
   return false;
 }
 
-/* Least shift that what k reads in the loop allows. What is made at a single row of it is none to
- * run ahead of. */
+/* *out := the least shift that k's reads in the loop allow. k does not run ahead of values that are
+ * made at a single row. */
 static bool shift_in(const fusion *f, int k, const group *g, tp_wt *out) {
   bool any = false, rows = false, alone = f->L->scc[k].pinned && !bridges(f, k, g, BRIDGE_DEPTH);
   tp_wt c = tp_wt_c(0);
@@ -181,7 +181,8 @@ static group *new_group(fusion *f, int k, bool loop, int s) {
   return g;
 }
 
-/* Pinned first, then recurrences with one direction, then recurrences, then program order. */
+/* The component that begins a loop: a pinned one, else a recurrence with one direction, else a
+ * recurrence, else the first in program order. */
 static int seed(const fusion *f) {
   int best = -1, rank = 4;
   for (int k = 0; k < f->L->nscc; k++) {

@@ -1,5 +1,5 @@
-/* Inside src/poly: what driver.c, fusion.c and moves.c share: the groups of components of one
- * depth, each a loop or a leaf. */
+/* fusion: the groups of components of one depth, each a loop or a leaf, for driver.c, fusion.c and
+ * moves.c. */
 #ifndef TP_POLY_FUSION_H
 #define TP_POLY_FUSION_H
 #include "poly/sched.h"
@@ -15,7 +15,7 @@ typedef struct group {
 
 typedef struct {
   TP_VEC(int) in, out;
-} arc_ends; /* arcs of a component from and to others */
+} arc_ends; /* a component's arcs from and to others */
 
 typedef struct fusion {
   tp_sched *S;
@@ -49,7 +49,8 @@ static inline int dim_in(const fusion *f, int st, const group *g) {
 static inline bool is_leaf(const tp_scc *c) { return !c->left && !c->rec; }
 
 /* ---- fusion.c ---- */
-/* Offset of a member in its component; with the component's shift: its row is s * dim + that. */
+/* Offset of a member in its component; tp_fusion_shift adds the component's shift: the member's row
+ * is s * dim + that. */
 tp_wt tp_fusion_offset(const fusion *f, int st, int s);
 tp_wt tp_fusion_shift(const fusion *f, int st, int s);
 void tp_fuse(fusion *f);

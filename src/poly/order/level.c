@@ -5,7 +5,7 @@
 
 /* ---- components ---- */
 
-/* In order of their first statements, and so are the statements of each. */
+/* Finds components, in order of their first statements; the statements of each are in order too. */
 static void find_sccs(tp_sched *S, tp_level *L) {
   int N = S->p->stmts.n, *scc = TP_NEWN(S->a, int, N), *size = TP_NEWN(S->a, int, N),
       *as = TP_NEWN(S->a, int, N);
@@ -86,7 +86,7 @@ static bool weigh(fit *f) {
   return true;
 }
 
-/* In a topological order of the arcs that raise a zero, or hand on what was raised. */
+/* Sorts links in a topological order of the arcs that raise a zero, or pass on a raised offset. */
 static void sort_links(fit *f) {
   int n = f->c->n, m = 0, *scc = TP_NEWN(f->S->a, int, n);
   tp_link *edge = TP_NEWN(f->S->a, tp_link, f->in->n);
@@ -103,7 +103,8 @@ static void sort_links(fit *f) {
     }
 }
 
-/* Longest paths in numbers, at the sample bounds: a way back in time there is one everywhere. */
+/* Longest paths in numbers, at the sample bounds: a cycle back in time there is one for all
+ * bounds. */
 static bool fits_at(const fit *f) {
   int64_t *off = TP_NEWN(f->S->a, int64_t, f->c->n);
   bool changed = true;
@@ -120,8 +121,8 @@ static bool fits_at(const fit *f) {
   return !changed;
 }
 
-/* Longest paths: off[v] >= off[u] - w. Still changing after as many rounds as members: a cycle that
- * goes back in time. */
+/* Longest paths: off[v] >= off[u] - w. If rounds still change offsets after as many as there are
+ * members, a cycle goes back in time. */
 static bool longest_paths(const fit *f) {
   for (int round = 0; round <= f->c->n; round++) {
     bool changed = false;
@@ -138,10 +139,11 @@ static bool longest_paths(const fit *f) {
   return false;
 }
 
-/* ---- states: what has slack everywhere and starts later than the others runs early, so that w[i +
- * 1] is made at the end of body i ---- */
+/* ---- states: a member that has slack everywhere and starts later than the others runs early, so
+ * that w[i + 1] is made at the end of body i ---- */
 
-/* How much later than it must a member runs; false: something holds it, or nothing does. */
+/* *out := how much later than it must member i runs; false: some arc holds it, or none ends
+ * there. */
 static bool slack(const fit *f, int i, int64_t *out) {
   *out = 0;
   for (int k = 0; k < f->into[i].n; k++) {
@@ -157,7 +159,7 @@ static tp_wt first_of(const fit *f, int i) {
   return tp_first_row(f->S, f->c->st[i], tp_dim_of(f->S, f->c->st[i], f->label), f->s);
 }
 
-/* The loop's first iteration stays its first: some member started no later. */
+/* Does the loop's first iteration stay its first: does some other member start no later? */
 static bool starts_late(const fit *f, const tp_wt *starts, int i, tp_wt off) {
   tp_wt first = tp_wt_add(f->S, first_of(f, i), off);
   for (int k = 0; k < f->c->n; k++)
@@ -165,8 +167,8 @@ static bool starts_late(const fit *f, const tp_wt *starts, int i, tp_wt off) {
   return false;
 }
 
-/* With ticks: members that only copy states, as all they wait for has slack too. They stay: made
- * early they would wait for values that are still being made (behind.c). */
+/* With ticks: the members that only copy states, as all members they wait for have slack too. They
+ * stay: run early, they would wait for values that are still being made (behind.c). */
 static bool *copies_of_states(const fit *f) {
   bool *copy = TP_NEWN(f->S->a, bool, f->c->n), *slacks = TP_NEWN(f->S->a, bool, f->c->n);
   int64_t by;
@@ -176,7 +178,8 @@ static bool *copies_of_states(const fit *f) {
   return copy;
 }
 
-/* In rounds through the members; after the first, only those that wait for a lowered one. */
+/* Lowers states in rounds through the members; after the first, only those that wait for a lowered
+ * one. */
 static void lower_states(const fit *f) {
   const bool *copy = copies_of_states(f);
   tp_wt *starts = TP_NEWN(f->S->a, tp_wt, f->c->n);
@@ -249,7 +252,7 @@ static void candidates(tp_sched *S, tp_level *L, int k) {
   }
 }
 
-/* Components that have no legal dim give up what they only want. */
+/* Components without a legal dim give up soft dependences. */
 static bool drop_soft(tp_sched *S, const tp_level *L, tp_arcs *arcs) {
   int n = 0;
   for (int e = 0; e < arcs->n; e++) {
@@ -283,7 +286,7 @@ typedef struct {
   isl_map *map;
 } meeting;
 
-/* The pairs of m in equal rows; the same objects give the same answer. */
+/* The pairs of m in equal rows; equal objects give the same answer. */
 static const meeting *meeting_of(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
   bool fresh;
   tp_question q = { .what = OF_MEETING, .of = m, .with = u, .third = v };
@@ -323,7 +326,7 @@ static int find_cand(const tp_scc *c, const tp_sym *label) {
   return -1;
 }
 
-/* From the components chosen in this stage along arcs. */
+/* Spreads choices of this stage along arcs. */
 static void spread_level(tp_sched *S, tp_level *L, int nq, int *q) {
   for (int i = 0; i < nq; i++)
     for (int j = 0; j < L->outer[q[i]].n; j++) {
@@ -422,7 +425,8 @@ static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) 
   return row * TP_MIN(TP_MAX(rows, 0), TP_TUNE_SAMPLE_BOUND);
 }
 
-/* What a loop over a candidate keeps alive; of each array what its last reader asks for. */
+/* Bytes that a loop over a candidate keeps alive: of each array as many as its last reader needs.
+ */
 static double kept(tp_sched *S, const tp_level *L, int k, const tp_cand *x) {
   int n = L->inner[k].n + L->outer[k].n, s = x->ok[0] ? 1 : -1;
   struct {
@@ -446,8 +450,8 @@ static double kept(tp_sched *S, const tp_level *L, int k, const tp_cand *x) {
   return sum;
 }
 
-/* A dim that leaves no cycle, better one that no call could run over; else one that orders
- * something. Of equals the one that keeps less, then program order. */
+/* Prefers a dim that leaves no cycle, best one that no call could run over; then one that orders
+ * something. Among equals the one that keeps less wins, then the first in program order. */
 static int best_dim(tp_sched *S, const tp_level *L, int k) {
   const tp_scc *c = &L->scc[k];
   int best = 0, rank = 4;

@@ -1,4 +1,4 @@
-/* moves: groups and components move towards their consumers. */
+/* moves: moves groups and components towards their consumers. */
 #include "poly/order/fusion.h"
 
 static void number_groups(fusion *f) {
@@ -11,13 +11,15 @@ static bool has_effect(const fusion *f, int k) {
   return false;
 }
 
-/* A copy of a window: what it copies stays for other windows, so that later is better. */
+/* Is the group a copy of a window? The copied array stays for other windows, so running later is
+ * better. */
 static bool copies_window(const fusion *f, const group *g) {
   const tp_stmt *s = f->S->p->stmts.v[f->L->scc[g->scc.v[0]].st[0]];
   return !g->loop && s->through && s->src.node->op == TP_OP_READ;
 }
 
-/* The first consumer of what waits for nothing outside, or may wait; NULL: it stays where it is. */
+/* The first consumer of a group that waits for nothing outside, or may wait; NULL: the group
+ * stays. */
 static group *first_consumer(const fusion *f, const group *g) {
   group *best = NULL;
   for (int j = 0; j < g->scc.n; j++) {
@@ -33,7 +35,7 @@ static group *first_consumer(const fusion *f, const group *g) {
   return best;
 }
 
-/* A leaf or a whole loop that waits for nothing, and a window, goes right before its first
+/* Moves a leaf or a whole loop that waits for nothing, and a window, right before its first
  * consumer; loops (the first points of a recurrence) stay in order there. */
 static void move_group(fusion *f, int at) {
   group *g = f->all.v[at], *to = first_consumer(f, g);
@@ -47,8 +49,8 @@ static void move_group(fusion *f, int at) {
   number_groups(f);
 }
 
-/* Greatest shift with which component k can run in g before its consumers there. False: none of
- * use. */
+/* *out := the greatest shift with which component k can run in g before its consumers there. False:
+ * there is none. */
 static bool latest_shift(const fusion *f, int k, const group *g, tp_wt *out) {
   bool any = false;
   for (int i = 0; i < f->end[k].out.n; i++) {
@@ -106,7 +108,8 @@ static bool group_add(fusion *f, int k, const group *to) {
   return true;
 }
 
-/* Made again for who reads it: what it is made of is kept for it, unless that is made again too. */
+/* Is the component made again for its readers (opt/store/again.c)? Its operands are kept for it,
+ * unless they are made again too. */
 static bool is_anew(const fusion *f, int k) {
   bool anew = false;
   for (int i = 0; i < f->L->scc[k].n; i++) {
@@ -116,9 +119,9 @@ static bool is_anew(const fusion *f, int k) {
   return anew;
 }
 
-/* What must go along with the first of the set: makers of its operands, unless these are read in
- * the other loop anyway, and readers of its results before that loop, maybe the loop's first point
- * by itself. False: it cannot be. */
+/* Adds to the set what must go along with its first component: makers of its operands, unless these
+ * are read in the other loop anyway, and readers of its results before that loop, maybe the loop's
+ * first point by itself. False: one cannot. */
 static bool company(fusion *f, const group *to) {
   const group *from = f->of[f->list[0]];
   for (int at = 0; at < f->nlist; at++) {
@@ -142,7 +145,7 @@ static bool company(fusion *f, const group *to) {
   return true;
 }
 
-/* Constants would only buy a slot and cost guards, so a constant delay is not taken. */
+/* Takes no constant delay, which would only save a slot and cost guards. */
 static bool arrive(fusion *f, int k, group *to) {
   tp_wt c;
   f->L->scc[k].c = tp_wt_c(0);
@@ -193,7 +196,7 @@ static bool arrive_all(fusion *f, group *to) {
   return !left;
 }
 
-/* Component k to the loop of its consumers, with its company. */
+/* Moves component k to the loop of its consumers, with its company. */
 static bool move_scc(fusion *f, int k) {
   group *from = f->of[k], *to = NULL;
   for (int i = 0; i < f->end[k].out.n; i++) {
@@ -206,7 +209,7 @@ static bool move_scc(fusion *f, int k) {
   return moved;
 }
 
-/* Inside its loop, towards its consumers, by a parametric amount only. */
+/* Shifts a component towards its consumers inside its loop, by a parametric amount only. */
 static void shift_scc(fusion *f, int k) {
   group *g = f->of[k];
   tp_scc *x = &f->L->scc[k];

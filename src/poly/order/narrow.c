@@ -1,10 +1,10 @@
-/* narrow: loops of which everything inside is guarded end where the guards do.
+/* narrow: a loop whose body is all guarded ends where the guards do.
  *
  *   for t < T { if t + 2 <= E { a }  if t + 1 <= E { b } }   =>   for t < min(T, E) { if t + 2 <= E
  * { a }  b }
  *
- * The end is looked at in each iteration, so the one in which E is found out is the last, and
- * whole: E becomes t + 1 there. A guard that says just what the loop's end says goes. */
+ * Each iteration reads the end, so the iteration that finds E out is the last, and whole: E becomes
+ * t + 1 there. A guard that equals the loop's end is dropped. */
 #include "poly/sched.h"
 
 enum { MAXEND = 4 };
@@ -22,13 +22,13 @@ static bool add_top(tops *t, const tp_ix *e) {
   return true;
 }
 
-/* Loops between the one at work and what is looked at. */
+/* The loops between the one at work and the place reached inside. */
 typedef struct {
   int n;
   const tp_tree *v[TP_MAXDIM + 2];
 } nested;
 
-/* At the first value of each loop inside: what has to hold there at the least. */
+/* e at the first value of each loop inside, where it is least. */
 static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nested *in) {
   for (int i = in->n - 1; i >= 0; i--) {
     int64_t coef;
@@ -40,14 +40,14 @@ static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nested *in) {
   return e;
 }
 
-/* e where loops inside, or dim `also`, make it different: the greatest. */
+/* The greatest e over loops inside, and over dim `also`. */
 static const tp_ix *over_loops(tp_poly *p, const tp_ix *e, const nested *in, const tp_sym *also) {
   for (int i = 0; i < in->n; i++) e = tp_move_ends(p, e, 1, &in->v[i]->var, NULL, ~0u);
   return tp_depends(p, e, also) ? tp_move_ends(p, e, 1, &also, NULL, ~0u) : e;
 }
 
-/* The exclusive end of `var` that part k of the guard asks for, exactly or with other things. NULL:
- * it asks none. False: no such part. */
+/* *top := the exclusive end of `var` that part k of the guard asks for, exactly or with other
+ * conditions; NULL: none. False: no part k. */
 static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nested *in,
     const tp_ix **top, bool *exact) {
   tp_ictx *c = p->g->ix;
@@ -69,7 +69,7 @@ static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, cons
   return true;
 }
 
-/* All that runs inside t asks for an end of var: they are put into `all`. */
+/* Puts the ends of var into `all` that the statements inside t ask for. False: one asks none. */
 static bool gather_tops(tp_poly *p, const tp_tree *t, const tp_sym *var, nested in, tops *all) {
   const tp_ix *top;
   bool exact;
@@ -93,7 +93,7 @@ static const tp_ix *rest_of(tp_poly *p, const tp_ix *cond, const tp_sym *var, co
   return left;
 }
 
-/* Without those guards that are just var < top. */
+/* t without those guards that are just var < top. */
 static tp_tree *without(tp_poly *p, tp_tree *t, const tp_sym *var, const tp_ix *top) {
   if (t->kind == TP_T_IF && t->n == 1) {
     const tp_ix *left = rest_of(p, t->cond, var, top);

@@ -1,5 +1,6 @@
-/* proof: every dependence that is needed goes forward in time. Times are compared lexicographically
- * down the ways of two statements: rows of shared loops, then places in the sequence. */
+/* proof: proves that every needed dependence goes forward in time. Times are compared
+ * lexicographically down the ways of two statements: rows of shared loops, then places in the
+ * sequence. */
 #include "poly/sched.h"
 
 static bool empty_patiently(tp_sched *S, isl_map *m) {
@@ -43,7 +44,7 @@ bool tp_rows_apart(
   return true;
 }
 
-/* Rows of one loop: never backwards; then m becomes the pairs of equal rows. As a step is. */
+/* Rows of one loop: none goes backwards; m becomes the pairs of equal rows. Answers as `step`. */
 static int step_row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
   int64_t lo, hi;
   if (tp_rows_apart(S, *m, u, v, &lo, &hi)) {
@@ -72,8 +73,8 @@ bool tp_is_forward(tp_sched *S, const tp_dep *d) {
   return false;
 }
 
-/* Defined, and a whole number, on all of the domain: what is partial or fractional drops points,
- * and the rest would be proved vacuously. */
+/* Is row defined, and a whole number, on all of the domain? A partial or fractional row drops
+ * points, which would be proved vacuously. */
 static bool whole_on(tp_sched *S, isl_pw_aff *row, isl_set *dom) {
   isl_set *where = isl_pw_aff_eq_set(isl_pw_aff_copy(row), isl_pw_aff_floor(isl_pw_aff_copy(row)));
   isl_set *mine = isl_set_intersect_params(isl_set_copy(dom), isl_set_copy(S->context));

@@ -1,8 +1,8 @@
-/* split: what to do with a component that has no legal dim. A cycle of statements need not be one
- * of points: PPO's rollout (i, t) reads w[i, k] at k = 0 only. The statement that has a dim which
- * its neighbour lacks is cut at the slice that their arc touches, and everything starts anew. If
- * nothing can be cut, isl's own scheduler orders the component: it skews, and gives members rows of
- * different factors (2 * i for w[i], i for what reads w[i // 2]). */
+/* split: finds rows for a component that has no legal dim. A cycle of statements need not be a
+ * cycle of points: PPO's rollout (i, t) reads w[i, k] at k = 0 only. The statement that has a dim
+ * which its neighbour lacks is cut at the slice that their arc touches, and everything starts anew.
+ * If nothing can be cut, isl's own scheduler orders the component: it skews, and gives members rows
+ * of different factors (2 * i for w[i], i for what reads w[i // 2]). */
 #include "poly/sched.h"
 #include <isl/schedule.h>
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static isl_stat take_rows(isl_map *m, void *ud) {
   return f ? isl_stat_ok : isl_stat_error;
 }
 
-/* isl has no row for what has no points under the context. */
+/* isl gives no row to a statement without points under the context: it gets row 0. */
 static void add_missing(tp_sched *S, const tp_scc *c, tp_item *x) {
   for (int i = 0, m = 0; i < c->n; i++, m = 0) {
     while (m < x->nmem && x->mem[m].st != c->st[i]) m++;
@@ -164,8 +164,8 @@ static void cut_nest(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
   }
 }
 
-/* Its integer programs grow with the members, and their pivots are no operations that isl counts:
- * 22 members take 0.07 s, 106 minutes. */
+/* The scheduler's integer programs grow with the members, and isl does not count their pivots as
+ * operations: 22 members take 0.07 s, 106 minutes. */
 enum { MOST_MEMBERS = 48 };
 
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
@@ -174,7 +174,7 @@ tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
   if (c->n > MOST_MEMBERS) return TP_S_FAIL;
   tp_ask(S, "in which order '%s' and what it needs run", S->p->stmts.v[c->st[0]]->name, NULL);
   tp_query_long(S, TP_TUNE_NEST_BUDGETS);
-  /* else it finds no rows of different factors */
+  /* with coalescing isl finds no rows of different factors */
   isl_options_set_schedule_treat_coalescing(S->ctx, 0);
   isl_schedule *sch = compute(S, c, &in);
   isl_union_map *map = isl_schedule_get_map(sch);

@@ -1,5 +1,6 @@
-/* vec: which dims need no loop. A pre-pass collects the labels that recurrences need. Any other dim
- * over which a call may run, and in which the domain is a box, is left out of the rows. */
+/* vec: finds the dims that need no loop. A pre-pass collects the labels that recurrences need. Any
+ * other dim over which a call may run, and in which the domain is a box, is left out of the
+ * rows. */
 #include "poly/sched.h"
 
 typedef TP_VEC(const tp_sym *) labels;
@@ -36,7 +37,7 @@ static tp_sres collect_inside(tp_sched *S, labels *C, const tp_level *L, int k) 
   return r;
 }
 
-/* A callback's points inside a loop: their order asks for a loop of its own only. */
+/* Is it a callback inside a loop? The order of its points asks for a loop of its own only. */
 static bool is_effect_inside(const tp_sched *S, const tp_scc *c) {
   return c->n == 1 && S->p->stmts.v[c->st[0]]->effect && S->st[c->st[0]].used && !S->p->ticks;
 }
@@ -60,8 +61,8 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
 
 /* ---- boxes ---- */
 
-/* dom = (dom without dim d) x an interval over bounds: seen from one conjunction, asked of several.
- */
+/* Is dom = (dom without dim d) x an interval over bounds? One conjunction shows it; for several isl
+ * is asked. */
 static bool product(tp_sched *S, const tp_stmt *s, int d) {
   bool fixed;
   if (isl_set_n_basic_set(s->dom) == 1) return tp_stands_alone(s->dom, d, &fixed);
@@ -78,7 +79,7 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
   return tp_query_end(S) && ok;
 }
 
-/* The least or greatest value of dim d, exactly (a weight may be a bound of it). NULL: no single
+/* The least or greatest value of dim d, exactly (a weight may only bound it). NULL: no single
  * expression. */
 static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
   tp_ask(S, "over which range of a dim '%s' runs", s->name, NULL);
@@ -104,7 +105,7 @@ bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, con
   return e[0] && e[1];
 }
 
-/* Axes of its widest operand. */
+/* The number of axes of the statement's widest operand. */
 int tp_most_axes(const tp_stmt *s) {
   int most = s->src.node ? tp_rankof(s->src) : 0;
   for (int i = 0; i < s->nnode; i++) {
@@ -141,7 +142,8 @@ bool tp_is_cut(const tp_sched *S, const tp_sym *label) {
   return false;
 }
 
-/* An effect runs point by point in a loop of its own. */
+/* Does the statement go along l? An effect counts as not: it runs point by point in a loop of its
+ * own. */
 static bool has_label(const tp_stmt *s, const tp_sym *l) {
   if (s->effect) return false;
   for (int d = 0; d < s->ndim; d++)
@@ -161,8 +163,9 @@ static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
   return false;
 }
 
-/* Nothing recurs among the statements that go along l in step. No other cut is among them, and one
- * hands something on to another, or to itself what is larger than its result. */
+/* May l be cut? It may if nothing recurs among the statements that go along l in step, none of
+ * their dims is cut, and one hands a value to another, or a value larger than its result to
+ * itself. */
 static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
   bool hands_on = false;
@@ -189,10 +192,10 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   return true;
 }
 
-/* A dim that nothing carries (rows of a data set, time in a filter) would be one call over all of
- * it, and what is handed from call to call as long. */
+/* Cuts dims that nothing carries (rows of a data set, time in a filter): one call over all of such
+ * a dim would hand on arrays as long as the dim. */
 static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
-  /* once each: what is cut already can only stand in the way of more */
+  /* each label is asked once: a dim that is cut can only forbid more cuts */
   labels asked = { 0 };
   if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_BLOCKS)) return;
   for (int i = 0; i < S->p->stmts.n; i++) {
@@ -252,8 +255,8 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) 
   return *known;
 }
 
-/* Blocks of dim k begin where slots do, if they are so many that no block runs over the end of the
- * ring. */
+/* Do blocks of dim k begin where slots do, so that no block runs over the end of a ring of whole
+ * blocks? */
 static bool aligned(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   int64_t lo, hi, shift;
   return tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi &&
@@ -268,8 +271,8 @@ static int inwards(tp_sched *S, const tp_stmt *s, const tp_access *x, int k, int
   return most;
 }
 
-/* Dims that calls run over lie innermost, so that a row of a loop is one piece; not where a range
- * is read, of which rows are. */
+/* Puts dims that calls run over innermost, so that a loop's row is one piece; arrays read by ranges
+ * stay, as their rows are ranges. */
 static void order_dims(tp_sched *S) {
   int n = S->p->arrs.n;
   int **in = TP_NEWN(S->a, int *, n);
@@ -300,8 +303,8 @@ static void order_dims(tp_sched *S) {
   }
 }
 
-/* May a call over a block of dim d of s read dim k of the array round its ring? Points that are a
- * number of steps away. */
+/* May a call over a block of dim d of s go along dim k of the array round its ring? It may if
+ * points are a fixed number of steps away. */
 bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   bool is = x->kind == TP_ACC_READ && x->at && !x->upto;
   int64_t lo, hi;
@@ -316,7 +319,7 @@ static void align(tp_sched *S, tp_arr *r, int k, int64_t block) {
   r->align[k] = had ? had / (int64_t)tp_gcd((uint64_t)had, (uint64_t)block) * block : block;
 }
 
-/* What a loop has for itself goes over whole blocks of a ring, if it may. */
+/* Gives rings of whole blocks, if it may, to arrays that s accesses in a loop of its own. */
 static void align_rows(tp_sched *S, const tp_stmt *s) {
   for (int a = 0; a < s->nacc && s->rdim >= 0; a++) {
     const tp_access *x = &s->acc[a];
@@ -328,7 +331,7 @@ static void align_rows(tp_sched *S, const tp_stmt *s) {
   }
 }
 
-/* What a call runs over lies dense, or in whole blocks of a ring; what a call writes as a range is
+/* Makes dims dense, or rings of whole blocks, if calls run over them; a range that a call writes is
  * dense. */
 void tp_dense_vectors(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++) {

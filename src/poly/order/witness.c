@@ -1,6 +1,6 @@
-/* witness: when no order exists, a cycle of points. The dependences among the statements at fault
- * are enumerated at small bounds, and the shortest cycle is told in the script's names:  'h' at t =
- * 1 needs itself: h[t] <- g[t + 1] <- h[t]. */
+/* witness: finds a cycle of points when no order exists. The dependences among the statements at
+ * fault are enumerated at small bounds, and the shortest cycle is told in the script's names: 'h'
+ * at t = 1 needs itself: h[t] <- g[t + 1] <- h[t]. */
 #include "poly/sched.h"
 #include <stdlib.h>
 
@@ -125,8 +125,8 @@ static const char *stmt_called(tp_sched *S, const tp_stmt *s) {
   return s->of ? tp_called(S->p->g, s->of) : tp_printf(S->a, "'%s'", s->name);
 }
 
-/* Statements without a name of the script's stand for a place of it: one for all in a row, none
- * where the error is. */
+/* Does the message tell statement i? One without a name stands for its line: once for neighbours,
+ * never for the line of the error. */
 static bool is_told(const world *w, const int *way, int i) {
   const tp_stmt *s = stmt_at(w, way[i]), *before = i ? stmt_at(w, way[i - 1]) : NULL;
   if (!i || is_named(s)) return true;
@@ -157,7 +157,7 @@ static void put_point(tp_buf *b, const world *w, const point *p, const point *fi
   if (any) tp_puts(b, "]");
 }
 
-/* The circle begins where the script gave a name, if it did. */
+/* Turns the circle so that it begins at a statement with a name, if there is one. */
 static void turn(const world *w, int n, int *way) {
   int k = 0;
   while (k < n && !is_named(stmt_at(w, way[k]))) k++;
@@ -182,7 +182,7 @@ static void note_cure(tp_error *err, const tp_stmt *s) {
     }
 }
 
-/* s finds an end out. */
+/* Adds a note if s finds an end out. */
 static bool note_end(const world *w, const tp_stmt *s) {
   const tp_graph *g = w->S->p->g;
   bool any = false;
@@ -227,7 +227,7 @@ static void tell(const world *w, int n, int *way) {
   tp_buf_free(&b);
 }
 
-/* Is there one at these bounds? Fills the error. */
+/* Is there a cycle at these bounds? Fills the error. */
 static bool cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env) {
   world w;
   int *way;
@@ -249,7 +249,7 @@ bool tp_cycle(tp_sched *S, const tp_scc *c) {
       set_bounds(S, env, k, rest);
       if (cycle_at(S, c, env)) return true;
     }
-  for (int i = 0; i < n; i++) /* one of the bounds unlike the others */
+  for (int i = 0; i < n; i++) /* one bound differs from the others */
     for (int k = 1; k <= TP_TUNE_WITNESS_BOUND && tp_sym_at(S->ix, i)->kind == TP_SYM_BOUND; k += 2)
       for (int v = 0; v <= TP_TUNE_WITNESS_BOUND; v++) {
         set_bounds(S, env, k, k);

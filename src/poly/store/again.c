@@ -1,8 +1,8 @@
-/* again: which values that are kept along a whole dim are better made again by each loop that reads
- * them.
+/* again: chooses values that are kept along a whole dim and better made again by each loop that
+ * reads them.
  *
  * A value that a recurrence makes and its backward pass reads is stored for every point between
- * them. It is named here if what it is made of is there for as long anyway, and
+ * them. It is chosen if its operands are kept for as long anyway, and
  *   - it is an elementwise chain, as the outer products of a state-space model are, of rows from
  *     TP_TUNE_AGAIN_ROW bytes on: smaller ones stay in the cache;
  *   - or its rows grow with a bound, as those of causal attention do: then one product may be in
@@ -22,12 +22,12 @@ typedef struct {
   /* by statement: the outermost loop over dim around it; NULL: none */
   const tp_sym *dim;
   const void **loop;
-  /* of the value that is asked for */
+  /* products in the chain of the value at work */
   int products;
   TP_VEC(const tp_stmt *) makers;
 } remaker;
 
-/* Does it keep the more, the longer the dim is? A block of at most so many rows does not. */
+/* Does x keep more if dim d is longer? A block of at most so many rows does not. */
 static bool is_whole(const tp_poly *p, const tp_arr *x, int d) {
   tp_ictx *c = p->g->ix;
   const tp_sym *bound = x->dim[d]->bound;
@@ -85,7 +85,7 @@ static bool is_there(const remaker *m, const tp_arr *o, const tp_arr *r) {
   return kept;
 }
 
-/* All that o's rows are made of is there, or small. r: the value that is asked for. */
+/* Are the operands of o's rows kept, or small? r: the value at work. */
 static bool can_grow_again(remaker *m, const tp_arr *o, const tp_arr *r) {
   const tp_stmt *s = m->writer[o->id];
   if (o->kind != TP_ARR_TEMP || m->nwrite[o->id] != 1 || !is_chain(m, s, o) || m->products > 1)
@@ -112,7 +112,7 @@ static bool can_be_again(remaker *m, const tp_arr *r) {
   return true;
 }
 
-/* ---- who reads it in another loop ---- */
+/* ---- readers in another loop ---- */
 
 static void mark_loops(remaker *m, const tp_tree *t, const void *loop) {
   if (t->kind == TP_T_FOR && t->label == m->dim && !loop) loop = t;

@@ -1,12 +1,12 @@
-/* behind: what a step can leave for later ones. In the loop of a tick dim a statement is *far* if
- * whatever a tick gives out needs its results two rows later at the earliest (learning whose
- * parameters are read one iteration old), or never (what is printed). Far statements may run behind
- * the others, in their own order, as long as those of row r are over before anything of row r +
- * lag: then every value is there when it is read. Storage is such that nothing is overwritten
- * before they have read it (live.c).
+/* behind: finds the work that a step can leave for later ones. In the loop of a tick dim a
+ * statement is *far* if the outputs of a tick need its results two rows later at the earliest
+ * (learning whose parameters are read one iteration old), or never (prints). Far statements may run
+ * behind the others, in their own order, as long as those of row r are over before anything of row
+ * r + lag: then every value exists when it is read. live.c keeps elements until far statements have
+ * read them.
  *
- * All writers of one accumulated array are far together, so that sums add up in one order. Of
- * several tick dims the outermost loop counts in which something may wait that later ticks need,
+ * All writers of one accumulated array are far together, so that sums add up in one order. With
+ * several tick dims, the outermost loop counts in which something may wait that later ticks need,
  * else the outermost in which anything may. */
 #include "poly/sched.h"
 
@@ -70,7 +70,7 @@ static int rows_back(const behind *b, const tp_dep *d) {
   return w.p ? LAG_LEAST : (int)TP_MIN(w.c, TP_TUNE_LAG_MOST);
 }
 
-/* A dependence from inside the loop to something that must not wait. */
+/* Does the dependence go from inside the loop to something that must not wait? */
 static bool binds(const behind *b, const tp_dep *d) {
   return !d->soft && !d->pace && d->src != d->dst && row_in(b, d->src) && row_in(b, d->dst) &&
       b->near[d->dst];
@@ -81,8 +81,8 @@ static bool mark(const behind *b, int st) {
   return b->near[st] = true;
 }
 
-/* Marks all writers of a sum that something near adds to, and of ends that a near guard looks at:
- * these are begun in time. */
+/* Marks all writers of a sum to which something near adds, and of ends that a near guard reads:
+ * they must be begun in time. */
 static bool mark_writers(const behind *b) {
   const tp_poly *p = b->S->p;
   bool *sum = TP_NEWN(p->a, bool, p->arrs.n), *near = TP_NEWN(p->a, bool, p->arrs.n), any = false;
@@ -113,7 +113,7 @@ static void spread_far(const behind *b) {
   }
 }
 
-/* 0: no tick needs what may wait. */
+/* The least lag; 0: no tick needs anything that may wait. */
 static int least_lag(const behind *b) {
   int lag = 0;
   for (int i = 0; i < b->S->deps.n; i++) {

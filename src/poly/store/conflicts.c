@@ -100,7 +100,7 @@ static bool is_of(const life *f, const tp_access *w, const tp_access *r) {
   return f->version ? f->version[w->arr] >= 0 : w->arr == r->arr;
 }
 
-/* Over vector dims only if each call's point writes where it has read. */
+/* It may over vector dims only if each of the call's points writes where it has read. */
 bool tp_life_in_place(const life *f, tp_place p) {
   const tp_stmt *s = stmt(f, p);
   const tp_access *r = acc(f, p);
@@ -163,7 +163,7 @@ int tp_life_copied_to(const life *f, tp_place r) {
   return -1;
 }
 
-/* Without the pairs of elements of which the second is a copy of the first: both are one value. */
+/* `later` without pairs in which the second element is a copy of the first: both are one value. */
 static isl_map *but_copies(const life *f, isl_map *later) {
   for (int i = 0; i < f->reads.n; i++) {
     int w = tp_life_copied_to(f, f->reads.v[i]);
@@ -184,7 +184,8 @@ static isl_map *written(const life *f, const bool *these) {
   return all;
 }
 
-/* The writes that may conflict with what r reads, and those of what is there before. */
+/* Finds the writes that may conflict with r's elements (next), and the writes of these elements
+ * (first). */
 static bool find_conflicts(const life *f, tp_place r, bool *next, bool *firsts, bool *nexts) {
   bool any = false;
   for (int w = 0; w < f->writes.n; w++)
@@ -198,7 +199,7 @@ static bool find_conflicts(const life *f, tp_place r, bool *next, bool *firsts, 
   return any;
 }
 
-/* {element -> element that is written later}, not a copy of it. */
+/* {element -> element that is written later and is no copy of it}. */
 static isl_map *written_later(const life *f, const bool *first, const bool *next) {
   isl_map *later = isl_map_apply_range(written(f, first),
       tp_life_by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
@@ -262,7 +263,7 @@ static isl_map *before_the_limit(const life *f) {
   return m;
 }
 
-/* What the others write in place of an element that a far statement still has to touch. */
+/* Finds conflicts between near writes and elements that a far statement still has to touch. */
 bool tp_life_late_conflicts(life *f) {
   int n = f->writes.n;
   bool *all = TP_NEWN(f->S->a, bool, n), *near = TP_NEWN(f->S->a, bool, n);

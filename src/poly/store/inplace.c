@@ -1,11 +1,11 @@
-/* inplace: which operands the result of a statement may lie over.
+/* inplace: finds the operands over which the result of a statement may be written.
  *
  * The operators of a statement run one after the other, neighbouring elementwise ones together, and
  * the last writes the result: any not run together with it has read its operands by then. An
  * elementwise operator or a copy may write over an operand that it sees as it sees its result; so
  * may one that changes a part of a copy of its first operand, and a concatenation over parts that
- * lie where it puts them. If it changes another's value, that lies where the result will lie
- * (`there`): of a row of changes the first writes over what was read before. */
+ * lie where it puts them. If it changes the value of another operator, that lies where the result
+ * will lie (`there`): the first of a row of changes writes over an array that is read. */
 #include "poly/lower/stmts.h"
 
 bool tp_is_version(const tp_poly *p, const tp_stmt *s, const tp_access *r, const tp_access *w) {
@@ -44,7 +44,8 @@ static bool stays_put(const sb *b, int i, int k) {
   return true;
 }
 
-/* What number i, a concatenation, sees of the array lies where it will see it in the result. */
+/* Do all parts of the array that number i, a concatenation, sees lie where it puts them in the
+ * result? */
 static bool all_stay(const sb *b, int i, int arr) {
   for (int k = 0; k < b->acc.n; k++) {
     const tp_access *x = &b->acc.v[k];
@@ -61,8 +62,7 @@ static int last_place(const sb *b, const tp_node *n) {
   return i;
 }
 
-/* first: the operator that writes where the result comes to lie, before others that do; -1: a copy
- * does. */
+/* first: the first operator that writes at the result's place; -1: a copy does. */
 bool tp_sb_writes_over(const sb *b, const tp_access *x, int first, const tp_out *res) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
   const tp_node *by = first < 0 ? NULL : b->node.v[first];
@@ -78,13 +78,13 @@ bool tp_sb_writes_over(const sb *b, const tp_access *x, int first, const tp_out 
   return tp_op_is(by->op, TP_PART) && x->operand == 0 && readings(b, by, x->arr) == 1;
 }
 
-/* Values that elementwise operators may change where they lie: of operators whose own operands are
- * over, or that have none. */
+/* May elementwise operators change x's value in place? They may if x's own operands are over by
+ * then, or x has none. */
 static bool is_source(const tp_node *x) {
   return tp_op_is(x->op, TP_PART) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND;
 }
 
-/* By place: how many operands of the cluster show its value. */
+/* By place in the cluster: how many operands show the value. */
 static void count_showings(const sb *b, int *shown) {
   tp_opnd o;
   memset(shown, 0, sizeof *shown * (size_t)b->s->nnode);
@@ -95,7 +95,8 @@ static void count_showings(const sb *b, int *shown) {
     }
 }
 
-/* Of the elementwise number i, through such as only serve it. */
+/* The same for number i, an elementwise operator, through elementwise operators that only it
+ * reads. */
 static int changed_through(const sb *b, const int *shown, int i) {
   tp_opnd o;
   const tp_node *n = b->s->node[i];
@@ -109,7 +110,7 @@ static int changed_through(const sb *b, const int *shown, int i) {
   return -1;
 }
 
-/* The operator of the cluster whose value number i changes where it lies, as nobody else sees it;
+/* The operator of the cluster whose value number i changes in place, as no other operator sees it;
  * -1: none. */
 static int changed_by(const sb *b, const int *shown, int i) {
   const tp_node *n = b->s->node[i];
@@ -146,7 +147,7 @@ static int last_writer(const sb *b) {
   return sb_src(b, &o) && o.identity ? tp_stmt_find(b->s, &o) : -1;
 }
 
-/* From the operator that writes the result back to the first whose value lies there. */
+/* Goes from the operator that writes the result back to the first whose value lies there. */
 int tp_sb_find_there(sb *b, const tp_out *res) {
   int shown[TP_PLACES], last = last_writer(b);
   if (last < 0 || b->s->nnode > TP_PLACES || varies(b, res)) return last;

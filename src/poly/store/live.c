@@ -1,14 +1,15 @@
-/* live: how many consecutive points of an array are alive at once, per dim (docs/scheduling.md,
- * section 7).
+/* live: finds how many consecutive points of an array are alive at once, per dim
+ * (docs/scheduling.md, section 7).
  *
  * With W: element -> time of its write and R: element -> time of a read,  M = (R . lex_ge . W^-1) n
  * (W . lex_lt . W^-1)  is {e -> e': e' is written after e and not after some read of e}: they must
  * not share a slot. Successive modulo on D = deltas(M): the width of a dim is 1 + max |D_d|, then
- * D_d = 0. Done from the outermost dim and from the innermost one; the smaller product at sample
- * bounds stays. What the rows of loops say, times.c finds without isl.
+ * D_d = 0. This is done from the outermost dim and from the innermost one; the smaller product at
+ * sample bounds stays. times.c answers from the rows of loops where it can, without isl.
  *
- * A statement that changes a part of one array makes another, or a copy: both are one array in two
- * versions, one more coordinate. If that needs no more than one, one lies in the other. */
+ * A statement that changes a part of an array makes another, or a copy: they count as one array
+ * with the version as one more coordinate. If one version at a time is enough, one array lies in
+ * the other. */
 #include "poly/store/live.h"
 
 static double product_at(const life *f, const tp_ix *const *width, int64_t sample) {
@@ -51,7 +52,7 @@ static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
   return r;
 }
 
-/* The read that asks for most; -1: none. */
+/* The read that needs the greatest width of dim k; -1: none. */
 static int most_asking(const life *f, int k) {
   answer *a = f->a;
   if (!a) return f->reads.n > 0 ? 0 : -1;
@@ -95,7 +96,7 @@ static const char *reason(const life *f, int k) {
 
 typedef TP_VEC(int64_t) words;
 
-/* What an access touches, and in which rows. */
+/* Describes an access in words: the elements that it touches, and its rows. */
 static void put_access(const life *f, words *w, tp_place p) {
   TP_PUSH(f->S->a, w, (int64_t)(intptr_t)acc(f, p)->rel);
   TP_PUSH(f->S->a, w, stmt(f, p)->far);
@@ -116,7 +117,8 @@ static int later(const life *f, tp_place a, tp_place b) {
   return tp_life_in_place(f, a) - tp_life_in_place(f, b);
 }
 
-/* Of the reads that touch the same in the same rows, the last; of equals the first. */
+/* Keeps the last of reads that touch the same elements in the same rows, and the first of
+ * equals. */
 static void last_reads(life *f) {
   tp_hmap seen;
   tp_hmap_init(&seen, f->S->a);
@@ -132,7 +134,8 @@ static void last_reads(life *f) {
   }
 }
 
-/* All that tp_life_conflicts() and the widths look at. */
+/* The answer for arrays that are equal in everything that tp_life_conflicts() and the widths
+ * read. */
 static answer *answer_of(const life *f, bool *fresh) {
   tp_arena *a = f->S->a;
   words w = { 0 };
@@ -166,7 +169,7 @@ static answer *answer_of(const life *f, bool *fresh) {
 
 /* ---- one array ---- */
 
-/* In whole blocks, unless the extent is less. */
+/* width in whole blocks, unless the extent is less. */
 static const tp_ix *whole_blocks(const life *f, const tp_ix *width, int k) {
   tp_ictx *ix = f->S->ix;
   int64_t n = f->x->align ? f->x->align[k] : 0;
@@ -188,7 +191,8 @@ static void kept_whole(life *f, const char *why) {
   }
 }
 
-/* Where programs have many arrays of many pieces, each takes less time than the one before. */
+/* Begins an exact query; if a program has many arrays of many pieces, each gets a smaller budget
+ * than the one before. */
 static void query_exactly(const life *f) {
   tp_query(f->S);
   isl_ctx_set_max_operations(f->S->ctx, (unsigned long)(f->S->p->budget / (1 + *f->hard)));
@@ -272,7 +276,7 @@ static bool same_elements(const tp_poly *p, const tp_arr *a, const tp_arr *b) {
   return same && !((a->dense ^ b->dense) & ((1u << a->ndim) - 1));
 }
 
-/* All accesses of the arrays that lie, or would lie, in one. */
+/* The life of all arrays that lie, or would lie, in one, with their accesses. */
 static life as_versions(tp_sched *S, const life *all, const tp_arr *a, const tp_arr *b) {
   static const tp_sym number = { .name = "version", .kind = TP_SYM_DIM };
   int *version = TP_NEWN(S->a, int, S->p->arrs.n), n = 0;
@@ -303,7 +307,7 @@ static void find_version_widths(life *f) {
   f->a->ok = known && ok && tp_is_number(f->a->width[f->x->ndim - 1], 1);
 }
 
-/* Slots of the dims, if no two versions are wanted at once in one of them. */
+/* Widths for both, if no slot has to hold two versions at once. */
 static bool one_version(life *f, const tp_ix **width) {
   bool fresh;
   tp_life_passed(f);
@@ -316,7 +320,7 @@ static bool one_version(life *f, const tp_ix **width) {
   return f->a->ok;
 }
 
-/* a lies in b from now on, and all that lay in a. */
+/* Lays a, and all arrays that lie in a, in b. */
 static void lay_in(tp_sched *S, tp_arr *a, tp_arr *b, const tp_ix **width) {
   for (int i = 0; i < S->p->arrs.n; i++) {
     tp_arr *x = S->p->arrs.v[i];
@@ -331,7 +335,8 @@ static bool same_width(const tp_arr *a, const tp_arr *b) {
   return same;
 }
 
-/* Do they take less as one? Copies of other widths stay: what is kept may go to a file. */
+/* Lays a in b if they take less as one. Copies of other widths stay, as a kept array may go to a
+ * file. */
 static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b, bool copy) {
   if (a == b || !same_elements(S->p, a, b) || (copy && !same_width(a, b))) return;
   life f = as_versions(S, all, a, b);

@@ -1,9 +1,9 @@
-/* Inside src/poly: what live.c, conflicts.c and widths.c share. */
+/* live: the life of one array, for live.c, times.c, conflicts.c and widths.c. Inside src/poly. */
 #ifndef TP_POLY_LIVE_H
 #define TP_POLY_LIVE_H
 #include "poly/sched.h"
 
-/* what arrays have in common that are accessed alike */
+/* the answers that arrays which are accessed alike share */
 typedef struct {
   bool ok;
   const tp_ix **width;
@@ -19,21 +19,22 @@ typedef struct {
   /* by level: the places of its writes in their sequences, ascending; a read's place counts by
    * these only */
   tp_ints *marks;
-  /* dims along which elements that differ never meet, by the outermost `skip` loops */
+  /* passed: dims along which elements that differ never meet, thanks to the outermost `skip`
+   * loops */
   uint32_t passed;
   int skip;
-  /* columns of the times that tell its accesses apart, without those of these loops */
+  /* the columns of times that differ between its accesses, without those of the skipped loops */
   int ncol, *level;
   bool *isrow;
-  /* reads that no other one comes after whatever is written in between */
+  /* reads after which no other one comes, whatever is written in between */
   tp_ints last;
-  /* arrays of which it took too long to say exactly, so far */
+  /* how many arrays took too long for an exact answer, so far */
   int *hard;
   /* accesses of several pieces count as their outline */
   bool outline;
   /* by array: its number among those that lie in one, -1: not one of them; NULL: x alone */
   const int *version;
-  /* more of it, where far statements run as late as they may; NULL: none */
+  /* further conflicts, with far statements run as late as they may; NULL: none */
   isl_set *late;
   answer *a;
 } life;
@@ -66,14 +67,14 @@ static inline const tp_mem *row_at(const tp_sst *s, int l) {
 /* ---- times.c ---- */
 int tp_life_loops(const life *f); /* how many of the outermost loops all accesses are in */
 void tp_life_passed(life *f);     /* fills passed, skip */
-/* No other element is written by `next` after `first` has written this one and not after `read`. */
+/* `next` writes no other element after `first` has written this one and not after `read`. */
 bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read);
-/* Which of the last reads comes after all writes, wherever the skipped loops are, and reads all
- * elements: so all are there at once. -1: none. */
+/* The one of the last reads that comes after all writes in an iteration of the skipped loops, and
+ * reads all elements: so all exist at once. -1: none. */
 int tp_life_phase(const life *f);
 /* ---- conflicts.c ---- */
 void tp_life_columns(life *f);
-/* The place at level l, in which sequence it ever is: odd at a write's, even between two. */
+/* p's place at level l, in any sequence: odd at a write's place, even between two. */
 int tp_life_place_at(const life *f, tp_place p, int l);
 /* may the kernel write over this operand? */
 bool tp_life_in_place(const life *f, tp_place p);

@@ -1,4 +1,5 @@
-/* times: when accesses of an array happen, as far as the rows of their loops say it without isl.
+/* times: finds when accesses of an array happen, as far as the rows of their loops tell it without
+ * isl.
  *
  * In a loop whose row is s * e_k + by + p for each access of an element e, with the same s and p,
  * the times of an access of e and of one of e + d are s * d_k + (difference of their by) apart. So
@@ -41,8 +42,8 @@ static bool same_row(const rowform *a, const rowform *b) {
   return a->s == b->s && a->by == b->by && a->p == b->p;
 }
 
-/* All accesses of an element are in one iteration of the shared loop at level l, because it runs
- * over dim k of the element. */
+/* Are all accesses of an element in one iteration of the shared loop at level l, because it runs
+ * over dim k of the element? */
 static bool one_iteration(const life *f, int k, int l) {
   rowform first, r;
   bool ok = width_row(f, nth(f, 0), l, k, &first);
@@ -51,8 +52,8 @@ static bool one_iteration(const life *f, int k, int l) {
   return ok && !way(f, nth(f, 0))->path[l].loop->block;
 }
 
-/* The dims gone through by a loop that leaves an element behind for good; so must each loop around
- * that one, and f->skip counts them: elements that differ along such a dim never meet. */
+/* Finds dims whose loop leaves each element behind for good, as must each loop around it; f->skip
+ * counts these loops. Elements that differ along such a dim never meet. */
 void tp_life_passed(life *f) {
   int shared = tp_life_both_kinds(f) ? 0 : tp_life_loops(f), ndim = f->x->ndim - !!f->version;
   for (int l = 0; l < shared; l++) {
@@ -137,7 +138,7 @@ typedef struct {
   int_range *d;
 } encounter;
 
-/* d_k by where the accesses are. */
+/* The range of d_k that the accesses' places allow. */
 static int_range differ_by(const encounter *s, int k, bool from_end) {
   int_range e = both(
                 coordinates(s->f, s->first, k, from_end), coordinates(s->f, s->read, k, from_end)),
@@ -146,15 +147,15 @@ static int_range differ_by(const encounter *s, int k, bool from_end) {
     other.hi == INT64_MAX || e.lo == INT64_MIN ? INT64_MAX : other.hi - e.lo };
 }
 
-/* What meets is one element, of one version: nothing that is lost. */
+/* Are the elements that meet one element, of one version? Then nothing is lost. */
 static bool same_element(const encounter *s) {
   bool same = acc(s->f, s->next)->arr == acc(s->f, s->read)->arr;
   for (int k = 0; k < s->f->x->ndim - !!s->f->version; k++) same &= !s->d[k].lo && !s->d[k].hi;
   return same;
 }
 
-/* No two elements meet, from column c on. after: `next` is known to be after `first`; before: to be
- * before `read`. */
+/* Do no two elements meet, from column c on? after: `next` is known to be after `first`; before: to
+ * be before `read`. */
 static bool apart_from(encounter *s, int c, bool after, bool before) {
   enum { TRIED = 8 };
   time_gap a = { .k = -1 }, b = { .k = -1 };

@@ -1,4 +1,5 @@
-/* widths: what an array keeps along each dim, from the differences of conflicting elements. */
+/* widths: finds how many points an array keeps along each dim, from the differences of conflicting
+ * elements. */
 #include "poly/store/live.h"
 
 typedef struct {
@@ -15,8 +16,8 @@ static isl_stat add_width_piece(isl_set *dom, isl_aff *a, void *ud) {
   return piece ? isl_stat_ok : isl_stat_error;
 }
 
-/* Pieces a and b bound the width together with the most that the width has where it exceeds both.
- * NULL: that is no number. */
+/* The maximum of pieces a and b and of the most that the width is where it exceeds both. NULL: that
+ * is no number. */
 static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw_aff *b) {
   tp_sched *S = p->f->S;
   const tp_ix *x = tp_ix_of_pw_aff(S->ix, 0, NULL, a), *y = tp_ix_of_pw_aff(S->ix, 0, NULL, b);
@@ -34,7 +35,7 @@ static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw
   return tp_whole(most, &n) ? tp_ix_max(S->ix, e, tp_ix_const(S->ix, n)) : NULL;
 }
 
-/* The least bound of one piece, or of two of which neither is one. */
+/* The least bound of one piece, or of two neither of which is a bound alone. */
 static const tp_ix *least_bound(const width_pieces *p) {
   int n = p->piece.n;
   const tp_ix *best = NULL, **of = TP_NEWN(p->f->S->a, const tp_ix *, n);
@@ -73,7 +74,7 @@ typedef struct {
   isl_pw_aff *most;
 } maxima;
 
-/* Do divisions decide where it has which value? */
+/* Do divisions decide which value a has where? */
 static bool is_cut_by_divisions(TP_KEEP isl_pw_aff *a) {
   isl_set *where = isl_pw_aff_domain(isl_pw_aff_copy(a));
   isl_basic_set_list *all = isl_set_get_basic_set_list(where);
@@ -88,9 +89,9 @@ static bool is_cut_by_divisions(TP_KEEP isl_pw_aff *a) {
   return any;
 }
 
-/* isl 0.25 follows a NULL where the maximum of several pieces runs out of operations, so each has
- * its own budget and they are put together without one: not where divisions cut them, which has
- * taken a minute (fuzz seed 3046000172). */
+/* isl 0.25 follows a NULL if the maximum of several pieces runs out of operations, so each piece
+ * has its own budget and they are joined without one; not if divisions cut them, as joining has
+ * taken a minute then (fuzz seed 3046000172). */
 static isl_stat piece_max(isl_basic_set *b, void *ud) {
   maxima *m = ud;
   tp_sched *S = m->f->S;
@@ -114,9 +115,9 @@ static isl_pw_aff *greatest_of_pieces(const life *f, TP_KEEP isl_set *D, int k, 
   return ok ? m.most : isl_pw_aff_free(m.most);
 }
 
-/* The greatest D_k, or more where divisions (a read every fourth step, blocks of a shifted dim)
- * make it too hard: that of the polyhedra around its pieces, or of the one around all of them. D
- * has each difference both ways, so the negative half says nothing. */
+/* The greatest D_k, or more if divisions (a read every fourth step, blocks of a shifted dim) make
+ * it too hard: that of the polyhedra around its pieces, or of the one around all of them. D has
+ * each difference both ways, so the negative half is not needed. */
 static isl_pw_aff *greatest(const life *f, TP_KEEP isl_set *D, int k) {
   D = isl_set_lower_bound_si(isl_set_copy(D), isl_dim_set, (unsigned)k, 0);
   D = isl_set_intersect_params(D, tp_life_context(f));
