@@ -1,6 +1,6 @@
-/* Conditions, hash-consed. Normal forms: e >= 0 with coprime coefficients (k*e + c >= 0 => e + c//k
- * >= 0); e == 0 likewise, its first coefficient positive; not before == only; and, or flat, sorted,
- * without implied operands; a >= 0 and -a >= 0 => a == 0. */
+/* cond: conditions, hash-consed. Normal forms: e >= 0 with coprime coefficients (k*e + c >= 0 => e
+ * + c//k >= 0); e == 0 likewise, its first coefficient positive; not before == only; and, or flat,
+ * sorted, without implied operands; a >= 0 and -a >= 0 => a == 0. */
 #include "index/priv.h"
 
 const tp_ix *tp_ix_bool(tp_ictx *c, bool v) {
@@ -79,7 +79,7 @@ static bool implies(const tp_ix *a, const tp_ix *b) {
   return all;
 }
 
-/* done: it is the constant that absorbs all operands. */
+/* done: the result is the constant that absorbs all operands. */
 typedef struct {
   tp_ictx *c;
   tp_ixkind kind;

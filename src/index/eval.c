@@ -1,5 +1,5 @@
-/* Evaluation. evalq, the plan interpreter's inner loop, wraps around and checks nothing; eval
- * computes in 128 bits and saturates: the range of one point. */
+/* eval: values of expressions. evalq, the plan interpreter's inner loop, wraps around and checks
+ * nothing; eval is the range of one point, computed in 128 bits and saturated. */
 #include "index/priv.h"
 
 static int64_t quick_poly(const tp_ix *e, const int64_t *env) {
@@ -55,7 +55,7 @@ typedef struct {
   int64_t lo, hi;
 } ix_range;
 
-/* by symbol id; cut: some number was beyond 64 bits */
+/* bounds of values, by symbol id; cut: some number was beyond 64 bits */
 typedef struct {
   const int64_t *lo, *hi;
   bool cut;

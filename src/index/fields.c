@@ -1,4 +1,4 @@
-/* Structs by the rows of .def files: their text. */
+/* fields: prints and parses structs by the rows of their .def files. */
 #include "index/fields.h"
 #include <math.h>
 

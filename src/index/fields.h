@@ -1,8 +1,6 @@
-/* fields: structs that are said as rows of a .def file. The rows give the struct's fields and
- * their text.
- *   A(kind, type, field, dimension)   one value; what is 0 is not printed
- *   W(type, field)                    a word of field_words
- *   L(kind, type, field)              nfield values in an array
+/* fields: structs whose fields and text are rows of a .def file.
+ *   A(kind, type, field, dimension) one value; 0 is not printed W(type, field) a word of
+ *   field_words L(kind, type, field) nfield values in an array
  * TP_ROW_A, TP_ROW_W and TP_ROW_L make a table of tp_field, where TP_OWNER is the struct. */
 #ifndef TP_FIELDS_H
 #define TP_FIELDS_H
@@ -23,7 +21,7 @@
   { #field, TP_F_##kind, offsetof(TP_OWNER, field), sizeof(type), offsetof(TP_OWNER, n##field), \
     NULL, 0 },
 
-/* Those from DOMAIN on have no text. */
+/* Kinds from DOMAIN on have no text. */
 typedef enum {
   TP_F_STRING,
   TP_F_INT,
@@ -41,7 +39,7 @@ typedef enum {
   TP_F_SPECS,
   TP_F_ARRAY
 } tp_fieldkind;
-/* count: where the number of a list's values stands; 0: it is no list. */
+/* count: the offset of a list's number of values; 0: it is no list. */
 typedef struct tp_field {
   const char *key;
   tp_fieldkind kind;
@@ -54,7 +52,7 @@ typedef struct tp_fields {
   int n;
 } tp_fields;
 
-/* Items of a list in braces, of which *count have been written; and one item read by its key. */
+/* Prints an item of a list in braces, of which *count are written; reads one item by its key. */
 tp_buf *tp_put_item(tp_buf *b, int *count, const char *key); /* "{key" or ", key" */
 void tp_put_fields(tp_buf *b, tp_fields f, const void *x, int *count);
 bool tp_scan_field(tp_scan *in, tp_ictx *c, tp_fields f, void *x, const char *key, bool *known);

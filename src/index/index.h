@@ -26,22 +26,22 @@ struct tp_sym {
   int id; /* index into an environment of values; dense from 0 */
   tp_symkind kind;
   const char *name;
-  tp_sym *bound, *dim; /* of a dim: its bound; of a bound that a dim made: that dim; else NULL */
+  tp_sym *bound, *dim; /* bound: a dim's bound; dim: the dim that made this bound; else NULL */
   int order;           /* dims: in order of creation, which is the order of every domain */
   bool hidden;         /* made by the compiler: not to be given at the call */
   int compilation; /* the number, from 1 on, of the compilation that made it for itself; else 0 */
-  /* of a VAR that stands for a thread's share of an extent (plan/team.c): that extent, which stays
-   * while a run goes on; else NULL */
+  /* for a VAR that is a thread's share of an extent (plan/team.c): that extent, which stays the
+   * same during a run; else NULL */
   const struct tp_ix *whole;
-  /* of a hidden bound that is how many binary digits another one has, at least 1
-   * (tp_sym_digits): that bound; else NULL */
+  /* for a hidden bound that counts the binary digits, at least 1, of another bound (tp_sym_digits):
+   * that bound; else NULL */
   const tp_sym *digits;
   tp_pos pos;
 };
 
 typedef struct tp_ix tp_ix;           /* immutable; compare by pointer */
-typedef const tp_sym *const *tp_dims; /* a list of dims (or symbols), and one of expressions; */
-typedef const tp_ix *const *tp_ixs;   /* beside it stands how many there are */
+typedef const tp_sym *const *tp_dims; /* lists of dims (or symbols) and of expressions; */
+typedef const tp_ix *const *tp_ixs;   /* the number of entries stands beside each */
 typedef struct tp_ictx tp_ictx; /* owns symbols and expressions, and an isl_ctx made on first use */
 
 typedef enum {
@@ -72,12 +72,12 @@ tp_sym *tp_sym_dim(tp_ictx *c, const char *name, const char *bound_name, tp_pos 
 tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err);
 /* fresh VAR: hint, hint1, hint2, ... never clashes */
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint);
-/* A compilation begins and, with what that gave, ends. Its own symbols may have names of earlier
- * compilations' own, so each one of a program calls them the same. */
+/* Begin a compilation and, with the number that this gave, end it. Its own symbols may have the
+ * names of earlier compilations' own, so each compilation of a program uses the same names. */
 int tp_sym_begin(tp_ictx *c);
 void tp_sym_end(tp_ictx *c, int was);
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint); /* fresh dim without a bound */
-/* the hidden bound of that name; made, by a name that is free, if there is none */
+/* the hidden bound of that name; made, with a free name, if there is none */
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);
 /* the hidden dim over the binary digits of a bound; tp_sym_set_hidden sets its bound in env */
 tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound);
@@ -86,7 +86,8 @@ tp_sym *tp_sym_find(tp_ictx *c, const char *name); /* dim or bound or var, NULL 
 int tp_nsym(const tp_ictx *c);
 tp_sym *tp_sym_at(const tp_ictx *c, int id);
 
-/* ---- expressions ---- (what is too large or too deep marks the context: tp_ictx_overflowed) */
+/* ---- expressions ---- (one that is too large or too deep marks the context:
+ * tp_ictx_overflowed) */
 const tp_ix *tp_ix_const(tp_ictx *c, int64_t v);
 const tp_ix *tp_ix_sym(tp_ictx *c, const tp_sym *s);
 const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b);
@@ -101,13 +102,14 @@ const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 /* The exact quotient of polynomials; NULL: b does not divide a. */
 const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-/* Work that a host may end: it is asked between questions to isl and by tp_ictx_ended, and from its
- * first yes on isl gives nothing. tp_ictx_unwatch says whether it ended: what was not known since
- * is forgotten. */
+/* Lets a host end work: `interrupted` is asked between questions to isl and by tp_ictx_ended, and
+ * from its first yes on isl gives nothing. tp_ictx_unwatch says whether work ended, and forgets
+ * unknown answers. */
 void tp_ictx_watch(tp_ictx *c, bool (*interrupted)(void *host), void *host);
 bool tp_ictx_ended(tp_ictx *c);
 bool tp_ictx_unwatch(tp_ictx *c);
-/* In words, what was too large or nested too deep since this was last asked; NULL: nothing was. */
+/* Words for an expression that was too large or nested too deep since this was last asked; NULL:
+ * none was. */
 enum { TP_MAXNEST = 100 };
 #define TP_NESTED "is nested too deep"
 const char *tp_ictx_overflowed(tp_ictx *c);
@@ -119,7 +121,7 @@ const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a);
-/* their conjunction, where NULL says nothing */
+/* their conjunction, where NULL is no condition */
 const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 /* part k of a conjunction; NULL: no more */
 const tp_ix *tp_ix_conjunct(const tp_ix *cond, int k);
@@ -139,7 +141,7 @@ bool tp_ix_is_affine(const tp_ix *e);
 bool tp_ix_mentions(const tp_ix *e, const tp_sym *s);
 /* distinct symbols, ascending ids; how many; e NULL: none */
 int tp_ix_syms(const tp_ix *e, tp_dims *out);
-bool tp_ix_of_bounds(const tp_ix *e);       /* it mentions none but bounds */
+bool tp_ix_of_bounds(const tp_ix *e);       /* e mentions only bounds */
 const tp_sym *tp_ix_as_sym(const tp_ix *e); /* the symbol if e is just one, else NULL */
 /* An integer expression is its constant tp_ix_cst and terms: a coefficient times n atoms. */
 int tp_ix_nterm(const tp_ix *e);
@@ -159,7 +161,7 @@ const tp_ix *tp_ix_edge(
 /* ---- transformation ---- */
 /* Simultaneous substitution from[i] := to[i], in expressions and conditions. */
 const tp_ix *tp_ix_subst(tp_ictx *c, const tp_ix *e, int n, tp_dims from, tp_ixs to);
-/* For 0 <= d < D for each dim mentioned (D its bound), and D >= 1 for the dims listed too; every
+/* e >= 0 if 0 <= d < D for each dim mentioned (D its bound), D >= 1 for the dims listed, and every
  * bound is >= 0. False: not proved. */
 bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
 /* Canonical form on that domain. */
@@ -190,10 +192,10 @@ const char *tp_ix_said(tp_ictx *c, const tp_ix *e); /* without parentheses aroun
 /* advances *s; symbols must exist; stops before .. and -> */
 const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);
 
-/* Lines that name symbols, in the order of ids, each perhaps with " hidden": "dim t:T", "bound K"
- * (a dim's bound has none), "var t1". */
+/* Prints lines that name symbols, in the order of ids, some with " hidden": "dim t:T", "bound K" (a
+ * dim's bound has no line), "var t1". */
 void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used);
-/* after its first word; a symbol that there is already is taken */
+/* parses a line after its first word; an existing symbol is reused */
 bool tp_sym_line(tp_ictx *c, tp_scan *in, tp_symkind kind);
 
 /* ---- indices: how a consumer's point sends to a producer's ---- */
@@ -224,9 +226,9 @@ tp_set *tp_set_free(TP_TAKE tp_set *s);
 TP_GIVE tp_set *tp_set_and(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 TP_GIVE tp_set *tp_set_or(TP_TAKE tp_set *a, TP_TAKE tp_set *b); /* coalesced */
 TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
-/* one piece around both: what all of a keeps, but for what `by` doesn't */
+/* one piece around both, inside the constraints of a that `by` meets too */
 TP_GIVE tp_set *tp_set_widen(TP_TAKE tp_set *a, TP_KEEP tp_set *by);
-/* does it depend on the bound s? */
+/* does a depend on the bound s? */
 bool tp_set_mentions(TP_KEEP tp_set *a, const tp_sym *s);
 /* The points that a has for some value of the bound s with cond, a condition on bounds: s is no
  * parameter of the result. */
@@ -263,20 +265,20 @@ TP_GIVE tp_set *tp_rel_points(TP_TAKE tp_rel *r);
 TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r); /* image */
 /* for all bounds >= 0 */
 bool tp_set_is_empty(tp_ictx *c, TP_KEEP tp_set *s);
-bool tp_set_none(tp_ictx *c, TP_TAKE tp_set *s); /* the same of a set that is then gone */
+bool tp_set_none(tp_ictx *c, TP_TAKE tp_set *s); /* the same; frees s */
 bool tp_set_subset(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
 bool tp_set_equal(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
-/* for each value of the other dims, has this one at most so many, as s is written? */
+/* has `dim` at most so many values for each value of the other dims, as s is written? */
 bool tp_set_few(tp_ictx *c, TP_KEEP tp_set *s, int dim, int most);
-/* The condition on bounds (context: all >= 0) under which the set has a point; under which it is
- * empty, in the fewest words. NULL: isl could not say it. */
+/* The condition on bounds (all >= 0) under which the set has a point; under which it is empty, in
+ * the fewest words. NULL: isl finds none. */
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, TP_KEEP tp_set *s);
 const tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);
 /* Is there a value of the bounds, all >= least, for which the set is empty? */
 bool tp_set_can_be_empty(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 /* Membership as a condition over the dims and bounds (gist by the box if `simplify`). */
 const tp_ix *tp_set_to_cond(tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, bool simplify);
-/* The same, asked only of the points of known. */
+/* The same, for points that are in known. */
 const tp_ix *tp_set_told(tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, TP_TAKE tp_set *known);
 /* A smallest point of s with bounds as small as possible but >= least where it can be: env[sym->id]
  * filled for dims and every bound. False: empty. */
@@ -285,11 +287,11 @@ bool tp_set_witness(
 /* frees what is kept of earlier answers */
 void tp_isl_forget(tp_ictx *c);
 
-/* All between the two calls may cost so many of isl's operations; beyond them its functions
- * give NULL. The second takes what the first gave; false: it was too much, and the error is
+/* Between the two calls isl may take so many operations; beyond them its functions give NULL. The
+ * second call takes the number that the first gave; false: isl took more, and the error is
  * forgotten. */
 unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations);
 bool tp_isl_within(tp_ictx *c, unsigned long before);
-/* spaces made so far: nothing is asked of isl without one */
+/* spaces made so far; each question to isl needs one */
 long tp_isl_spaces(const tp_ictx *c);
 #endif

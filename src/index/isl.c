@@ -1,6 +1,6 @@
-/* The bridge to isl (index/isl.h). Bounds come at any time: sets made earlier have fewer
- * parameters, which isl aligns by id. isl never aborts or prints: errors give NULL, and
- * tp_isl_check() reports the last. */
+/* isl: translates expressions to isl and back (index/isl.h). Bounds come at any time: sets made
+ * earlier have fewer parameters, which isl aligns by id. isl never aborts or prints: errors give
+ * NULL, and tp_isl_check() reports the last. */
 #include "index/memo.h"
 
 isl_ctx *tp_isl_ctx(tp_ictx *c) {
@@ -325,7 +325,8 @@ static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
-/* wherever p is defined; a p over bounds may live on parameters or a space without dims */
+/* do p and e agree wherever p is defined? A p over bounds may live on parameters or a space without
+ * dims */
 static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
   isl_pw_aff *q = of_ix(f, e);

@@ -1,5 +1,5 @@
-/* The bridge to isl, for src/poly and src/index alone: tp_set is isl_set, tp_rel is isl_map. Spaces
- * have no tuple ids unless src/poly sets them. A set of a tensor or statement has its dims
+/* isl: the bridge to isl, for src/poly and src/index alone: tp_set is isl_set, tp_rel is isl_map.
+ * Spaces have no tuple ids unless src/poly sets them. A set of a tensor or statement has its dims
  * positionally in domain order. Parameters are bounds: an isl_id with the bound's name and the
  * tp_sym as user pointer. A product of bounds is no index, so parameters are symbols only. */
 #ifndef TP_INDEX_ISL_H
@@ -28,26 +28,26 @@ enum { TP_ISL_MOST = 30000000 };
 TP_GIVE isl_space *tp_isl_params(tp_ictx *c);
 /* n set dims and these parameters */
 TP_GIVE isl_space *tp_isl_space(tp_ictx *c, int n);
-/* all bounds >= least, as a parameter set; and s where they are */
+/* all bounds >= least, as a parameter set; s for such bounds */
 TP_GIVE isl_set *tp_isl_context(tp_ictx *c, int64_t least);
 TP_GIVE isl_set *tp_isl_with_bounds(tp_ictx *c, TP_KEEP isl_set *s, int64_t least);
-/* The bound that parameter i stands for; where the parameter of a bound stands, -1: it has none. */
+/* The bound that parameter i stands for; the place of a bound's parameter, -1: it has none. */
 const tp_sym *tp_isl_param(TP_KEEP isl_space *space, int i);
 int tp_isl_place(TP_TAKE isl_space *space, const tp_sym *bound);
-/* Its parameters at the values of env; and the same without parameters and flat, ready to be gone
- * through point by point. */
+/* s with its parameters at the values of env; the same without parameters and flat, to visit points
+ * one by one. */
 TP_GIVE isl_set *tp_isl_at(TP_TAKE isl_set *s, const int64_t *env);
 TP_GIVE isl_set *tp_isl_numbers(TP_TAKE isl_set *s, const int64_t *env);
 /* The coordinates of a point of such a set. */
 void tp_isl_point(TP_TAKE isl_point *p, int n, int64_t *x);
-/* Does c say something of set dim `dim`? alone: and of no other. */
+/* Does c mention set dim `dim`? alone: and no other dim. */
 bool tp_isl_concerns(TP_KEEP isl_constraint *c, int dim, bool *alone);
-/* There, on the space of n dims. */
+/* Translate to isl, on the space of n dims. */
 TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, tp_dims dims, const tp_ix *e);
 TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond);
 TP_GIVE isl_map *tp_isl_of_at(
     tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *at); /* tp_rel_at */
-/* Back. An isl_val as i64; marks *ok false for fractions and what does not fit. */
+/* Translate back. An isl_val as i64; clears *ok for fractions and values beyond i64. */
 int64_t tp_isl_val(TP_TAKE isl_val *v, bool *ok);
 /* The aff's input dims are named by dims[]; NULL if it has a division isl could not make
  * explicit. */
@@ -59,10 +59,10 @@ const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_pw_aff
 bool tp_isl_divided(TP_KEEP isl_set *s); /* a union with divisions */
 TP_GIVE isl_set *tp_isl_coalesce(TP_TAKE isl_set *s);
 TP_GIVE isl_map *tp_isl_coalesce_map(TP_TAKE isl_map *m);
-/* A relation of many pieces as one that contains it, their hull: what is asked of all pairs of
- * pieces would take for ever. */
+/* The hull of a relation of many pieces: a question about all pairs of pieces would take for
+ * ever. */
 isl_map *tp_isl_few(TP_TAKE isl_map *m);
-/* isl_set_gist, with divs made known first, without which it is at a loss */
+/* isl_set_gist, after divisions are made explicit, which it needs */
 isl_set *tp_isl_gist(TP_TAKE isl_set *s, TP_TAKE isl_set *context);
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_set *s);
 #endif

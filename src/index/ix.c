@@ -1,5 +1,5 @@
-/* Index expressions: hash-consing, canonical polynomials. All is a + k*m*b (addmul), a merge of
- * sorted terms. Rules of construction, for all values:
+/* ix: index expressions: hash-consing, canonical polynomials. Each operation is a + k*m*b (addmul),
+ * a merge of sorted terms. Rules of construction, for all values:
  *   floor  (k*a + b)//k => a + b//k      (g*a + c)//(g*k) => (a + c//g)//k
  *          (a//j + c)//k => (a + c*j)//(j*k)
  *   mod    (k*a + b)%k => b%k            (a%(j*k) + b)%k => (a + b)%k
@@ -130,7 +130,7 @@ const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto) {
   if (e) return e;
   for (int i = 0; i < proto->narg; i++)
     if (proto->arg[i]->depth >= TP_MAXNEST) {
-      /* expressions are walked recursively: a flat stand-in, until the mark is seen */
+      /* walks are recursive, so a flat stand-in is returned; the mark makes an error of it */
       c->overflowed |= TP_TOO_DEEP;
       return tp_ix_is_cond(proto) ? tp_ix_bool(c, true) : tp_ix_const(c, 0);
     }
@@ -146,7 +146,7 @@ const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto) {
     e->nterm = 1;
     make_key(c, proto);
   }
-  /* known only when it is whole: memory may fail before */
+  /* it is registered only when it is whole, as memory may fail before */
   put_key(c, &c->nodes, e);
   return e;
 }
@@ -162,7 +162,7 @@ static const tp_mono *mono_mul(tp_ictx *c, const tp_mono *a, const tp_mono *b) {
   return mono_of(c, n, v);
 }
 
-/* of the stack's terms from base on, which it pops */
+/* the polynomial of the stack's terms from base on, which it pops */
 static const tp_ix *poly_pop(tp_ictx *c, int base, int64_t cst) {
   tp_ix p = { .kind = TP_IX_POLY, .cst = cst, .nterm = c->stack.n - base };
   if (p.nterm) p.term = c->stack.v + base;

@@ -1,9 +1,9 @@
-/* memo: answers of isl. Most questions come again (layers are alike, every graph is asked about
+/* memo: keeps answers of isl. Most questions come again (layers are alike, each graph is judged
  * more than once), so an answer is kept under the addresses of its operands, which are held with
  * it. Plainly equal objects become one. */
 #include "index/memo.h"
 
-/* the only way from an operation to the memo */
+/* an operation of isl finds the memo through its context's options */
 struct options {
   struct isl_options *isl;
   tp_memo *memo;
@@ -101,7 +101,7 @@ static const struct {
   [TP_ASK_JOIN] = { 0, 0, 0 },
 };
 
-/* Without a budget of its own a question has all of ours. */
+/* A question without a budget of its own may use all of TP_ISL_MOST. */
 static void begin(isl_ctx *ctx) {
   if (isl_ctx_get_max_operations(ctx) == TP_ISL_MOST) isl_ctx_reset_operations(ctx);
 }

@@ -1,4 +1,4 @@
-/* Answers that are kept (memo.c), for the files that ask isl. */
+/* memo: kept answers (memo.c), for the files that ask isl. */
 #ifndef TP_INDEX_MEMO_H
 #define TP_INDEX_MEMO_H
 #include "index/isl.h"
@@ -27,7 +27,7 @@ typedef enum {
   TP_ASK_COMPOSE,
   TP_ASK_JOIN,
   TP_ASK_SUBSET,
-  /* what is made of expressions: the first word of its key */
+  /* objects made of expressions: the first word of the key */
   TP_ASK_BOX,
   TP_ASK_COND,
   TP_ASK_REL
@@ -39,7 +39,7 @@ void tp_memo_close(tp_ictx *c);
 void *tp_memo_op(tp_ask what, TP_TAKE void *a, TP_TAKE void *b);
 /* For bounds >= 0: is a inside b (NULL: empty)? False too where isl cannot say. */
 bool tp_memo_subset(tp_ictx *c, tp_set *a, tp_set *b);
-/* The object made under this key, NULL: none; and keeps one. */
+/* The object kept under this key, NULL: none; keeps one. */
 TP_GIVE void *tp_memo_made(tp_ictx *c, bool set, const void *key, size_t n);
 TP_GIVE void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, TP_TAKE void *made);
 #endif

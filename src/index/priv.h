@@ -1,4 +1,4 @@
-/* priv: shared by the files of src/index.
+/* priv: types and functions that the files of src/index share.
  *
  * A monomial is a hash-consed product of atoms, sorted by tp_ix_order. Monomials are ordered by
  * degree, then by their atoms, lexicographically; multiplication keeps the order, so products of
@@ -42,15 +42,15 @@ struct tp_ictx {
   TP_VEC(int64_t) key;   /* scratch: the key being looked up */
   TP_VEC(tp_term) stack; /* scratch: polynomials under construction */
   int nnode, ndim;
-  int compilation, ncompilation; /* the one at work, 0: none; and how many there were */
-  int overflowed;                /* TP_TOO_LARGE, TP_TOO_DEEP: what was made since it was asked */
+  int compilation, ncompilation; /* the compilation at work, 0: none; how many there were */
+  int overflowed;                /* TP_TOO_LARGE, TP_TOO_DEEP: happened since it was last asked */
   tp_buf text;
   struct isl_ctx *isl;
   long nspace;
   struct tp_memo *asked; /* memo.c */
   bool (*interrupted)(void *host);
   void *host; /* NULL: nothing is watched */
-  bool ended; /* the host has said so: isl gives nothing any more */
+  bool ended; /* the host has ended work: isl gives nothing any more */
 };
 
 /* ---- ix.c ---- */
@@ -65,7 +65,7 @@ bool tp_ix_differ(const tp_ix *a, int sign, const tp_ix *b, int64_t *k);
  * cst. */
 const tp_ix *tp_ix_part(
     tp_ictx *c, const tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst);
-/* gcd of k and the coefficients; k = 0: of these alone, 0 if none */
+/* gcd of k and the coefficients; k = 0: of the coefficients, 0 if there are none */
 int64_t tp_ix_content(const tp_ix *e, int64_t k);
 typedef const tp_ix *tp_ix_fn(tp_ictx *c, const tp_ix *atom, void *ud);
 /* e with its outermost atoms replaced */
@@ -85,16 +85,16 @@ const tp_ix *tp_ix_ge0(tp_ictx *c, const tp_ix *e);
 const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e);
 
 /* ---- prove.c ---- */
-/* The key in c->memo of a result about e on the domain of dims, in bytes; key has room for e->nsym
- * +
- * 2. All that dims add to e is which of its bounds are >= 1. */
+/* Writes the key in c->memo of a result about e on the domain of dims; gives its bytes. key has
+ * room for e->nsym + 2. dims add to e only which of its bounds are >= 1. */
 size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, tp_dims dims);
 enum { TP_MEMO_PROVE, TP_MEMO_SIMPLIFY, TP_MEMO_NOT };
 
 bool tp_sym_name_char(int ch, bool first); /* sym.c */
 
 /* ---- sets.c, isl.c ---- */
-/* Proved within a budget: no point of the box of dims and no bounds >= 0 satisfy cond. */
+/* Is it proved, within a budget, that no point of the box of dims and no bounds >= 0 satisfy
+ * cond? */
 bool tp_isl_impossible(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond);
 void tp_isl_close(tp_ictx *c);
 #endif

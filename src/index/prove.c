@@ -20,7 +20,7 @@ typedef struct {
   int budget;
 } prover;
 
-/* Is it a bound of which a point of its dim is looked at? */
+/* Is s the bound of a dim that is listed or that e mentions, and so at least 1? */
 static bool positive(const tp_ix *e, int ndims, tp_dims dims, const tp_sym *s) {
   if (s->kind != TP_SYM_BOUND || !s->dim) return false;
   while (ndims > 0 && dims[ndims - 1] != s->dim) ndims--;

@@ -1,4 +1,4 @@
-/* questions.c: when a set is empty; sets as conditions; a point of a set. */
+/* questions: when a set is empty; sets as conditions; a point of a set. */
 #include "index/memo.h"
 
 static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
@@ -65,7 +65,7 @@ static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
   isl_set *all = tp_set_cond(c, 0, NULL, e);
   for (int i = 0; i < n; i++) v[i] = widest(c, e->arg[i], all);
   isl_set_free(all);
-  for (int i = n - 1; i >= 0 && n > 1; i--) { /* implied by the others */
+  for (int i = n - 1; i >= 0 && n > 1; i--) { /* drop a part that the others imply */
     isl_set *rest = tp_set_cond(c, 0, NULL, joined(c, n, v, i, false));
     if (set_implies(c, v[i], rest)) memmove(v + i, v + i + 1, sizeof *v * (size_t)(--n - i));
     isl_set_free(rest);
@@ -73,7 +73,7 @@ static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
   return joined(c, n, v, -1, false);
 }
 
-/* Bounds are not negative: not just the negation. */
+/* More than a negation, as it uses that bounds are not negative. */
 const tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
   const tp_ix *some = tp_set_nonempty_when(c, s);
   if (!some) return NULL;
@@ -83,7 +83,7 @@ const tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
   return cond ? fewest_words(c, cond) : tp_ix_not(c, some);
 }
 
-/* as a set of one point, or empty */
+/* the least values, as a set of one point, or empty */
 static isl_set *least_params(isl_set *params) {
   unsigned n = (unsigned)isl_set_dim(params, isl_dim_param);
   isl_space *space = isl_set_get_space(params);
@@ -96,7 +96,8 @@ static isl_set *least_params(isl_set *params) {
   return s;
 }
 
-/* A dim without a bound may have no smallest: then any point, such dims nonnegative if possible. */
+/* The least point; if a dim without a bound has no least value, any point, nonnegative along such
+ * dims if possible. */
 static isl_point *least_point(isl_set *s, int n, tp_dims dims) {
   isl_set *t = isl_set_copy(s);
   bool open = false;

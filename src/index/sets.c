@@ -1,4 +1,4 @@
-/* sets.c: sets and relations, each made once (memo.c); what holds for all bounds. */
+/* sets: sets and relations, each made once (memo.c), and questions about all bounds. */
 #include "index/memo.h"
 
 static isl_set *side(tp_ictx *c, const tp_sym *dim) {
@@ -7,7 +7,7 @@ static isl_set *side(tp_ictx *c, const tp_sym *dim) {
   return tp_isl_of_cond(c, 1, &dim, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound)));
 }
 
-/* By place: dims may repeat. */
+/* The box by place, as dims may repeat. */
 static tp_set *box(tp_ictx *c, int n, tp_dims dims) {
   isl_set *s = isl_set_universe(tp_isl_space(c, 0));
   for (int i = 0; i < n; i++) s = isl_set_flat_product(s, side(c, dims[i]));
@@ -103,7 +103,7 @@ tp_rel *tp_rel_at(tp_ictx *c, int nfrom, tp_dims from, int nto, tp_dims to, cons
   return r ? r : tp_memo_make(c, false, key, sizeof key, tp_isl_of_at(c, nfrom, from, nto, at));
 }
 
-/* By parts: each part's few pieces meet the pairs left. */
+/* Goes part by part of cond, so that a part's few pieces meet only the pairs that are left. */
 tp_rel *tp_rel_where(
     tp_ictx *c, tp_rel *r, int nfrom, tp_dims from, int nto, tp_dims to, const tp_ix *cond) {
   const tp_sym *dims[nfrom + nto + 1];
@@ -176,7 +176,7 @@ tp_set *tp_set_first(tp_ictx *c, const void *list, int n, tp_dims dims, int k,
 }
 
 bool tp_isl_impossible(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
-  /* the caller's error is pending */
+  /* an error of the caller is pending */
   if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;
   unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);
   bool never =

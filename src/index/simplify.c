@@ -1,7 +1,8 @@
-/* Canonical forms and bounds on a domain. simplify drops operands of min and max that cannot win,
- * a//k and a%k with a in [0, k) or [-k, 0), conditions with a known value; r - max(a, b) => min(r -
- * a, r - b) and the like if not longer. upper: by monotonicity, dim by dim; min of uppers, max of
- * uppers, sums and products of nonnegative factors term by term. lower mirrors it. */
+/* simplify: canonical forms and bounds on a domain. simplify drops operands of min and max that
+ * cannot win, a//k and a%k with a in [0, k) or [-k, 0), conditions with a known value; r - max(a,
+ * b) => min(r - a, r - b) and the like if not longer. upper: by monotonicity, dim by dim; min of
+ * uppers, max of uppers, sums and products of nonnegative factors term by term. lower mirrors
+ * it. */
 #include "index/priv.h"
 
 typedef struct {
@@ -10,7 +11,7 @@ typedef struct {
   const tp_sym **dims;
 } domain;
 
-/* with the dims that e and f mention: they have a point */
+/* the domain with the dims that e and f mention, which have a point */
 static domain domain_of(tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, tp_dims dims) {
   domain d = { c, ndims, TP_NEWN(&c->arena, const tp_sym *, ndims + e->nsym + f->nsym) };
   if (ndims) TP_COPYN(d.dims, dims, ndims);
@@ -35,7 +36,7 @@ static bool below(const domain *d, const tp_ix *a, const tp_ix *b) {
   return ok;
 }
 
-/* POLY: no extremum, or with a factor */
+/* the kind of t's extremum; POLY: t has none, or one with a factor */
 static tp_ixkind pull(const tp_term *t) {
   const tp_ix *x = t->m->atom[0];
   if (t->m->n != 1 || (x->kind != TP_IX_MIN && x->kind != TP_IX_MAX)) return TP_IX_POLY;
@@ -78,7 +79,7 @@ static int length(const tp_ix *e) {
 
 static const tp_ix *simplify(tp_ictx *c, const tp_ix *e, void *ud);
 
-/* Drops the operand that always loses; of equals the later. */
+/* Drops operands that always lose; the later of equals. */
 static const tp_ix *prune(const domain *d, const tp_ix *e) {
   const tp_ix *v[e->narg];
   int n = 0;
@@ -163,7 +164,7 @@ const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndim
   return is_nonneg(&d, e) ? e : simplify(c, tp_ix_max(c, tp_ix_const(c, 0), e), &d);
 }
 
-/* elim: n dims that bounds do not mention */
+/* elim: n dims to eliminate */
 typedef struct {
   tp_ictx *c;
   domain on;
@@ -184,7 +185,7 @@ static const tp_ix *bound_symbol(tp_ictx *c, const tp_sym *s, bool up) {
   return up ? tp_ix_addc(c, tp_ix_sym(c, s->bound), -1) : tp_ix_const(c, 0);
 }
 
-/* One operand's upper bound is a min's. */
+/* The upper bound of one operand of a min bounds the min. */
 static const tp_ix *bound_extremum(bounder *b, const tp_ix *e, bool up) {
   bool lenient = (e->kind == TP_IX_MIN) == up;
   const tp_ix *v[e->narg];
@@ -293,7 +294,7 @@ static const tp_ix *edge_poly(const edge *g, const tp_ix *e) {
   return sum;
 }
 
-/* Any operand that moves with s. */
+/* The edge of any operand that moves with s. */
 static const tp_ix *edge_one(const edge *g, const tp_ix *e) {
   for (int i = 0; i < e->narg; i++) {
     const tp_ix *v = tp_ix_mentions(e->arg[i], g->s) ? edge_of(g, e->arg[i]) : NULL;
@@ -302,8 +303,8 @@ static const tp_ix *edge_one(const edge *g, const tp_ix *e) {
   return NULL;
 }
 
-/* The operands' common factor is k: where s >= lo and k > 0 a constant lies on that side of k*s +
- * (constant - k*lo), and so on. */
+/* The operands have the common factor k: for s >= lo and k > 0 a constant lies on that side of k*s
+ * + (constant - k*lo), and likewise in other cases. */
 static const tp_ix *edge_all(const edge *g, const tp_ix *e) {
   const tp_ix *most = NULL, *one = edge_one(g, e), *rest;
   int64_t k, other;

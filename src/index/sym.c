@@ -1,4 +1,5 @@
-/* Contexts and symbols. A context owns all of a program or compilation. */
+/* sym: contexts and symbols. A context owns the symbols and expressions of a program or
+ * compilation. */
 #include "index/priv.h"
 #include <ctype.h>
 
@@ -38,7 +39,7 @@ tp_sym *tp_sym_find(tp_ictx *c, const char *name) {
   return tp_hmap_get(&c->names, name, strlen(name));
 }
 
-/* _ and all beyond ASCII too; the words of conditions are taken. */
+/* Names have letters, digits, _ and bytes beyond ASCII; the words of conditions are taken. */
 bool tp_sym_name_char(int ch, bool first) {
   return ch == '_' || ch >= 0x80 || isalpha(ch) || (!first && isdigit(ch));
 }
@@ -69,7 +70,7 @@ static tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos
   s->name = tp_strdup(&c->arena, name);
   s->order = kind == TP_SYM_DIM ? c->ndim++ : -1;
   s->pos = pos;
-  /* in both or in none, where memory fails */
+  /* in both lists or in none, if memory fails */
   tp_vec_grow(&c->arena, (void **)&c->sym.v, c->sym.n, &c->sym.cap, sizeof *c->sym.v);
   tp_hmap_set(&c->names, name, strlen(name), s);
   c->sym.v[c->sym.n++] = s;
@@ -112,12 +113,12 @@ int tp_sym_begin(tp_ictx *c) {
 
 void tp_sym_end(tp_ictx *c, int was) { c->compilation = was; }
 
-/* of an earlier compilation, for itself */
+/* s belongs to an earlier compilation */
 static bool is_over(const tp_ictx *c, const tp_sym *s) {
   return c->compilation && s->compilation && s->compilation != c->compilation;
 }
 
-/* The hint, or with a number, that no other has; shared: but a hidden bound, which will do. */
+/* The hint, or the hint with a number, that no symbol has; shared: a hidden bound may have it. */
 static const char *free_name(tp_ictx *c, const char *hint, bool shared) {
   const char *name = hint;
   const tp_sym *s;

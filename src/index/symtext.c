@@ -1,4 +1,4 @@
-/* Lines of text that name symbols. */
+/* symtext: prints and parses lines that name symbols. */
 #include "index/priv.h"
 
 void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
@@ -17,7 +17,7 @@ void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
   }
 }
 
-/* It is the text's mistake, no option's. */
+/* s, or an error about the text instead of one about an option. */
 static tp_sym *made(tp_scan *in, tp_sym *s, const tp_error *e) {
   if (!s) tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "file: %s", e->msg);
   return s;
@@ -30,7 +30,7 @@ static bool digits_of(tp_ictx *c, tp_scan *in, tp_sym *bound) {
       tp_scan_fail(in, "there is no such bound before this");
 }
 
-/* A bound that is hidden or shared comes with its dim. */
+/* Parses a dim's line, which also makes a bound that is hidden or shared. */
 static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
   const char *bound = NULL;
   tp_error e = { 0 };

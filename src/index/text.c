@@ -16,7 +16,7 @@ static uint64_t magnitude(int64_t v) { return v < 0 ? -(uint64_t)v : (uint64_t)v
 
 static void put_number(tp_buf *b, uint64_t v) { tp_putf(b, "%llu", (unsigned long long)v); }
 
-/* 2*t//3 is (2*t)//3 */
+/* a quotient needs parentheses: 2*t//3 is (2*t)//3 */
 static void put_factor(tp_buf *b, const tp_ix *atom, bool tight) {
   bool paren = tight && (atom->kind == TP_IX_FDIV || atom->kind == TP_IX_MOD);
   if (paren) tp_puts(b, "(");
@@ -38,7 +38,7 @@ static void put_term(tp_buf *b, const tp_term *t, bool first, bool negative) {
   }
 }
 
-/* with this sign, printed as `as`; does something stand there now? */
+/* prints the terms of this sign as terms of sign `as`; was something printed? */
 static bool put_terms(tp_buf *b, const tp_ix *e, int sign, int as, bool first) {
   for (int i = 0; i < e->nterm; i++)
     if ((e->term[i].coef < 0) == (sign < 0)) {
@@ -60,7 +60,7 @@ static void put_sum(tp_buf *b, const tp_ix *e) {
   if (!early && (e->cst || !any)) put_cst(b, magnitude(e->cst), e->cst < 0, !any);
 }
 
-/* Terms of this sign, as positive ones, and a constant. */
+/* Prints the terms of this sign, as positive ones, and a constant. */
 static void put_side(tp_buf *b, const tp_ix *e, int sign, uint64_t u, bool negative) {
   bool any = put_terms(b, e, sign, 1, true);
   if (u || !any) put_cst(b, u, negative, !any);

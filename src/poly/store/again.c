@@ -6,8 +6,8 @@
  *   - it is an elementwise chain, as the outer products of a state-space model are, of rows from
  *     TP_TUNE_AGAIN_ROW bytes on: smaller ones stay in the cache;
  *   - or its rows grow with a bound, as those of causal attention do: then one product may be in
- * the chain too, and what is kept are values whose rows do not grow (the maximum of a row), so
- * memory is linear in the length (Dao et al., arXiv 2205.14135, section 3.1). */
+ *     the chain too, and values whose rows do not grow (the maximum of a row) are kept, so memory
+ *     is linear in the length (Dao et al., arXiv 2205.14135, section 3.1). */
 #include "opt/opt.h"
 #include "poly/sched.h"
 #include <stdlib.h>

@@ -184,8 +184,8 @@ static isl_map *written(const life *f, const bool *these) {
   return all;
 }
 
-/* Finds the writes that may conflict with r's elements (next), and the writes of these elements
- * (first). */
+/* Finds the writes that may conflict with r's elements (next, nexts), and the writes of these
+ * elements (firsts). */
 static bool find_conflicts(const life *f, tp_place r, bool *next, bool *firsts, bool *nexts) {
   bool any = false;
   for (int w = 0; w < f->writes.n; w++)
