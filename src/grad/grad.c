@@ -149,7 +149,8 @@ static const char *names_of(
   return *count > SHOWN ? tp_printf(&g->arena, "%s and %d more", list, *count - SHOWN) : list;
 }
 
-/* The GRADs of one step of an optimiser have one number. */
+/* Do the losses reach a tensor of this step? The GRADs of one step of an optimiser have one
+ * number. */
 static bool learns(const family *f, const bool *reached, int step) {
   for (int i = 0; i < f->grads.n; i++)
     if (reached[i] && f->grads.v[i]->attr.optimiser == step) return true;

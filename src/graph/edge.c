@@ -22,7 +22,7 @@ tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) {
   return tp_set_first(g->ix, m, m->ndom, m->dom, k, cond_of);
 }
 
-/* The contributions as p -> u, for all p at which they count. */
+/* The contributions as u -> p, for all p at which they count. */
 static tp_rel *scatter_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
   tp_set *from = tp_box_of(g, x);

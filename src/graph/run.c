@@ -334,7 +334,7 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   return true;
 }
 
-/* Of the checks that fail, reports one of the class that errs.def has first. */
+/* Reports a failed check, one of the class that errs.def has first. */
 static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   const tp_boundcheck *first = NULL;
   TP_EACH (const tp_boundcheck, c, g->boundchecks) {

@@ -48,7 +48,7 @@ const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a) {
   const tp_ix *no = tp_hmap_get(&c->memo, key, sizeof key), *v[a->narg];
   if (no) return no;
   for (int i = 0; i < a->narg; i++) v[i] = tp_ix_not(c, a->arg[i]);
-  no = tp_ix_fold(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
+  no = tp_ix_nary(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
   tp_hmap_set(&c->memo, key, sizeof key, (void *)(uintptr_t)no);
   return no;
 }

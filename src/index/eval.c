@@ -93,7 +93,7 @@ static ix_range range_poly(value_box *x, const tp_ix *e) {
   return (ix_range){ saturate(x, least), saturate(x, most) };
 }
 
-/* and the same for `and`, `or` */
+/* the range of a min or max, and likewise of `and`, `or` */
 static ix_range range_extremum(value_box *x, const tp_ix *e) {
   bool min = e->kind == TP_IX_MIN || e->kind == TP_IX_AND;
   ix_range best = range_of(x, e->arg[0]);

@@ -456,7 +456,7 @@ bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, co
       !tp_ix_mentions(*rest, s);
 }
 
-const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v) {
+const tp_ix *tp_ix_nary(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v) {
   const tp_ix *e = v[0];
   if (kind == TP_IX_AND || kind == TP_IX_OR) return tp_ix_join(c, kind, n, v);
   for (int i = 1; i < n; i++) e = kind == TP_IX_MIN ? tp_ix_min(c, e, v[i]) : tp_ix_max(c, e, v[i]);
@@ -475,7 +475,7 @@ const tp_ix *tp_ix_map_args(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) {
   case TP_IX_MIN:
   case TP_IX_MAX:
   case TP_IX_AND:
-  case TP_IX_OR: return tp_ix_fold(c, e->kind, e->narg, v);
+  case TP_IX_OR: return tp_ix_nary(c, e->kind, e->narg, v);
   default: return e;
   }
 }

@@ -74,7 +74,7 @@ const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud);
  */
 bool tp_ix_split(tp_ictx *c, const tp_ix *e, const tp_ix *x, const tp_ix **k, const tp_ix **rest);
 /* MIN, MAX, AND, OR of n operands */
-const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v);
+const tp_ix *tp_ix_nary(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v);
 /* e of kind MIN, MAX, FDIV, MOD or a condition, rebuilt with arguments f(arg). */
 const tp_ix *tp_ix_map_args(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud);
 

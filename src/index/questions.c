@@ -39,7 +39,7 @@ static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
   return yes;
 }
 
-/* all but one of them */
+/* the conjunction or disjunction of all but one */
 static const tp_ix *joined(tp_ictx *c, int n, tp_ixs v, int but, bool conj) {
   const tp_ix *e = tp_ix_bool(c, conj);
   for (int i = 0; i < n; i++)

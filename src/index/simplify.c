@@ -62,7 +62,7 @@ static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
   const tp_ix *v[x->narg];
   for (int i = 0; i < x->narg; i++)
     v[i] = distribute(c, tp_ix_add(c, tp_ix_mul(c, k, x->arg[i]), r));
-  return tp_ix_fold(c, kind, x->narg, v);
+  return tp_ix_nary(c, kind, x->narg, v);
 }
 
 /* parts written down */
@@ -94,7 +94,7 @@ static const tp_ix *prune(const domain *d, const tp_ix *e) {
     n = kept;
     v[n++] = a;
   }
-  return tp_ix_fold(d->c, e->kind, n, v);
+  return tp_ix_nary(d->c, e->kind, n, v);
 }
 
 static const tp_ix *narrow_quotient(const domain *d, const tp_ix *e) {
@@ -195,7 +195,7 @@ static const tp_ix *bound_extremum(bounder *b, const tp_ix *e, bool up) {
     if (a) v[n++] = a;
     else if (!lenient) return NULL;
   }
-  return n ? tp_ix_fold(b->c, e->kind, n, v) : NULL;
+  return n ? tp_ix_nary(b->c, e->kind, n, v) : NULL;
 }
 
 static const tp_ix *bound_remainder(bounder *b, const tp_ix *e, bool up) {

@@ -164,7 +164,7 @@ static bool at_digit(ix_parser *p) {
   return isdigit((unsigned char)*p->in.s);
 }
 
-/* 2^63 wraps: INT64_MIN is a minus before it. */
+/* 2^63 wraps around, so a minus before it gives INT64_MIN. */
 static bool parse_int(ix_parser *p, int64_t *v) {
   char *end;
   if (!at_digit(p)) return tp_scan_fail(&p->in, "an integer is wanted");
@@ -184,7 +184,7 @@ static const tp_ix *parse_extremum(ix_parser *p, tp_ixkind kind) {
   const tp_ix *e = want(p, parse_sum(p), false);
   while (e && accept(p, ",")) {
     const tp_ix *v[2] = { e, want(p, parse_sum(p), false) };
-    e = v[1] ? tp_ix_fold(p->c, kind, 2, v) : NULL;
+    e = v[1] ? tp_ix_nary(p->c, kind, 2, v) : NULL;
   }
   return closed(p, e);
 }

@@ -62,7 +62,7 @@ static const tp_ix *as_cond(ast_walk *c, const tp_ix *e) {
   return tp_ix_is_cond(e) ? e : tp_ix_cmp(c->ix, TP_NE, e, tp_ix_const(c->ix, 0));
 }
 
-static const tp_ix *fold(ast_walk *c, isl_ast_expr *e,
+static const tp_ix *nary(ast_walk *c, isl_ast_expr *e,
     const tp_ix *(*op)(tp_ictx *, const tp_ix *, const tp_ix *), bool cond) {
   const tp_ix *r = NULL;
   for (int i = 0, n = (int)isl_ast_expr_op_get_n_arg(e); i < n; i++) {
@@ -93,15 +93,15 @@ static const tp_ix *operation(ast_walk *c, isl_ast_expr *e) {
   tp_ictx *x = c->ix;
   switch (isl_ast_expr_op_get_type(e)) {
   case isl_ast_expr_op_and:
-  case isl_ast_expr_op_and_then: return fold(c, e, tp_ix_and, true);
+  case isl_ast_expr_op_and_then: return nary(c, e, tp_ix_and, true);
   case isl_ast_expr_op_or:
-  case isl_ast_expr_op_or_else: return fold(c, e, tp_ix_or, true);
-  case isl_ast_expr_op_max: return fold(c, e, tp_ix_max, false);
-  case isl_ast_expr_op_min: return fold(c, e, tp_ix_min, false);
+  case isl_ast_expr_op_or_else: return nary(c, e, tp_ix_or, true);
+  case isl_ast_expr_op_max: return nary(c, e, tp_ix_max, false);
+  case isl_ast_expr_op_min: return nary(c, e, tp_ix_min, false);
   case isl_ast_expr_op_minus: return tp_ix_neg(x, expr(c, isl_ast_expr_op_get_arg(e, 0)));
-  case isl_ast_expr_op_add: return fold(c, e, tp_ix_add, false);
-  case isl_ast_expr_op_sub: return fold(c, e, tp_ix_sub, false);
-  case isl_ast_expr_op_mul: return fold(c, e, tp_ix_mul, false);
+  case isl_ast_expr_op_add: return nary(c, e, tp_ix_add, false);
+  case isl_ast_expr_op_sub: return nary(c, e, tp_ix_sub, false);
+  case isl_ast_expr_op_mul: return nary(c, e, tp_ix_mul, false);
   case isl_ast_expr_op_div:
   case isl_ast_expr_op_fdiv_q:
   case isl_ast_expr_op_pdiv_q:

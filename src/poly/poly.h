@@ -174,7 +174,7 @@ typedef struct tp_poly {
   tp_tree *tree;
   tp_vmode *mode;
   tp_arr *const **arrof; /* by node id; arrof by node id and output */
-  /* by node id: the most that its first extent is where needed; NULL: what its dims allow */
+  /* by node id: the most that its first extent is where needed; NULL: as much as its dims allow */
   const tp_ix **most;
   /* by node id: its name in explain, no two unnamed ones alike */
   const char **title;
@@ -276,13 +276,13 @@ const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *c
 /* Part k of a guard: end number *end is at least *least; *end < 0: something else. False: no part.
  */
 bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const tp_ix **least);
-/* of a stop's array: the dim that ends */
+/* the dim that ends, if arr is a stop's array */
 const tp_sym *tp_stop_sym(const tp_poly *p, int arr);
 /* The condition under which a call over dims in vec runs: the guard holds for some of its points.
  * Parts that depend on one dim cut its range (run->top). NULL: always. */
 const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
 
-/* need: of g's outputs and sinks. NULL: err. */
+/* need: the needed points for g's outputs and sinks. NULL: err. */
 tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
 /* Fills results. Error cycle, with points at small bounds as a witness, where there is no order. */
 bool tp_schedule(tp_poly *p, tp_error *err);

@@ -63,8 +63,7 @@ typedef struct {
   const tp_ix *val[TP_MAXRANK * 4];
 } call;
 
-/* The statement's dims at this place in the tree; those that a call runs over stay what they are.
- */
+/* The statement's dims at this place in the tree; dims that a call runs over stay themselves. */
 static call call_of(const pr *x, const tp_tree *t) {
   call c = { .s = x->p->stmts.v[t->stmt], .t = t };
   for (int d = 0; d < c.s->ndim && c.n < (int)TP_LEN(c.dim); d++) {
@@ -233,7 +232,8 @@ static bool is_taken(const pr *x, const char *name) {
   return false;
 }
 
-/* The dim's name; of loops in loops over one dim t, t2 ...; of a loop over blocks, tb. */
+/* The loop's name: its dim's; t, t2 ... for loops inside each other over one dim; tb for a loop
+ * over blocks. */
 static const char *loop_name(const pr *x, const tp_tree *t) {
   const char *dim = t->label ? t->label->name : t->var->name;
   const char *name = t->block ? tp_printf(x->a, "%sb", dim) : dim;

@@ -21,8 +21,8 @@ typedef struct tp_dep {
   int src, dst; /* statements */
   /* the array, and dst's access that reads it; arr < 0: the order of an effect */
   int arr, acc;
-  bool soft; /* wanted, not needed */
-  bool pace; /* between a tick and a callback */
+  bool soft; /* it is wanted, not needed */
+  bool pace; /* it is between a tick and a callback */
   /* how many of the outermost common loops it stays inside of */
   int cross;
   isl_map *map;
@@ -99,7 +99,7 @@ typedef struct tp_sched {
   TP_VEC(const tp_sym *) cut;
   bool skewed;   /* some rows are by isl's scheduler (split.c) */
   bool hulled;   /* some dependence is a hull, larger than the exact one (deps.c) */
-  bool outlined; /* points of several pieces count as one (calls.c) */
+  bool outlined; /* isl gets points of several pieces as one (calls.c) */
 } tp_sched;
 
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;
@@ -131,7 +131,7 @@ typedef struct tp_question {
   } what;
   int a, b, s;
 } tp_question;
-/* the answer's place, of zeros when it is first asked for */
+/* the answer's place, which is all zeros when it is first asked for */
 void *tp_recall(tp_sched *S, const tp_question *q, size_t size, bool *fresh);
 void tp_query(tp_sched *S); /* before a query: the budget starts anew */
 /* before a query that may take so many times the budget */
@@ -215,14 +215,14 @@ typedef struct tp_level {
   const int *st;
   tp_arcs arcs; /* the arcs between these statements */
   int nscc;
-  tp_scc *scc;  /* in order of their first statement */
+  tp_scc *scc;  /* components, in order of their first statements */
   int *of, *at; /* by statement: its component, its place in it */
   /* by component: arcs inside it; places in arcs of those from or to others */
   tp_arcs *inner;
   tp_ints *outer;
 } tp_level;
 tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs);
-/* its first unused dim of that label, -1 */
+/* the statement's first unused dim of that label, -1: none */
 int tp_dim_of(tp_sched *S, int st, const tp_sym *label);
 void tp_choose_recurrences(tp_sched *S, tp_level *L); /* stages 1 and 2 */
 void tp_choose_rest(tp_sched *S, tp_level *L);        /* stages 3 and 4 */
@@ -238,13 +238,13 @@ bool tp_arc_at(
 /* one statement becomes two; everything starts anew */
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
-isl_id *tp_stmt_id(tp_sched *S, int st); /* its name to isl */
+isl_id *tp_stmt_id(tp_sched *S, int st); /* the statement's name for isl */
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);
 /* how many elements; an extent that only the call knows counts as TP_TUNE_BLOCK_EXTENT */
 double tp_elements(int rank, const tp_ix *const *shape);
-/* bytes of the largest result that the cluster keeps to itself, for one point; 0: none */
+/* bytes of the largest result that stays inside the cluster, for one point; 0: none */
 double tp_row_inside(const tp_poly *p, const tp_stmt *s);
 bool tp_is_cut(const tp_sched *S, const tp_sym *label);
 bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
@@ -278,7 +278,7 @@ bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */
 /* a cycle of points at small bounds: fills the error */
 bool tp_cycle(tp_sched *S, const tp_scc *c);
-/* none found, and no order either: fills the error */
+/* fills the error if no cycle is found, and no order either */
 void tp_no_order(tp_sched *S, const tp_scc *c);
 /* ---- behind.c ---- */
 void tp_behind(tp_sched *S);

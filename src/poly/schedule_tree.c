@@ -19,7 +19,7 @@ static bool innermost(tp_sched *S, const tp_item *x) {
 
 /* Do the members run over different ranges of rows, few enough to give each its own loop? Around
  * other loops only ranges that share no row: nothing is written twice. */
-static bool cut_item(tp_sched *S, const tp_item *x) {
+static bool split_item(tp_sched *S, const tp_item *x) {
   isl_set *seen[TP_TUNE_RANGE_LOOPS + 1];
   int n = 0;
   bool inner = innermost(S, x), apart = true;
@@ -133,7 +133,7 @@ static isl_schedule_node *put_loop(tp_sched *S, TP_TAKE isl_schedule_node *at, t
   for (const tp_item *y = x; y != end;)
     rows = isl_multi_union_pw_aff_flat_range_product(rows, band_of(S, y = y->body.v[0]));
   at = isl_schedule_node_insert_partial_schedule(at, rows);
-  if (!tp_is_skewed(x) && cut_item(S, x))
+  if (!tp_is_skewed(x) && split_item(S, x))
     at = isl_schedule_node_band_set_ast_build_options(
         at, isl_union_set_read_from_str(S->ctx, "{ separate[x] }"));
   at = isl_schedule_node_insert_mark(at, isl_id_alloc(S->ctx, "loop", x));

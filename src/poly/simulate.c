@@ -6,14 +6,14 @@
 
 enum { SIM_DIM = 12 };
 
-/* A point of a statement; of an access, with an element that it touches there. */
+/* A point of a statement; for an access, with an element that it touches there. */
 typedef struct sim_row {
-  struct sim_row *same, *next; /* same: next of the same point; next: of all */
+  struct sim_row *same, *next; /* same: the next of the same point; next: of all */
   bool ran;
   int64_t x[2 * SIM_DIM];
 } sim_row;
 typedef struct {
-  int key, width; /* numbers of a point; of a sim_row */
+  int key, width; /* how many numbers a point has; a sim_row */
   tp_hmap by;     /* point -> its sim_rows */
   sim_row *all;
 } sim_rows;

@@ -3,17 +3,14 @@
  * One sweep from consumers to producers, component by component. Without a cycle each edge is
  * applied once. The sets of a cycle are a least fixpoint; each rung of this ladder looks for it, or
  * for a superset, within a budget of isl's operations:
- *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, and one
- *             round settles it. Or rounds down from everything until nothing changes: the result is
- *             a fixpoint, and a program without cyclic values has only one, as a point of it that
- *             is not needed would be in it because of another such point, and so on for ever in a
- *             finite domain (h[T-1] alone). Or the transitive closure of the composed cycles, where
- *             isl says that it is exact (h[5] alone).
- *   hull      One piece a node, inside one around a round down, which grows until no round makes
- *             it larger.
- *   budgeted  A few rounds down from everything.
- *   whole     Everything.
- * A superset can refuse a program that exact sets accept, and never lets one through: tp_need_stays
+ *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, and
+ *             one round settles it. Or rounds down from everything until nothing changes: the
+ * result is a fixpoint, and a program without cyclic values has only one, as a point of it that is
+ * not needed would be in it because of another such point, and so on for ever in a finite domain
+ * (h[T-1] alone). Or the transitive closure of the composed cycles, where isl says that it is exact
+ * (h[5] alone). hull      One piece a node, inside one around a round down, which grows until no
+ * round makes it larger. budgeted  A few rounds down from everything. whole     Everything. A
+ * superset can refuse a program that exact sets accept, and never lets one through: tp_need_stays
  * asks it again of the graph that is scheduled. A second sweep makes hulls, which stay if they ask
  * nothing more of bounds: loops over one piece are those that a person would write (without hulls,
  * decoding with a window had pieces for each of the last layers).
@@ -32,8 +29,8 @@ typedef struct need_place {
   tp_set **need; /* of the result */
   tp_set *box;   /* all points: one object a domain */
   tp_rel **rel;  /* by edge; made on first use */
-  /* the rest: in the component at work. cut: every cycle is cut at such members */
-  bool cut;
+  /* the rest: in the component at work. feedback: every cycle goes through such a member */
+  bool feedback;
   tp_set *have, *next;
   /* scratch */
   int count;
@@ -49,9 +46,10 @@ typedef struct sweep {
   bool *lost; /* by a component's first member: no exact sets, in this sweep or the one before */
 } sweep;
 
-/* v: the members, cut ones first, then consumers before producers; set: the sets of the cut ones */
+/* v: the members, feedback ones first, then consumers before producers; set: the sets of the first
+ */
 typedef struct {
-  int n, ncut, rounds;
+  int n, nfeedback, rounds;
   need_place **v;
   tp_set **set;
 } comp;
@@ -124,16 +122,16 @@ static TP_GIVE tp_set *image(sweep *s, need_place *p, int k, TP_KEEP tp_set *fro
 
 /* ---- one round through a component ---- */
 
-/* Goes from `have` of the cut members to what they need of each other, in `next`, and fills `have`
- * of the others on the way. */
+/* Goes from `have` of the feedback members to what they need of each other, in `next`, and fills
+ * `have` of the others on the way. */
 static bool go_round(sweep *s, comp *c) {
   for (int i = 0; i < c->n; i++)
-    replace(c->v[i]->cut ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
+    replace(c->v[i]->feedback ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++) {
       need_place *x = operand_place(s, c->v[i], k);
       if (is_inner(s, c->v[i], k))
-        join(s, x, x->cut ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
+        join(s, x, x->feedback ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
     }
   return true;
 }
@@ -141,7 +139,7 @@ static bool go_round(sweep *s, comp *c) {
 /* have := next; were they the same already? */
 static bool settle(sweep *s, const comp *c) {
   bool same = true;
-  for (int i = 0; i < c->ncut; i++) {
+  for (int i = 0; i < c->nfeedback; i++) {
     need_place *p = c->v[i];
     if (p->have == p->next || tp_set_equal(s->g->ix, p->have, p->next)) continue;
     same = false;
@@ -160,8 +158,8 @@ static bool stands(sweep *s, comp *c) {
 
 typedef TP_VEC(tp_hop) hops;
 
-/* The hops from cut member i: its edges composed along every path that meets no other cut member
- * before its end. */
+/* The hops from feedback member i: its edges composed along every path that meets no other such
+ * member before its end. */
 static void hops_from(sweep *s, const comp *c, int i, hops *out) {
   c->v[i]->path = tp_rel_id(tp_set_copy(c->v[i]->box));
   for (int m = 0; m < c->n; m++) {
@@ -171,23 +169,23 @@ static void hops_from(sweep *s, const comp *c, int i, hops *out) {
       if (!is_inner(s, p, k)) continue;
       tp_rel *r =
           tp_rel_into(tp_rel_compose(tp_rel_copy(p->path), rel_of(s, p, k)), tp_set_copy(x->box));
-      if (x->cut) TP_PUSH(&s->g->arena, out, (tp_hop){ i, x->count, r });
+      if (x->feedback) TP_PUSH(&s->g->arena, out, (tp_hop){ i, x->count, r });
       else x->path = x->path ? tp_rel_or(x->path, r) : r;
     }
   }
   for (int m = 0; m < c->n; m++) c->v[m]->path = tp_rel_free(c->v[m]->path);
 }
 
-/* The sets of the cut members grow to all that their cycles reach; not where a cycle goes through
- * other points of an end's domain, whose ends a composed relation would mix. */
+/* The sets of the feedback members grow to all that their cycles reach; not where a cycle goes
+ * through other points of an end's domain, whose ends a composed relation would mix. */
 static bool close_cycles(sweep *s, comp *c) {
   hops h = { 0 };
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++)
       if (is_inner(s, c->v[i], k) && crossed(s, c->v[i], k, 0) >= 0) return false;
-  for (int i = 0; i < c->ncut; i++) c->v[i]->count = i;
-  for (int i = 0; i < c->ncut; i++) hops_from(s, c, i, &h);
-  bool ok = tp_set_closure(s->g->ix, c->ncut, c->set, h.n, h.v);
+  for (int i = 0; i < c->nfeedback; i++) c->v[i]->count = i;
+  for (int i = 0; i < c->nfeedback; i++) hops_from(s, c, i, &h);
+  bool ok = tp_set_closure(s->g->ix, c->nfeedback, c->set, h.n, h.v);
   for (int k = 0; k < h.n; k++) tp_rel_free(h.v[k].rel);
   return ok;
 }
@@ -201,9 +199,9 @@ static bool tried(sweep *s, comp *c, bool (*way)(sweep *, comp *), unsigned long
   return tp_isl_within(s->g->ix, before) && ok;
 }
 
-/* have := set of each cut member, or everything. */
+/* have := set of each feedback member, or everything. */
 static void start_from(const comp *c, tp_set *const *set) {
-  for (int i = 0; i < c->ncut; i++)
+  for (int i = 0; i < c->nfeedback; i++)
     replace(&c->v[i]->have, tp_set_copy(set ? set[i] : c->v[i]->box));
 }
 
@@ -211,11 +209,11 @@ static TP_GIVE tp_set *next_of(const sweep *s, const need_place *p) {
   return p->next ? tp_set_copy(p->next) : tp_set_empty(s->g->ix, p->n->ndom, p->n->dom);
 }
 
-/* set := what the outside needs of the cut members, directly or through others. */
+/* set := what the outside needs of the feedback members, directly or through others. */
 static bool from_outside(sweep *s, comp *c) {
-  for (int i = 0; i < c->ncut; i++) replace(&c->v[i]->have, NULL);
+  for (int i = 0; i < c->nfeedback; i++) replace(&c->v[i]->have, NULL);
   go_round(s, c);
-  for (int i = 0; i < c->ncut; i++) replace(&c->set[i], next_of(s, c->v[i]));
+  for (int i = 0; i < c->nfeedback; i++) replace(&c->set[i], next_of(s, c->v[i]));
   return true;
 }
 
@@ -232,7 +230,7 @@ static bool grows_to_stand(sweep *s, comp *c, tp_set **most) {
   for (int r = 0; r < ROUNDS; r++) {
     bool same = true;
     go_round(s, c);
-    for (int i = 0; i < c->ncut; i++) {
+    for (int i = 0; i < c->nfeedback; i++) {
       need_place *p = c->v[i];
       if (!p->next || tp_set_subset(s->g->ix, p->next, p->have)) continue;
       same = false;
@@ -245,16 +243,16 @@ static bool grows_to_stand(sweep *s, comp *c, tp_set **most) {
 }
 
 static bool pieces(sweep *s, comp *c) {
-  tp_set **most = TP_NEWN(&s->g->arena, tp_set *, c->ncut);
+  tp_set **most = TP_NEWN(&s->g->arena, tp_set *, c->nfeedback);
   start_from(c, NULL);
   go_round(s, c);
-  for (int i = 0; i < c->ncut; i++) {
+  for (int i = 0; i < c->nfeedback; i++) {
     need_place *p = c->v[i];
     most[i] = p->next ? piece(s, p, p->next, p->next, p->box) : next_of(s, p);
     replace(&c->set[i], piece(s, p, c->set[i], c->set[i], most[i]));
   }
   bool ok = grows_to_stand(s, c, most);
-  for (int i = 0; i < c->ncut; i++) tp_set_free(most[i]);
+  for (int i = 0; i < c->nfeedback; i++) tp_set_free(most[i]);
   return ok;
 }
 
@@ -290,37 +288,37 @@ static bool budgeted(sweep *s, comp *c) {
 
 /* Every cycle goes through a node that is older than one of its operands; a call's set is its
  * box. */
-static bool is_cut(const tp_node *n) {
+static bool is_feedback(const tp_node *n) {
   return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_CALL;
 }
 
-/* Kahn's algorithm on the members that are not cut. False: there is a cycle among them, and one of
- * its nodes has been cut. */
+/* Kahn's algorithm on the other members. False: there is a cycle among them, and one of its nodes
+ * has become a feedback member. */
 static bool arranged(sweep *s, comp *c, need_place *const *member) {
   int n = 0;
   for (int i = 0; i < c->n; i++) member[i]->count = 0;
   for (int i = 0; i < c->n; i++)
-    if (member[i]->cut) c->v[n++] = member[i];
+    if (member[i]->feedback) c->v[n++] = member[i];
     else
       for (int k = 0; k < operands(member[i]); k++) operand_place(s, member[i], k)->count++;
-  c->ncut = n;
+  c->nfeedback = n;
   for (int i = 0; i < c->n; i++)
-    if (!member[i]->cut && !member[i]->count) c->v[n++] = member[i];
-  for (int front = c->ncut; front < n; front++)
+    if (!member[i]->feedback && !member[i]->count) c->v[n++] = member[i];
+  for (int front = c->nfeedback; front < n; front++)
     for (int k = 0; k < operands(c->v[front]); k++) {
       need_place *x = operand_place(s, c->v[front], k);
-      if (is_inner(s, c->v[front], k) && !x->cut && --x->count == 0) c->v[n++] = x;
+      if (is_inner(s, c->v[front], k) && !x->feedback && --x->count == 0) c->v[n++] = x;
     }
   for (int i = 0; i < c->n && n < c->n; i++)
-    if (!member[i]->cut && member[i]->count > 0) return !(member[i]->cut = true);
+    if (!member[i]->feedback && member[i]->count > 0) return !(member[i]->feedback = true);
   return true;
 }
 
 static void cyclic(sweep *s, int n, need_place *const *member) {
   comp c = { .n = n, .v = TP_NEWN(&s->g->arena, need_place *, n) };
-  for (int i = 0; i < n; i++) member[i]->cut = is_cut(member[i]->n);
+  for (int i = 0; i < n; i++) member[i]->feedback = is_feedback(member[i]->n);
   while (!arranged(s, &c, member)) {}
-  c.set = TP_NEWN(&s->g->arena, tp_set *, c.ncut);
+  c.set = TP_NEWN(&s->g->arena, tp_set *, c.nfeedback);
   bool *lost = &s->lost[c.v[0]->n->id];
   /* a way that failed in the sweep before fails again */
   if ((s->widen && *lost) || !exact(s, &c)) {
@@ -328,7 +326,7 @@ static void cyclic(sweep *s, int n, need_place *const *member) {
     if (!(s->widen && hull(s, &c)) && !budgeted(s, &c))
       for (int i = 0; i < n; i++) replace(&c.v[i]->have, tp_set_copy(c.v[i]->box));
   }
-  for (int i = 0; i < c.ncut; i++) tp_set_free(c.set[i]);
+  for (int i = 0; i < c.nfeedback; i++) tp_set_free(c.set[i]);
   for (int i = 0; i < n; i++) {
     replace(member[i]->need, member[i]->have);
     member[i]->have = NULL;

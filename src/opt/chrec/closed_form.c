@@ -6,12 +6,12 @@
  *   that cancel
  *     S = 1 + a + .. + a^(n-1) = (a^n - 1) / (a - 1), or n where a is 1
  *
- * Integers: modulo 2^64, exact. C(n, j) needs no wider type: of j numbers that follow each other
- * every second is even, and their halves follow each other again, so that all factors of 2 in j! go
- * one by one; by the odd rest one divides by multiplying with its inverse modulo 2^64. Floats: in
- * f64, rounded once to the tensor's dtype. S near a = 1 is expm1(n log a) / (a - 1): a relative
- * error of a few 1e-16 times 1 + |n log a|, where n steps in the tensor's own dtype have one of n
- * units of its last place. */
+ * Integers are exact modulo 2^64. C(n, j) needs no wider type: among j consecutive numbers every
+ * second is even, and their halves are consecutive again, so all factors of 2 in j! are divided out
+ * one by one; a product with the inverse modulo 2^64 divides by the odd rest. Floats are computed
+ * in f64 and rounded once to the tensor's dtype. S near a = 1 is expm1(n log a) / (a - 1): a
+ * relative error of a few 1e-16 times 1 + |n log a|, where n steps in the tensor's own dtype have
+ * one of n units of its last place. */
 #include "opt/chrec/evolve.h"
 #include <math.h>
 

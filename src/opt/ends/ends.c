@@ -16,9 +16,9 @@
  *   x[T - 1]           the greatest of x where t is the last: one point is kept, not all; other
  *                      points: index_select of the whole dim    (ends_points.c)
  *
- * Those masks throw away what is computed beyond an end. Only extents still mention the end (a
- * hidden bound: tp_stop.sym), as a range over 0 .. T that nothing reduces: they wait for all of
- * done. Runs on the compiled path only. */
+ * Such masks discard values computed beyond an end. Only extents still mention the end (a hidden
+ * bound: tp_stop.sym), as a range over 0 .. T that nothing reduces: they wait for all of done. Runs
+ * on the compiled path only. */
 #include "opt/ends/ends.h"
 
 /* ---- operators that can fail ---- */

@@ -126,8 +126,8 @@ static partial squares_join(const moving_range *m, partial a, partial b) {
 
 /* ---- sums of exponentials, each as far below the greatest as it is ----
  *
- * exp(-inf - -inf) must not arise: where both maxima are the same, a sum is multiplied by 1, and
- * where one is not finite exponents count from 0. */
+ * exp(-inf - -inf) must not arise: a sum is multiplied by 1 where both maxima are the same, and
+ * exponents count from 0 where a maximum is not finite. */
 
 tp_val tp_finite_top(const moving_range *m, tp_val top) {
   return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);

@@ -83,7 +83,7 @@ static void find_rows(window_rows *w, const tp_ix *more) {
   w->dom = dims.dom;
 }
 
-/* ---- where it is cut ---- */
+/* ---- two windows side by side ---- */
 
 static const tp_ix *row_at(const moving_range *m, const tp_ix *s) {
   return tp_ix_add(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), s);
@@ -97,12 +97,12 @@ static bool reaches(const moving_range *m, const tp_ix *s, bool upper) {
       is_surely(m, upper ? tp_ix_sub(m->mk.g->ix, end, p) : tp_ix_sub(m->mk.g->ix, p, end));
 }
 
-/* A window cut at row c + s: c + l .. c + s, clipped below, and c + s .. c + h, clipped above, with
- * so many rows before and after, which may be numbers. */
-typedef struct window_cut {
+/* A window as two that meet at row c + s: c + l .. c + s, clipped below, and c + s .. c + h,
+ * clipped above, with so many rows before and after, which may be numbers. */
+typedef struct window_pair {
   const tp_ix *s, *before, *after;
   bool numbers;
-} window_cut;
+} window_pair;
 
 /* Is n never below 0, at least where the window has more than a few rows if only the call says how
  * many? */
@@ -119,34 +119,34 @@ static bool never_below(const moving_range *m, const tp_ix *n) {
   return never;
 }
 
-static bool cuts_at(const moving_range *m, const tp_ix *s, window_cut *cut) {
+static bool pairs_at(const moving_range *m, const tp_ix *s, window_pair *pair) {
   tp_ictx *ix = m->mk.g->ix;
-  *cut = (window_cut){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s), true };
+  *pair = (window_pair){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s), true };
   bool one = s == m->l || s == m->h;
-  return (one || (never_below(m, cut->before) && never_below(m, cut->after))) &&
+  return (one || (never_below(m, pair->before) && never_below(m, pair->after))) &&
       reaches(m, s, false) && reaches(m, s, true);
 }
 
 /* Are counts that are numbers few enough that doubling pays and, if both are, more than two? */
-static bool is_count(window_cut *cut) {
+static bool is_count(window_pair *pair) {
   int64_t before = 0, after = 0;
-  cut->numbers = tp_ix_is_const(cut->before, &before) & tp_ix_is_const(cut->after, &after);
+  pair->numbers = tp_ix_is_const(pair->before, &before) & tp_ix_is_const(pair->after, &after);
   return before <= TP_TUNE_WINDOW && after <= TP_TUNE_WINDOW &&
-      (!cut->numbers ||
+      (!pair->numbers ||
           (before >= 0 && after >= 0 && before + after >= 2 && before + after <= TP_TUNE_WINDOW));
 }
 
-static bool find_cut(const moving_range *m, window_cut *cut) {
+static bool find_pair(const moving_range *m, window_pair *pair) {
   return m->l && m->h &&
-      (cuts_at(m, m->h, cut) || cuts_at(m, m->l, cut) ||
-          cuts_at(m, tp_ix_const(m->mk.g->ix, 0), cut)) &&
-      is_count(cut);
+      (pairs_at(m, m->h, pair) || pairs_at(m, m->l, pair) ||
+          pairs_at(m, tp_ix_const(m->mk.g->ix, 0), pair)) &&
+      is_count(pair);
 }
 
 bool tp_is_window(const moving_range *m) {
   const tp_sym *d = m->x.node->dom[m->r];
-  window_cut cut;
-  return tp_is_small(tp_outof(m->x)) && find_cut(m, &cut) &&
+  window_pair pair;
+  return tp_is_small(tp_outof(m->x)) && find_pair(m, &pair) &&
       (d == m->c || !tp_dom_has(m->ndom, m->dom, d));
 }
 
@@ -213,10 +213,10 @@ static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, 
   return tp_partial_branch(m, y, NULL, window_at(&up, tp_two_stacks(&up, n), last));
 }
 
-/* The rows of the window that lie before row c + cut->s (way -1), or from there on. */
-static partial some_rows(const moving_range *m, int way, const window_cut *cut) {
+/* The rows of the window that lie before row c + pair->s (way -1), or from there on. */
+static partial some_rows(const moving_range *m, int way, const window_pair *pair) {
   int64_t count;
-  const tp_ix *n = way < 0 ? cut->before : cut->after, *at = row_at(m, cut->s);
+  const tp_ix *n = way < 0 ? pair->before : pair->after, *at = row_at(m, pair->s);
   window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = way, .clip = way < 0 ? m->L : m->H };
   if (tp_ix_is_const(n, &count)) {
     find_rows(&w, NULL);
@@ -225,7 +225,7 @@ static partial some_rows(const moving_range *m, int way, const window_cut *cut) 
   const tp_ix *lo = way < 0 ? m->at[m->r].lo : at, *hi = way < 0 ? at : m->at[m->r].hi;
   partial y = tp_partial_declared(m, m->ndom, m->dom),
           one = where_any(m, lo, hi, tp_partial_row(m, lo));
-  return few_branch(m, y, n, 1, one) && ring_branches(&w, cut->s, n, y) ? y : tp_no_partial;
+  return few_branch(m, y, n, 1, one) && ring_branches(&w, pair->s, n, y) ? y : tp_no_partial;
 }
 
 const tp_ix *tp_window_is_long(const moving_range *m) {
@@ -234,8 +234,8 @@ const tp_ix *tp_window_is_long(const moving_range *m) {
 }
 
 bool tp_takes_ring(const moving_range *m) {
-  window_cut cut;
-  return find_cut(m, &cut) && !cut.numbers;
+  window_pair pair;
+  return find_pair(m, &pair) && !pair.numbers;
 }
 
 moving_range tp_moving_all(const moving_range *m) {
@@ -245,7 +245,8 @@ moving_range tp_moving_all(const moving_range *m) {
 
 /* Few rows of a state of one part are gone through, as without this pass; for few rows of several
  * parts the caller does not read the result. */
-static partial few_or_many(const moving_range *m, const window_cut *cut, bool before, bool after) {
+static partial few_or_many(
+    const moving_range *m, const window_pair *pair, bool before, bool after) {
   moving_range few = *m;
   few.dtype = tp_dtypeof(m->x);
   partial y = tp_partial_declared(&few, m->ndom, m->dom);
@@ -257,16 +258,16 @@ static partial few_or_many(const moving_range *m, const window_cut *cut, bool be
           tp_moving_through(&few, m->at[m->r].lo, m->at[m->r].hi)))
     return tp_no_partial;
   bool ok = before && after ? tp_partial_branch(m, y, NULL,
-                                  tp_partial_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut)))
-                            : ring_branches(&w, cut->s, before ? cut->before : cut->after, y);
+                                  tp_partial_join(m, some_rows(m, -1, pair), some_rows(m, 1, pair)))
+                            : ring_branches(&w, pair->s, before ? pair->before : pair->after, y);
   return ok ? y : tp_no_partial;
 }
 
 partial tp_window_reduced(const moving_range *m) {
-  window_cut cut;
-  if (!find_cut(m, &cut)) return tp_no_partial;
-  bool before = !tp_is_number(cut.before, 0), after = !tp_is_number(cut.after, 0);
-  if (!cut.numbers) return few_or_many(m, &cut, before, after);
-  if (!before || !after) return some_rows(m, before ? -1 : 1, &cut);
-  return tp_partial_join(m, some_rows(m, -1, &cut), some_rows(m, 1, &cut));
+  window_pair pair;
+  if (!find_pair(m, &pair)) return tp_no_partial;
+  bool before = !tp_is_number(pair.before, 0), after = !tp_is_number(pair.after, 0);
+  if (!pair.numbers) return few_or_many(m, &pair, before, after);
+  if (!before || !after) return some_rows(m, before ? -1 : 1, &pair);
+  return tp_partial_join(m, some_rows(m, -1, &pair), some_rows(m, 1, &pair));
 }

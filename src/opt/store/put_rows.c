@@ -122,10 +122,10 @@ static tp_node *put_row(tp_mk mk, tp_node *n, row_place p) {
 
 /* ---- rows of changes: the branch may change what is changed before, down to the state ---- */
 
-/* found, by node: does the node lead to the state `of`? m: the state at work. */
+/* found, by node: is the node made from the state `of`? m: the state at work. */
 typedef struct {
   const tp_node *of;
-  bool leads;
+  bool is;
 } found;
 typedef struct {
   tp_mk mk;
@@ -135,7 +135,7 @@ typedef struct {
   bool failed;
 } changes;
 
-static bool leads(changes *c, tp_val v);
+static bool from_state(changes *c, tp_val v);
 
 /* ---- views of what is written over ---- */
 
@@ -150,9 +150,10 @@ static bool is_small(tp_mk mk, tp_val x, tp_val y) {
  * is copied before. */
 static void see_before(changes *c, tp_node *n, int k) {
   tp_val x = n->in[k].src, v = x;
-  while (tp_shows(v.node) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
+  while (tp_shows(v.node) && !(tp_same_type(tp_outof(v), &n->out[0]) && from_state(c, v)))
+    v = arg(v, 0);
   if (x.node == v.node || !tp_same_type(tp_outof(v), &n->out[0]) || !is_small(c->mk, x, tp_v(n)) ||
-      !leads(c, v))
+      !from_state(c, v))
     return;
   c->mk.g->pos = n->pos;
   tp_val y = mk_op(c->mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .stored = true });
@@ -175,11 +176,11 @@ static void see_all_before(changes *c, tp_node *n) {
     if (n->op == TP_OP_CONCAT ? !stays_put(c, n, k) : k > 0) see_before(c, n, k);
 }
 
-static bool choice_leads(changes *c, tp_node *n) {
+static bool choice_from_state(changes *c, tp_node *n) {
   c->mk.g->pos = n->pos;
   row_place p = find_place(c->mk, n->in[0].src, CONDITION_DEPTH);
   if (!p.end || !is_flat(n->in[1].src, p.end) || !tp_same_type(tp_inof(n, 2), &n->out[0]) ||
-      !leads(c, n->in[2].src))
+      !from_state(c, n->in[2].src))
     return false;
   tp_node *y = put_row(c->mk, n, p);
   if (y) see_all_before(c, y);
@@ -187,9 +188,9 @@ static bool choice_leads(changes *c, tp_node *n) {
   return true;
 }
 
-/* Does an operand lead to the state? Parts of a concatenation need not be where they were; only
+/* Is an operand made from the state? Parts of a concatenation need not be where they were; only
  * speed depends on that. */
-static bool operands_lead(changes *c, tp_node *n) {
+static bool operands_from_state(changes *c, tp_node *n) {
   bool any = false;
   for (int k = 0; k < n->nin; k++) {
     tp_val x = n->in[k].src;
@@ -198,30 +199,30 @@ static bool operands_lead(changes *c, tp_node *n) {
       if (x.node->op != TP_OP_SLICE) continue;
       x = arg(x, 0);
     }
-    any |= tp_same_type(tp_outof(x), &n->out[0]) && leads(c, x);
+    any |= tp_same_type(tp_outof(x), &n->out[0]) && from_state(c, x);
   }
   return any;
 }
 
-static bool node_leads(changes *c, tp_node *n) {
-  if (n->op == TP_OP_SELECT) return choice_leads(c, n);
-  if (n->op == TP_OP_CONCAT || tp_ops[n->op].batch == TP_BATCH_E) return operands_lead(c, n);
-  return tp_op_is(n->op, TP_PART) && leads(c, n->in[0].src);
+static bool node_from_state(changes *c, tp_node *n) {
+  if (n->op == TP_OP_SELECT) return choice_from_state(c, n);
+  if (n->op == TP_OP_CONCAT || tp_ops[n->op].batch == TP_BATCH_E) return operands_from_state(c, n);
+  return tp_op_is(n->op, TP_PART) && from_state(c, n->in[0].src);
 }
 
 /* Is v the state at some point, or made of it by a row of changes? The choices among these become
  * puts. Elementwise operators may stand before changes, which then look at no element once more. */
-static bool leads(changes *c, tp_val v) {
+static bool from_state(changes *c, tp_val v) {
   tp_node *n = shown(v).node;
   if (n == c->m) return true;
   if (n->id >= c->nnode) return n->op == TP_OP_PUT; /* made here */
   found *f = &c->found[n->id];
   if (f->of != c->m) {
     *f = (found){ c->m, false };
-    f->leads = node_leads(c, n);
-    if (f->leads && tp_ops[n->op].batch != TP_BATCH_E) see_all_before(c, n);
+    f->is = node_from_state(c, n);
+    if (f->is && tp_ops[n->op].batch != TP_BATCH_E) see_all_before(c, n);
   }
-  return f->leads;
+  return f->is;
 }
 
 bool tp_pass_rows(tp_work *job, tp_error *err) {
@@ -234,7 +235,7 @@ bool tp_pass_rows(tp_work *job, tp_error *err) {
       tp_op op = shown(c.m->in[k].src).node->op;
       if (tp_same_type(tp_inof(c.m, k), &c.m->out[0]) &&
           (op == TP_OP_SELECT || tp_ops[op].batch != TP_BATCH_E))
-        leads(&c, c.m->in[k].src);
+        from_state(&c, c.m->in[k].src);
     }
   }
   tp_graph_prune(g);

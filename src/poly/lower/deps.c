@@ -285,7 +285,7 @@ static bool pace_deps(tp_sched *S) {
   return true;
 }
 
-/* Has every point of the end that the guard reads been begun by then? */
+/* Has every update of the end that the guard reads been begun by then? */
 static bool is_begun(tp_sched *S, const uses *u, tp_place r) {
   bool any = false;
   for (int w = 0; w < u->writes.n; w++) {

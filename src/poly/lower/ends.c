@@ -204,7 +204,7 @@ static const tp_ix *part_run(
   int64_t coef;
   int d, n = calls_over(s, least, &d);
   least = tp_move_ends(p, least, s->ndim, s->dim, run->arg, s->vec);
-  /* where there are points, one is reached */
+  /* if there are points, a bound of at least 1 is reached */
   if (n == 0)
     return tp_ix_is_const(least, &coef) && coef <= 1 ? NULL : tp_ix_cmp(c, TP_GE, e, least);
   if (n > 1 || !tp_ix_linear_in(c, least, s->dim[d], &coef, &rest) || coef != 1) return NULL;

@@ -101,7 +101,7 @@ static bool glance(low *l, tp_node *n, int k, tp_opnd *o) {
   return glance_at(l, v, o);
 }
 
-/* A stored view looks through itself once. */
+/* The operand of a stored view: the view looks through itself once. */
 static bool glance_self(low *l, tp_node *n, tp_opnd *o) {
   l->p->mode[n->id] = TP_V_VIEW;
   bool ok = glance_at(l, tp_v(n), o);

@@ -11,7 +11,7 @@
 
 tp_arr *tp_array_of(const tp_poly *p, tp_val v) { return p->arrof[v.node->id][v.out]; }
 
-typedef struct { /* the walk's state: leading axis variables */
+typedef struct { /* the walk's state: the leading axis variables */
   tp_poly *p;
   tp_ictx *c;
   int nvar;
@@ -235,7 +235,7 @@ typedef struct {
   int lead;
 } passed_view;
 
-/* o, which lies as v's operand does, lies as v. */
+/* Makes o, which lies as v's operand does, lie as v. */
 static void apply_view(view_walk *w, const passed_view *v, tp_opnd *o) {
   const tp_node *n = v->n;
   if (n->op == TP_OP_READ) {
@@ -256,7 +256,7 @@ static void apply_view(view_walk *w, const passed_view *v, tp_opnd *o) {
   }
 }
 
-/* There may be thousands of views in a row: no recursion. */
+/* Follows views without recursion, as there may be thousands in a row. */
 static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
   TP_VEC(passed_view) way = { 0 };
   for (; w->p->mode[v.node->id] == TP_V_VIEW; v = v.node->in[0].src) {

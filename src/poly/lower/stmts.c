@@ -184,7 +184,7 @@ static bool finish_src(sb *b, bool window, const tp_out *res) {
   return sb_src(b, &o) && tp_sb_use(b, &o, b->s->pos, window, true) && finish(b, res);
 }
 
-/* It writes the array at its own point of the array's dims. */
+/* Adds the write of the array at the statement's own point of the array's dims. */
 static void write_own(sb *b, tp_arr *x) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, x->ndim);
   for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = tp_ix_sym(b->l->g->ix, x->dim[d]) };
@@ -238,7 +238,7 @@ static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x)
   x->srcat = at;
 }
 
-/* n's value is src at n's own points. */
+/* The output's value is src at n's own points. */
 static taken_there as_written(low *l, const tp_node *n, tp_val src, TP_TAKE tp_set *dom) {
   return (taken_there){ own_dims(n), src, tp_low_point(l, src.node->ndom, src.node->dom), dom };
 }
@@ -262,7 +262,7 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   return finish_src(&b, false, NULL);
 }
 
-/* Dims that a branch's condition sets equal to something without dims. */
+/* The dims that a branch's condition sets equal to an expression without dims. */
 static uint32_t pins(const tp_node *m, const tp_ix *cond) {
   if (!cond) return 0;
   if (tp_ix_kind(cond) == TP_IX_AND) {

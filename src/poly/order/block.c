@@ -326,7 +326,7 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *x, const 
   if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_BLOCKS)) return NULL;
   for (int i = 0; i < x->nmem; i++) /* a step of f:step is one iteration */
     if (tp_is_tick(S->p->stmts.v[x->mem[i].st])) return NULL;
-  /* blocks that are a parameter apart: isl would not find what they keep */
+  /* a parametric shift between blocks is refused: isl would not find the widths */
   for (int i = 0; i < x->nmem; i++)
     if (x->mem[i].shift.bad || x->mem[i].shift.p) return NULL;
   for (int i = 0; i < x->nmem; i++) /* only loops that sum up may be inside */

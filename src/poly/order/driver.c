@@ -25,7 +25,7 @@ static bool target_of(tp_sched *S, const tp_mem *m, const tp_access *x, target *
   return false;
 }
 
-/* Updates commute, yet two iterations must not do them at once. */
+/* Do two iterations never update one element? Updates commute, but not if they run at once. */
 static bool updates_apart(tp_sched *S, const tp_item *loop) {
   TP_VEC(target) seen = { 0 };
   for (int i = 0; i < loop->nmem; i++) {

@@ -1,13 +1,13 @@
 /* split: finds rows for a component that has no legal dim. A cycle of statements need not be a
  * cycle of points: PPO's rollout (i, t) reads w[i, k] at k = 0 only. The statement that has a dim
- * which its neighbour lacks is cut at the slice that their arc touches, and everything starts anew.
- * If nothing can be cut, isl's own scheduler orders the component: it skews, and gives members rows
- * of different factors (2 * i for w[i], i for what reads w[i // 2]). */
+ * which its neighbour lacks is split at the slice that their arc touches, and everything starts
+ * anew. If nothing can be split, isl's own scheduler orders the component: it skews, and gives
+ * members rows of different factors (2 * i for w[i], i for what reads w[i // 2]). */
 #include "poly/sched.h"
 #include <isl/schedule.h>
 #include <stdlib.h>
 
-/* ---- cutting ---- */
+/* ---- splitting ---- */
 
 static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
   tp_stmt *p = tp_dup(S->a, s, sizeof *s);
@@ -37,8 +37,8 @@ static bool has_points(const tp_sched *S, TP_KEEP isl_set *a) {
   return any;
 }
 
-/* Cuts statement st at the values of dim d that `touched` has. */
-static bool cut_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
+/* Splits statement st at the values of dim d that `touched` has. */
+static bool split_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   tp_stmt *s = S->p->stmts.v[st];
   tp_query(S);
   isl_set *slice = isl_set_eliminate(
@@ -57,7 +57,7 @@ static bool cut_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   return true;
 }
 
-static bool cut_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
+static bool split_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
   const tp_dep *dep = tp_dep_of(S, e);
   int st = src ? dep->src : dep->dst, other = src ? dep->dst : dep->src;
   const tp_stmt *s = S->p->stmts.v[st];
@@ -65,7 +65,7 @@ static bool cut_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
     if (tp_dim_of(S, st, s->label[d]) != d || (!guess && tp_dim_of(S, other, s->label[d]) >= 0))
       continue;
     isl_map *m = isl_map_copy(e->map);
-    if (cut_stmt(S, st, d, src ? isl_map_domain(m) : isl_map_range(m))) return true;
+    if (split_stmt(S, st, d, src ? isl_map_domain(m) : isl_map_range(m))) return true;
   }
   return false;
 }
@@ -75,7 +75,7 @@ bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c) {
   tp_arcs in = L->inner[c - L->scc];
   for (int guess = 0; guess < 2 && (!guess || S->nsplit < TP_TUNE_SPLIT_GUESSES); guess++)
     for (int e = 0; e < in.n; e++)
-      if (cut_end(S, &in.v[e], true, guess) || cut_end(S, &in.v[e], false, guess)) return true;
+      if (split_end(S, &in.v[e], true, guess) || split_end(S, &in.v[e], false, guess)) return true;
   return false;
 }
 
@@ -151,7 +151,7 @@ static void add_missing(tp_sched *S, const tp_scc *c, tp_item *x) {
   }
 }
 
-static void cut_nest(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
+static void nest_loops(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
   for (int k = 0; k < r->n; k++) {
     add_missing(S, c, r->loop[k]);
     TP_PUSH(S->a, out, r->loop[k]);
@@ -183,7 +183,7 @@ tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
   isl_union_map_free(map);
   isl_schedule_free(sch);
   if (!tp_query_end(S) || !ok || !r.loop) return TP_S_FAIL;
-  cut_nest(S, c, &r, out);
+  nest_loops(S, c, &r, out);
   S->skewed = true;
   return TP_S_OK;
 }

@@ -116,7 +116,7 @@ static const tp_stmt *stmt_at(const world *w, int point) {
   return w->S->p->stmts.v[w->v.v[point].st];
 }
 
-/* of is NULL in tests of this folder alone */
+/* s->of is NULL only in tests */
 static bool is_named(const tp_stmt *s) { return !s->of || tp_own_name(s->of); }
 
 static const char *stmt_name(const tp_stmt *s) { return s->of ? tp_own_name(s->of) : s->name; }

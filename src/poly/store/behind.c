@@ -12,7 +12,7 @@
 
 enum { LAG_LEAST = 2 };
 
-/* depth: loops around it */
+/* depth: how many loops are around the loop */
 typedef struct {
   tp_sched *S;
   int depth;

@@ -19,8 +19,8 @@ int tp_life_loops(const life *f) {
   return k;
 }
 
-/* Row of element coordinate k at level l: s * e_k + by + p; of a loop over blocks, before it is
- * cut. False: not of this form. */
+/* The row of element coordinate k at level l: s * e_k + by + p; in a loop over blocks, the row
+ * before it is cut. False: it has another form. */
 typedef struct {
   int s;
   int64_t by;

@@ -75,7 +75,7 @@ typedef struct {
 } maxima;
 
 /* Do divisions decide which value a has where? */
-static bool is_cut_by_divisions(TP_KEEP isl_pw_aff *a) {
+static bool divisions_decide(TP_KEEP isl_pw_aff *a) {
   isl_set *where = isl_pw_aff_domain(isl_pw_aff_copy(a));
   isl_basic_set_list *all = isl_set_get_basic_set_list(where);
   bool any = false;
@@ -102,7 +102,7 @@ static isl_stat piece_max(isl_basic_set *b, void *ud) {
   isl_pw_aff *one = isl_set_dim_max(piece, m->k);
   bool known = tp_query_end(S) && one && isl_pw_aff_n_piece(one) <= TP_TUNE_WIDTH_PIECES;
   tp_query(S);
-  known = known && !(m->most && (is_cut_by_divisions(one) || is_cut_by_divisions(m->most)));
+  known = known && !(m->most && (divisions_decide(one) || divisions_decide(m->most)));
   if (!known) return isl_pw_aff_free(one), isl_stat_error;
   m->most = m->most ? isl_pw_aff_coalesce(isl_pw_aff_union_max(m->most, one)) : one;
   return isl_pw_aff_n_piece(m->most) <= TP_TUNE_WIDTH_PIECES ? isl_stat_ok : isl_stat_error;
