@@ -3,20 +3,17 @@
  * One sweep from consumers to producers, component by component. Without a cycle each edge is
  * applied once. The sets of a cycle are a least fixpoint; each rung of this ladder looks for it, or
  * for a superset, within a budget of isl's operations:
- *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, which
- *             stands after one. Or rounds down from everything: what stands is a fixpoint, and a
- *             program without cyclic values has only one, as a point of it that is not needed would
- *             be in it because of another such point, and so on for ever in a finite domain
- *             (h[T-1] alone). Or the transitive closure of the composed cycles, where isl says that
- *             it is exact (h[5] alone).
- *   hull      One piece a node, inside one around a round down, which grows until no round makes
- *             it larger.
- *   budgeted  A few rounds down from everything.
- *   whole     Everything.
- * A superset can refuse a program that exact sets accept, and never lets one through: tp_need_stays
- * asks it again of the graph that is scheduled. Hulls come in a second sweep, and stay if they ask
- * nothing more of bounds: loops over one piece are those that one would write (decoding with a
- * window else had pieces for each of the last layers).
+ *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, and
+ *             one round settles it. Or rounds down from everything until nothing changes: the
+ * result is a fixpoint, and a program without cyclic values has only one, as a point of it that is
+ * not needed would be in it because of another such point, and so on for ever in a finite domain
+ * (h[T-1] alone). Or the transitive closure of the composed cycles, where isl says that it is exact
+ * (h[5] alone). hull      One piece a node, inside one around a round down, which grows until no
+ * round makes it larger. budgeted  A few rounds down from everything. whole     Everything. A
+ * superset can refuse a program that exact sets accept, and never lets one through: tp_need_stays
+ * asks it again of the graph that is scheduled. A second sweep makes hulls, which stay if they ask
+ * nothing more of bounds: loops over one piece are those that a person would write (without hulls,
+ * decoding with a window had pieces for each of the last layers).
  *
  * The whole box of a domain is one shared object, and an identity edge within one domain hands its
  * set on: most comparisons are of pointers. A NULL set is "not needed" and becomes an empty one at

@@ -425,7 +425,8 @@ static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) 
   return row * TP_MIN(TP_MAX(rows, 0), TP_TUNE_SAMPLE_BOUND);
 }
 
-/* What a loop over a candidate keeps alive; of each array what its last reader asks for. */
+/* Bytes that a loop over a candidate keeps alive: of each array as many as its last reader needs.
+ */
 static double kept(tp_sched *S, const tp_level *L, int k, const tp_cand *x) {
   int n = L->inner[k].n + L->outer[k].n, s = x->ok[0] ? 1 : -1;
   struct {
@@ -449,8 +450,8 @@ static double kept(tp_sched *S, const tp_level *L, int k, const tp_cand *x) {
   return sum;
 }
 
-/* A dim that leaves no cycle, better one that no call could run over; else one that orders
- * something. Of equals the one that keeps less, then program order. */
+/* Prefers a dim that leaves no cycle, best one that no call could run over; then one that orders
+ * something. Among equals the one that keeps less wins, then the first in program order. */
 static int best_dim(tp_sched *S, const tp_level *L, int k) {
   const tp_scc *c = &L->scc[k];
   int best = 0, rank = 4;
