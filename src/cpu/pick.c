@@ -182,7 +182,7 @@ static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const 
  * anything else. */
 #define HIT_MARK 0x7fa00000u
 
-/* Are all places different, because each is so many behind the one before, around m? */
+/* Are all places different, because each lies a fixed step behind the one before, around m? */
 static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
   if (n < 2) return true;
   int64_t by = tp_floormod(at[1] - at[0], m);

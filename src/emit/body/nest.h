@@ -23,13 +23,13 @@ typedef struct {
   int across; /* the axis along which turned windows lie */
   /* the axis along which windows wrap, gone through from one seam to the next; -1: none */
   int seam;
-  /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
+  /* by window: are its elements of a tile turned into t<w>? NULL: there are no tiles */
   const bool *turned;
 } nest;
 
 /* body.c */
-/* Finds the nest's axes. The summed axis of a product goes innermost or around columns: its terms
- * are added one by one either way. */
+/* Finds the nest's axes. The summed axis of a product goes innermost or
+ * around columns: its terms are added one by one either way. */
 void emit_find_axes(nest *l);
 nest emit_nest_of(tp_emit *e, const tp_pnode *x);
 void emit_element(const nest *l, int w);

@@ -183,7 +183,7 @@ static bool leaves(const tp_emit *e, const tp_region *r) {
   return !has_tiles(e, r, &n);
 }
 
-/* A small region outside of all loops of a program that has loops runs once: it is not worth a
+/* A small region outside of all loops, in a program that has loops, runs once: it is not worth a
  * compiler's time. Many small products are: the host makes a call of each. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
