@@ -6,7 +6,7 @@
  * support as a condition.
  *
  * The adjoint of a value is either
- *   an ACCUM over its domain, made before anything flows and filled as its readers come up: zero
+ *   an ACCUM   over its domain, made before anything flows and filled as its readers come up: zero
  *              where nothing arrives. So adjoints of recurrences may be recurrences, and every
  *              cycle passes through one: it has a READ, a MERGE or an ACCUM, whose operands get one
  *   or direct  the sum of the parts of its readers, where identity edges in one domain join all of

@@ -1,6 +1,7 @@
 /* fields: structs whose fields and text are rows of a .def file.
- *   A(kind, type, field, dimension) one value; 0 is not printed W(type, field) a word of
- *   field_words L(kind, type, field) nfield values in an array
+ *   A(kind, type, field, dimension)   one value; 0 is not printed
+ *   W(type, field)                    a word of field_words
+ *   L(kind, type, field)              nfield values in an array
  * TP_ROW_A, TP_ROW_W and TP_ROW_L make a table of tp_field, where TP_OWNER is the struct. */
 #ifndef TP_FIELDS_H
 #define TP_FIELDS_H

@@ -397,7 +397,7 @@ function tempo.lor(x, y) end
 ---@return tempo.Tensor
 function tempo.lnot(x) end
 
---- a where c holds, else b; both sides are needed everywhere. Of numbers alone it takes the dtype that it meets, as they do.
+--- a where c holds, else b; both sides are needed everywhere. A choice of two numbers takes the dtype that it meets, as numbers do.
 ---@param c tempo.Operand
 ---@param a tempo.Operand
 ---@param b tempo.Operand

@@ -5,12 +5,15 @@
  * for a superset, within a budget of isl's operations:
  *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, and
  *             one round settles it. Or rounds down from everything until nothing changes: the
- * result is a fixpoint, and a program without cyclic values has only one, as a point of it that is
- * not needed would be in it because of another such point, and so on for ever in a finite domain
- * (h[T-1] alone). Or the transitive closure of the composed cycles, where isl says that it is exact
- * (h[5] alone). hull      One piece a node, inside one around a round down, which grows until no
- * round makes it larger. budgeted  A few rounds down from everything. whole     Everything. A
- * superset can refuse a program that exact sets accept, and never lets one through: tp_need_stays
+ *             result is a fixpoint, and a program without cyclic values has only one, as a point of
+ *             it that is not needed would be in it because of another such point, and so on for
+ *             ever in a finite domain (h[T-1] alone). Or the transitive closure of the composed
+ *             cycles, where isl says that it is exact (h[5] alone).
+ *   hull      One piece a node, inside one around a round down, which grows until no round makes
+ *             it larger.
+ *   budgeted  A few rounds down from everything.
+ *   whole     Everything.
+ * A superset can refuse a program that exact sets accept, and never lets one through: tp_need_stays
  * asks it again of the graph that is scheduled. A second sweep makes hulls, which stay if they ask
  * nothing more of bounds: loops over one piece are those that a person would write (without hulls,
  * decoding with a window had pieces for each of the last layers).
@@ -158,7 +161,7 @@ static bool stands(sweep *s, comp *c) {
 
 typedef TP_VEC(tp_hop) hops;
 
-/* The hops from feedback member i: its edges composed along every path that meets no other feedback
+/* The hops from feedback member i: its edges composed along every path that meets no other such
  * member before its end. */
 static void hops_from(sweep *s, const comp *c, int i, hops *out) {
   c->v[i]->path = tp_rel_id(tp_set_copy(c->v[i]->box));
