@@ -337,7 +337,6 @@ static bool flow(grad_sweep *s) {
   return true;
 }
 
-/* The adjoint over the whole domain. */
 static tp_val finished(grad_sweep *s, tp_val v) {
   s->g->pos = v.node->pos;
   if (!is_active(s, v))

@@ -146,7 +146,6 @@ static int64_t end_at(
   return most;
 }
 
-/* Writes zeros where a row of n's array has ended. */
 static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends, tp_array *a) {
   int t = tp_dim_at(n, s->dim);
   if (t < 0 || a->count == 0) return;

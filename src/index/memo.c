@@ -75,7 +75,6 @@ tp_memo *tp_memo_of(isl_ctx *ctx) {
   return ready(((struct options *)isl_ctx_peek_options(ctx, &options_args))->memo);
 }
 
-/* The kept object that r equals. */
 static void *unique(tp_memo *m, bool set, TP_TAKE void *r) {
   uint32_t key[2] = { set, set ? isl_set_get_hash(r) : isl_map_get_hash(r) };
   void *was = tp_hmap_get(&m->objects, key, sizeof key);

@@ -113,7 +113,6 @@ int tp_sym_begin(tp_ictx *c) {
 
 void tp_sym_end(tp_ictx *c, int was) { c->compilation = was; }
 
-/* s belongs to an earlier compilation */
 static bool is_over(const tp_ictx *c, const tp_sym *s) {
   return c->compilation && s->compilation && s->compilation != c->compilation;
 }

@@ -33,7 +33,6 @@ static int64_t const_arg(ast_walk *c, isl_ast_expr *e, int i) {
   return k;
 }
 
-/* 1 where the condition holds, else 0. */
 static const tp_ix *indicator(ast_walk *c, const tp_ix *e) {
   tp_ictx *x = c->ix;
   const tp_ix *one = tp_ix_const(x, 1), *zero = tp_ix_const(x, 0), *r = one;

@@ -219,7 +219,6 @@ static bool chosen(check *c, const tp_node *r) {
   return false;
 }
 
-/* Advises another index of dim k. */
 static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = tp_in(r, 0);
   const tp_at *at = &r->attr.at[k];

@@ -95,7 +95,6 @@ static bool is_identity(const tp_node *n, int k) {
       tp_dom_same(n->ndom, n->dom, x->ndom, x->dom);
 }
 
-/* Does edge k of p stay in its component? */
 static bool is_inner(const sweep *s, const need_place *p, int k) {
   return operand_place(s, p, k)->scc == p->scc;
 }

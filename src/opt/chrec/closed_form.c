@@ -85,7 +85,6 @@ static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
   return z.node && tp_merge_add(k->mk.g, z.node, NULL, y, k->mk.err) ? z : tp_none;
 }
 
-/* Is v one number everywhere? */
 static bool is_literal(tp_val v, double *c) {
   v = tp_spread(v);
   while (v.node->op == TP_OP_CAST && tp_dtypeof(v) == TP_F64) v = tp_spread(v.node->in[0].src);

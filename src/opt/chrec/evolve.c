@@ -42,7 +42,6 @@ static const bool *cone_of(const evolve_work *v, const tp_node *m, const tp_node
   return cone[m->id] ? cone : NULL;
 }
 
-/* Does n need few points along dim of its operand k? */
 static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sym *dim) {
   const tp_node *x = tp_in(n, k);
   int at = tp_dim_at(x, dim);
@@ -105,7 +104,6 @@ static bool is_seen_through(const tp_node *n) {
       n->op == TP_OP_PERMUTE;
 }
 
-/* Is v one number everywhere? */
 static bool said_number(tp_val v, double *c) {
   const tp_node *n = v.node;
   double a, b = 0;

@@ -95,7 +95,6 @@ static const tp_ix *rows_read(ends *l, const tp_node *n) {
   return NULL;
 }
 
-/* Does cond hold in one of these rows? */
 static tp_val in_some_row(ends *l, const tp_node *n, const tp_ix *cond, const tp_ix *rows) {
   const tp_sym *const *dims, *const *wide;
   int m = lacked(l, n, &dims), w = tp_dom_union(l->g, n->ndom, n->dom, m, dims, &wide);

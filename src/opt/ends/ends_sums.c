@@ -34,7 +34,6 @@ static void set_at(sum *s, int n, int d, tp_at to) {
   s->e.at = at;
 }
 
-/* Puts x in the operand's place. */
 static bool becomes(sum *s, tp_val x) {
   s->e.src = x;
   if (!x.node) return false;

@@ -198,7 +198,6 @@ static void retire(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, i
   if (r->now.v[y.node->id].node) r->now.v[n->id] = r->now.v[y.node->id];
 }
 
-/* Applies rows to n, whose operands are settled. */
 static void settle_node(tp_rewriter *r, tp_node *n) {
   tp_val y = tp_none;
   rewire_operands(r, n);

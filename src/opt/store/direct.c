@@ -179,7 +179,6 @@ static tp_val value_of(turn *w) {
   return y.node && y.node->ndom == w->n->ndom ? y : by_branches(w);
 }
 
-/* False: an error. */
 static bool take(turn *w, bool *changed) {
   tp_graph *g = w->g;
   tp_node *n = w->n;

@@ -16,7 +16,6 @@ typedef struct turner {
   tp_val *made[2];
 } turner;
 
-/* The axis of operand k that is summed. */
 static int summed_axis(const tp_node *n, int k) { return tp_rankof(n->in[k].src) - 1 - k; }
 
 /* Does v lie in memory along this axis, as far as views tell? */

@@ -59,7 +59,6 @@ static const tp_node *window_under(const low *l, const tp_node *x) {
   return x;
 }
 
-/* Is a copy cheaper than a product in two parts? */
 static bool is_small(const tp_node *window) {
   int64_t n = 1, v;
   bool known = true;

@@ -47,7 +47,6 @@ static sb start_guarded(low *l, tp_stkind kind, const dim_list *v, tp_set *dom, 
   return b;
 }
 
-/* Begins a statement at the node's own needed points. */
 static sb start_own(low *l, tp_stkind kind, tp_node *n) {
   dim_list own = own_dims(n);
   return start_guarded(l, kind, &own, tp_set_copy(l->need->set[n->id]), n);

@@ -134,7 +134,6 @@ static bool can(const cutter *c, const tp_scc *k) {
       tp_vector_range(S, s, d, &lo, &hi) && (S->p->block || keeps_rings(c, st, d));
 }
 
-/* Is s one product, or a sum of outer products? */
 static bool is_lone_product(const tp_stmt *s) {
   if (s->nnode != 1) return false;
   const tp_node *n = s->node[0];

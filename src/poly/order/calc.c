@@ -126,7 +126,6 @@ typedef struct alike {
   isl_pw_aff *p;
 } alike;
 
-/* The pooled object that equals p. */
 static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   bool fresh;
   tp_question q = { .what = OF_ALIKE, .by = isl_pw_aff_get_hash(p) };

@@ -74,7 +74,6 @@ static void mark_used(tp_sched *S, const tp_mem *mem, int n, bool on) {
   }
 }
 
-/* The body of a loop whose rows are mem's. */
 static tp_sres body_of(tp_sched *S, tp_item *x, int depth, const tp_arcs *arcs) {
   int *st = TP_NEWN(S->a, int, x->nmem);
   tp_arcs inner = { 0 };
@@ -292,7 +291,6 @@ static bool relax(tp_sched *S) {
   return true;
 }
 
-/* Looks for a schedule that passes the proof. */
 static bool find_order(tp_sched *S, tp_error *err) {
   for (;;) {
     tp_error mine = { 0 };

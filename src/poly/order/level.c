@@ -383,7 +383,6 @@ static bool carries_all(tp_sched *S, const tp_level *L, int k, int pick) {
   return tp_acyclic(S, &L->scc[k], &rest);
 }
 
-/* Could a member run over this dim in one call? */
 static bool could_be_vector(tp_sched *S, const tp_scc *c, const tp_sym *label) {
   for (int i = 0; i < c->n; i++)
     if (S->p->stmts.v[c->st[i]]->mayvec >> tp_dim_of(S, c->st[i], label) & 1) return true;

@@ -93,7 +93,6 @@ static void unlist(group *g, int k) {
   g->scc.n = n;
 }
 
-/* May component k run in loop `to` at all? */
 static bool could_move(const fusion *f, int k, const group *to) {
   const group *from = f->of[k];
   return !has_effect(f, k) && from->loop && to->loop && !to->pinned && to->label == from->label &&
@@ -196,7 +195,6 @@ static bool arrive_all(fusion *f, group *to) {
   return !left;
 }
 
-/* Moves component k to the loop of its consumers, with its company. */
 static bool move_scc(fusion *f, int k) {
   group *from = f->of[k], *to = NULL;
   for (int i = 0; i < f->end[k].out.n; i++) {

@@ -105,7 +105,6 @@ bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, con
   return e[0] && e[1];
 }
 
-/* The number of axes of the statement's widest operand. */
 int tp_most_axes(const tp_stmt *s) {
   int most = s->src.node ? tp_rankof(s->src) : 0;
   for (int i = 0; i < s->nnode; i++) {

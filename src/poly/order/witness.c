@@ -182,7 +182,6 @@ static void note_cure(tp_error *err, const tp_stmt *s) {
     }
 }
 
-/* Adds a note if s finds an end out. */
 static bool note_end(const world *w, const tp_stmt *s) {
   const tp_graph *g = w->S->p->g;
   bool any = false;
@@ -227,7 +226,6 @@ static void tell(const world *w, int n, int *way) {
   tp_buf_free(&b);
 }
 
-/* Is there a cycle at these bounds? Fills the error. */
 static bool cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env) {
   world w;
   int *way;

@@ -43,7 +43,6 @@ static const char *read_text(const life *f, tp_place p) {
   return tp_buf_give(f->S->a, &b);
 }
 
-/* Greatest D_k at sample bounds. */
 static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
   int64_t *env = TP_NEWN(f->S->a, int64_t, tp_nsym(f->S->ix));
   for (int i = 0; i < tp_nsym(f->S->ix); i++) env[i] = tp_sym_at(f->S->ix, i)->dim ? 50 : 5;
@@ -211,7 +210,6 @@ static bool widths_within(life *f, bool outline, const tp_ix **a, const tp_ix **
   return tp_query_end(S) && ok;
 }
 
-/* Widths for f->a. */
 static void find_widths(life *f) {
   int n = f->x->ndim;
   tp_sched *S = f->S;
