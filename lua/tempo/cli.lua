@@ -19,7 +19,6 @@ end
 
 --- Options by name, each with its default if the command line does not give it. `--help` prints the usage and ends; a
 --- wrong option prints an error and ends with status 2.
-
 ---@param args string[]? the script's `arg`
 ---@param defaults table<string, string|number|boolean>
 ---@param what? string the command, for the usage
