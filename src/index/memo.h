@@ -27,7 +27,8 @@ typedef enum {
   TP_ASK_COMPOSE,
   TP_ASK_JOIN,
   TP_ASK_SUBSET,
-  /* objects made of expressions: the first word of the key */
+  /* the first word of a key: chains of conditions, objects made of expressions */
+  TP_ASK_FIRST,
   TP_ASK_BOX,
   TP_ASK_COND,
   TP_ASK_REL

@@ -164,15 +164,40 @@ bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
   return few;
 }
 
+/* left: the points beyond this condition and those before it. Memo's answers hold the set. */
+typedef struct {
+  const tp_ix *cond;
+  tp_set *left;
+} passed;
+typedef TP_VEC(passed) chain;
+
+static chain *chain_of(tp_ictx *c, const void *key, size_t n) {
+  tp_memo *m = tp_memo_of(tp_isl_ctx(c));
+  chain *x = tp_hmap_get(&m->answers, key, n);
+  if (!x) tp_hmap_set(&m->answers, key, n, x = TP_NEW(&m->arena, chain));
+  return x;
+}
+
+/* Takes each condition away once, for all questions about the list. */
 tp_set *tp_set_first(tp_ictx *c, const void *list, int n, tp_dims dims, int k,
     const tp_ix *(*cond)(const void *, int)) {
-  tp_set *left = tp_set_box(c, n, dims);
-  for (int i = 0; i < k; i++) {
-    const tp_ix *e = cond(list, i);
+  int64_t key[n + 2];
+  int at = 0;
+  key[0] = TP_ASK_FIRST;
+  key[1] = (int64_t)(intptr_t)list;
+  for (int i = 0; i < n; i++) key[2 + i] = dims[i]->id;
+  chain *x = chain_of(c, key, sizeof key);
+  while (at < k && at < x->n && x->v[at].cond == cond(list, at)) at++;
+  if (at < k) x->n = at;
+  tp_set *left = at ? isl_set_copy(x->v[at - 1].left) : tp_set_box(c, n, dims);
+  for (; at < k && left; at++) {
+    const tp_ix *e = cond(list, at);
     left = tp_set_minus(left, e ? tp_set_cond(c, n, dims, e) : isl_set_copy(left));
+    x = chain_of(c, key, sizeof key); /* all may have been forgotten */
+    if (left && x->n == at) TP_PUSH(&tp_memo_of(tp_isl_ctx(c))->arena, x, ((passed){ e, left }));
   }
   const tp_ix *e = cond(list, k);
-  return tp_isl_coalesce(e ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
+  return tp_isl_coalesce(e && left ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
 }
 
 bool tp_isl_impossible(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
