@@ -299,7 +299,8 @@ static void find_version_widths(life *f) {
   f->a->width = TP_NEWN(f->S->a, const tp_ix *, f->x->ndim);
   tp_ask(f->S, "whether changes of '%s' lie in one place", f->x->name, NULL);
   query_exactly(f);
-  bool ok = tp_life_conflicts(f) && tp_life_widths(f, true, f->a->width),
+  bool ok = !tp_life_versions_meet(f) && tp_life_conflicts(f) &&
+      tp_life_widths(f, true, f->a->width),
        known = tp_query_end(f->S);
   *f->hard += !known;
   f->a->ok = known && ok && tp_is_number(f->a->width[f->x->ndim - 1], 1);

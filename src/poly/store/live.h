@@ -69,6 +69,8 @@ int tp_life_loops(const life *f); /* how many of the outermost loops all accesse
 void tp_life_passed(life *f);     /* fills passed, skip */
 /* `next` writes no other element after `first` has written this one and not after `read`. */
 bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read);
+/* Is an element of one version known to be written in another, not as a copy, before it is read? */
+bool tp_life_versions_meet(const life *f);
 /* The one of the last reads that comes after all writes in an iteration of the skipped loops, and
  * reads all elements: so all exist at once. -1: none. */
 int tp_life_phase(const life *f);

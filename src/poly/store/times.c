@@ -195,6 +195,52 @@ bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read) 
   return apart_from(&s, 0, false, false);
 }
 
+/* ---- versions ---- */
+
+/* Do all three touch some element, as far as intervals say it? */
+static bool touch_one(const life *f, tp_place a, tp_place b, tp_place c) {
+  bool any = true;
+  for (int k = 0; k < f->x->ndim - 1; k++)
+    for (int end = 0; end < 2; end++) {
+      int_range x = both(
+          coordinates(f, a, k, end), both(coordinates(f, b, k, end), coordinates(f, c, k, end)));
+      any &= x.lo <= x.hi;
+    }
+  return any;
+}
+
+/* Of an element that both touch, q is after p, or at the same time unless `strictly`. */
+static bool comes_after(const life *f, tp_place p, tp_place q, bool strictly) {
+  for (int c = 0; c < f->ncol; c++) {
+    time_gap g;
+    /* later rows are in the same block or in a later one */
+    if (!gap_at(f, c, p, q, &g) && !(g.blocks && g.by > 0)) return false;
+    if (g.by && !g.blocks) return g.by > 0;
+  }
+  return !strictly;
+}
+
+static bool meets(const life *f, tp_place r, tp_place w) {
+  int mine = acc(f, r)->arr;
+  if (acc(f, w)->arr == mine || tp_is_copy(stmt(f, w)) ||
+      !comes_after(f, w, r, tp_life_in_place(f, r)))
+    return false;
+  for (int i = 0; i < f->writes.n; i++) {
+    tp_place first = f->writes.v[i];
+    if (acc(f, first)->arr == mine && touch_one(f, first, w, r) &&
+        comes_after(f, first, w, !tp_life_by_blocks(f)))
+      return true;
+  }
+  return false;
+}
+
+bool tp_life_versions_meet(const life *f) {
+  for (int i = 0; i < f->last.n; i++)
+    for (int w = 0; w < f->writes.n; w++)
+      if (meets(f, f->reads.v[f->last.v[i]], f->writes.v[w])) return true;
+  return false;
+}
+
 /* ---- elements that are there together ---- */
 
 static bool reads_all(const life *f, tp_place r) {
