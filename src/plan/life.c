@@ -96,8 +96,9 @@ static void keep_newest(tp_plan *p) {
   for (int i = 0; i < p->bufs.n; i++) {
     tp_pbuf *x = p->bufs.v[i];
     if (x->scope || x->first < 0) x->holds = -1;
+    if (x->holds < 0) continue;
     TP_EACH_NODE (k, p->body)
-      for (int o = 0; x->holds >= 0 && k.x->rg && o < k.x->rg->nout; o++) {
+      for (int o = 0; k.x->rg && o < k.x->rg->nout; o++) {
         const tp_pbuf *b = k.x->rg->out[o].buf >= 0 ? p->bufs.v[k.x->rg->out[o].buf] : NULL;
         int end = k.x->pos;
         for (const tp_pnode *q = k.x->up; q; q = q->up)
