@@ -116,32 +116,25 @@ int tl_loose_new(lua_State *L, const tp_method *m, int first) {
 }
 
 /* ---- the scratch program answers questions ---- */
+
+/* Calls the method of tensors, with the arguments that stand behind the handle. */
 static int forward(lua_State *L, const char *method) {
   tl_check(L, 1, TL_LOOSE, method);
   tl_materialise(L, scratch(L), 1);
-  lua_getfield(L, -1, method);
-  lua_insert(L, -2);
-  tl_call(L, 1, 1);
+  lua_replace(L, 1);
+  lua_getfield(L, 1, method);
+  lua_insert(L, 1);
+  tl_call(L, lua_gettop(L) - 1, 1);
   return 1;
 }
 static int loose_shape(lua_State *L) { return forward(L, "shape"); }
 static int loose_dtype(lua_State *L) { return forward(L, "dtype"); }
 static int loose_domain(lua_State *L) { return forward(L, "domain"); }
+static int loose_peek(lua_State *L) { return forward(L, "peek"); }
 static int loose_tostring(lua_State *L) {
   tl_check(L, 1, TL_LOOSE, "tostring");
   tl_materialise(L, scratch(L), 1);
   luaL_callmeta(L, -1, "__tostring");
-  return 1;
-}
-
-static int loose_peek(lua_State *L) {
-  tl_check(L, 1, TL_LOOSE, "peek");
-  lua_settop(L, 2);
-  tl_materialise(L, scratch(L), 1);
-  lua_replace(L, 1);
-  lua_getfield(L, 1, "peek");
-  lua_insert(L, 1);
-  tl_call(L, 2, 1);
   return 1;
 }
 

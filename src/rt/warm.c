@@ -192,8 +192,7 @@ static bool take_plan(tp_fn *f, tp_reader *r, tp_error *err) {
   if (r->bad || r->left) return false;
   f->plan = f->read = tp_plan_parse(f->program->ix, asked.machine, text, err);
   if (f->ticking) f->steps.plan = f->plan;
-  return f->plan && plan_fits(f, f->plan) && tp_plan_check(f->plan, err) &&
-      tp_plan_passes(f->plan, &asked, "teams", err);
+  return f->plan && plan_fits(f, f->plan) && tp_plan_passes(f->plan, &asked, "teams", err);
 }
 
 /* Reads lines of symbols, up to one that is none, or contradicts the context. */
