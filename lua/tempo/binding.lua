@@ -240,14 +240,14 @@ for method, f in pairs { floordiv = divide, mod = modulo } do
 end
 
 -- ---- operators of tensors; arrays take the arithmetic beside a tensor -----------------------------------------------
+local function is_object(v) return type(v) == "userdata" and not rawequal(getmetatable(v), Array) end
+
 for name, method in pairs { add = "add", sub = "sub", mul = "mul", div = "div", mod = "mod", pow = "pow",
     idiv = "floordiv", unm = "neg" } do
   local function apply(a, b)
-    for _, v in next, { a, b } do
-      if type(v) == "userdata" and not rawequal(getmetatable(v), Array) then
-        if name == "unm" then return core.operator(method, a) end
-        return core.operator(method, a, b)
-      end
+    if is_object(a) or is_object(b) then
+      if name == "unm" then return core.operator(method, a) end
+      return core.operator(method, a, b)
     end
     fail("option", "arithmetic of host arrays: P:constant(a) is a tensor, tempo.%s(...):peek{} computes one at once, "
       .. "a:totable() gives numbers", method)

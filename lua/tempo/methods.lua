@@ -154,7 +154,8 @@ end
 local function variance(x, axis, keepdim, correction, unbiased)
   if unbiased ~= nil then correction = unbiased and 1 or 0 end
   local mean, n = x:mean(axis, { keepdim = true }), 1
-  for i, extent in ipairs(x:shape()) do n = extent == mean:shape()[i] and n or n * extent end
+  local kept = mean:shape()
+  for i, extent in ipairs(x:shape()) do n = extent == kept[i] and n or n * extent end
   n = core.plain(tempo.max(0, n - (correction or 1)))
   return ((x - mean) ^ 2):sum(axis, { keepdim = keepdim }) / n
 end
