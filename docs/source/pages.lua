@@ -70,7 +70,7 @@ In the order they run, each followed by a check of the graph; `TEMPO_DUMP=name` 
 
 ## Rules
 
-What the pass `fold` rewrites, each a row of `src/opt/rules/rules.def`; `f:explain "rules"` tells which did something where. `P:compile { passes = { name = false } }` turns one off.
+The pass `fold` applies these rewrites. Each is a row of `src/opt/rules/rules.def`; `f:explain "rules"` tells which did something where. `P:compile { passes = { name = false } }` turns one off.
 A number stands for a tensor full of it, `#a` for any such; `x:i` for integers, `x:f` for floats, `x:b` for bools; `(!f x)` for what a function makes. What may differ of floats is left alone by `precise = true`.
 
 | rule | of | becomes | of floats may differ |
