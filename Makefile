@@ -201,13 +201,9 @@ run: deps
 	@$(MAKE) all
 	@$(IN_TREE) lua5.4 examples/reinforce_cartpole.lua $(ARGS)
 
-test: deps
+test test-long: deps
 	@$(MAKE) all ctests c-examples amalgam
-	@TEST_SHORT=1 .ci/test.sh $(B) lua5.4 luajit
-
-test-long: deps
-	@$(MAKE) all ctests c-examples amalgam
-	@.ci/test.sh $(B) lua5.4 luajit
+	@$(if $(filter test,$@),TEST_SHORT=1) .ci/test.sh $(B) lua5.4 luajit
 
 spec: all c-examples
 	@$(LUA) .ci/busted.lua --cpath='$(B)/'$$($(LUA) -e 'io.write(_VERSION:match "[%d.]+")')'/?.so' $(ARGS) $(or $(SPEC),spec)

@@ -18,7 +18,7 @@ typedef struct {
   tp_writer *write;
   void *ud;
 } tp_file_new;
-/* writes all files before the first takes its place */
+/* replaces all of them or none, as long as the machine runs on */
 bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err);
 /* a regular file, for reading */
 FILE *tp_file_open(const char *path, int64_t *size, tp_error *err);
