@@ -4,7 +4,7 @@ local root = arg[1] or "."
 
 local rank = {}
 for r, folders in ipairs {
-  "base", "index io", "kern", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "rt", "api lua",
+  "base", "index io", "kern", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "gpu", "rt", "api lua",
 } do
   for f in folders:gmatch "%S+" do rank[f] = r - 1 end
 end
@@ -12,9 +12,10 @@ end
 -- An outside header, by pattern, and the only places (patterns of paths) that may include it.
 local outside = {
   { "^isl/", { "^src/poly/", "^src/index/isl[^/]*$" }, "isl" },
-  { "cuda", { "^src/cuda/" }, "CUDA" },
-  { "^cublas", { "^src/cuda/" }, "CUDA" },
-  { "^nvrtc", { "^src/cuda/" }, "CUDA" },
+  { "^cuda", {}, "CUDA" },                        -- opened at run time
+  { "^cublas", {}, "CUDA" },
+  { "^nvrtc", {}, "CUDA" },
+  { "^CL/", {}, "OpenCL" },
   { "^lua%.h$", { "^src/lua/" }, "Lua" },
   { "^lauxlib%.h$", { "^src/lua/" }, "Lua" },
   { "^lualib%.h$", { "^src/lua/" }, "Lua" },
