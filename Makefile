@@ -87,10 +87,13 @@ all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a 
 # Texts that go into other people's files, as strings: the prelude, with the rows of scalar.def where they are included, what exported code calls besides, and
 # environments. sed is wherever make is.
 PRELUDE := $(foreach h,math half philox scalar fold dot native,kernels/prelude/$(h).h)
+PRELUDE_GPU := kernels/gpu/dialect.h $(filter-out %/native.h,$(PRELUDE)) $(filter-out %/dialect.h,$(sort $(wildcard kernels/gpu/*.h)))
 QUOTE := sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/'
-$(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
+$(B)/gen/prelude.inc: $(PRELUDE)
+$(B)/gen/gpu.inc: $(PRELUDE_GPU)
+$(B)/gen/prelude.inc $(B)/gen/gpu.inc: src/kern/scalar.def Makefile
 	@mkdir -p $(@D)
-	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | $(QUOTE) > $@
+	$(Q)cat $(filter-out %.def Makefile,$^) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | $(QUOTE) > $@
 $(B)/gen/export.inc: kernels/prelude/export.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(QUOTE) $< > $@
@@ -101,7 +104,7 @@ $(B)/gen/cartpole.inc: src/base/cartpole.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(QUOTE) $< > $@
 $(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o $(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: CORE += -I$(B)/gen
-$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc $(B)/gen/export.inc $(B)/gen/agent.inc
+$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc $(B)/gen/gpu.inc $(B)/gen/export.inc $(B)/gen/agent.inc
 $(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: $(B)/gen/cartpole.inc
 
 $(B)/obj/core/%.o: %.c Makefile
@@ -246,7 +249,7 @@ PARSERS ?= graph plan state npy npz
 FUZZED  := -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 FUZZ    := $(B)/fuzz
 FUZZ_CC ?= clang
-$(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/export.inc $(B)/gen/agent.inc $(B)/gen/cartpole.inc
+$(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/gpu.inc $(B)/gen/export.inc $(B)/gen/agent.inc $(B)/gen/cartpole.inc
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC   $< (fuzz)")
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer-no-link,address,undefined $(CORE) -I$(B)/gen $(ISL_CFLAGS) -MMD -MP -c $< -o $@

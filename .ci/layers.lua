@@ -4,7 +4,8 @@ local root = arg[1] or "."
 
 local rank = {}
 for r, folders in ipairs {
-  "base", "index io", "kern", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "gpu", "rt", "api lua",
+  "base", "index io", "kern", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "gpu", "rt",
+  "api lua",
 } do
   for f in folders:gmatch "%S+" do rank[f] = r - 1 end
 end
@@ -39,7 +40,7 @@ local function normal(path)
 end
 
 -- Kernels are files of the folder that calls them, the prelude of the one that says what operators are.
-local kernels = { prelude = "kern", cpu = "cpu" }
+local kernels = { prelude = "kern", gpu = "kern", cpu = "cpu" }
 
 -- The folder of src that a path belongs to; nil for a header outside.
 local function folder_of(path) return path:match "^src/([^/]+)/" or kernels[path:match "^kernels/([^/]+)/"] end

@@ -1,6 +1,10 @@
-/* Dot products of neighbours, as fold.h says. After it and math.h. */
+/* Dot products of neighbours, as fold.h says. After it and math.h. TP_AT: where operands lie,
+ * for languages in which a pointer says so. */
+#ifndef TP_AT
+#define TP_AT
+#endif
 #define TP_DOT(sfx, T, LANES) \
-  TP_FN T tp_dot_##sfx(const T *x, const T *y, int64_t k, int rows) { \
+  TP_FN T tp_dot_##sfx(TP_AT const T *x, TP_AT const T *y, int64_t k, int rows) { \
     T r[TP_DOT_ALONE * LANES]; \
     int64_t p = 0; \
     const int lanes = rows * LANES; \

@@ -3,6 +3,7 @@
  *   TP_FN    static inline, __device__ or the like
  *   TP_ONCE  the same for functions too long to stand wherever they are called, if not TP_FN
  *   TP_FMA   1 where fma and fmaf are instructions, else 0
+ *   TP_U64, TP_I64  what makes a number one of 64 bits, where that is not ull and ll
  *   the integer types of stdint; of math.h sqrt, fabs, floor, ceil, rint, fma and their f32 forms
  * and is compiled without contraction: an operation that may be fused is written as tp_mad. So the
  * same operands give the same bits on every target with TP_FMA 1, and errors of the same size
@@ -14,6 +15,10 @@
  * and the like without `near` take any operand. */
 #ifndef TP_ONCE
 #define TP_ONCE TP_FN
+#endif
+#ifndef TP_U64
+#define TP_U64(x) x##ull
+#define TP_I64(x) x##ll
 #endif
 TP_FN uint32_t tp_bits_f32(float x) {
   union {
@@ -49,8 +54,8 @@ TP_FN double tp_of_f64(uint64_t u) {
 }
 #define TP_INF_F32 tp_of_f32(0x7f800000u)
 #define TP_NAN_F32 tp_of_f32(0x7fc00000u)
-#define TP_INF_F64 tp_of_f64(0x7ff0000000000000ull)
-#define TP_NAN_F64 tp_of_f64(0x7ff8000000000000ull)
+#define TP_INF_F64 tp_of_f64(TP_U64(0x7ff0000000000000))
+#define TP_NAN_F64 tp_of_f64(TP_U64(0x7ff8000000000000))
 
 /* tp_mad: a * b + c, rounded once with TP_FMA, twice without. tp_fma: once everywhere (f32: but for
  * ties once in 2^29). */
@@ -114,7 +119,7 @@ TP_FN float tp_sign_f32(float y, float x) {
   return tp_of_f32(tp_bits_f32(y) | (tp_bits_f32(x) & 0x80000000u));
 }
 TP_FN double tp_sign_f64(double y, double x) {
-  return tp_of_f64(tp_bits_f64(y) | (tp_bits_f64(x) & 0x8000000000000000ull));
+  return tp_of_f64(tp_bits_f64(y) | (tp_bits_f64(x) & TP_U64(0x8000000000000000)));
 }
 
 /* ---- exponentials: x = n ln 2 + r with |r| <= ln 2 / 2 ---- */
@@ -159,8 +164,8 @@ TP_FN float tp_scale_f32(float y, uint32_t u) {
 
 TP_FN double tp_scale_f64(double y, uint64_t u) {
   uint64_t half = u >> 1 << 52;
-  return y * tp_of_f64(half + 0x3ff0000000000000ull) *
-      tp_of_f64((u << 52) - half + 0x3ff0000000000000ull);
+  return y * tp_of_f64(half + TP_U64(0x3ff0000000000000)) *
+      tp_of_f64((u << 52) - half + TP_U64(0x3ff0000000000000));
 }
 
 /* x <= 89 (710); of more the sums come to what is not looked at. 2^n in two steps, whose exponents
@@ -208,7 +213,8 @@ TP_FN double tp_expm1_f64(double x) {
   uint64_t u;
   double rest, y = x > 710.0 ? 710.0 : x;
   double first = tp_exp_parts_f64(y, &rest, &u), r = first + rest,
-         s = tp_of_f64((u << 52) + 0x3fe0000000000000ull), c = s - 0.5, e = tp_mad_f64(s, first, c);
+         s = tp_of_f64((u << 52) + TP_U64(0x3fe0000000000000)), c = s - 0.5,
+         e = tp_mad_f64(s, first, c);
   e += tp_mad_f64(
       s, tp_mad_f64(tp_exp_rest_f64(r), r * r, rest), tp_mad_f64(s, first, c - e) + (s - c - 0.5));
   e = x < -60.0 ? -1.0 : e + e;
@@ -244,7 +250,7 @@ TP_FN float tp_tanh_f32(float x) {
 TP_FN double tp_tanh_f64(double x) {
   uint64_t n;
   double y = tp_fabs_f64(x), rest, first = tp_exp_parts_f64(-2.0 * y, &rest, &n), r = first + rest,
-         s = tp_of_f64((n << 52) + 0x3ff0000000000000ull);
+         s = tp_of_f64((n << 52) + TP_U64(0x3ff0000000000000));
   double p = tp_exp_rest_f64(r), c = s * (r * r), u = tp_mad_f64(c, p, tp_mad_f64(s, r, s - 1.0)),
          d = tp_mad_f64(c, p, tp_mad_f64(s, r, s + 1.0));
   return tp_sign_f64(y > 20.0 ? 1.0 : tp_fabs_f64(u / d), x);
@@ -277,11 +283,11 @@ TP_FN double tp_log_sum_f64(double n, double f, double rest) {
  * since not every processor shifts 64 bits with their sign. */
 TP_FN uint32_t tp_exponent_f32(float x) { return (tp_bits_f32(x) - 0x3f2aaaabu) & 0xff800000u; }
 TP_FN uint64_t tp_exponent_f64(double x) {
-  return (tp_bits_f64(x) - 0x3fe6a09e667f3bcdull) & 0xfff0000000000000ull;
+  return (tp_bits_f64(x) - TP_U64(0x3fe6a09e667f3bcd)) & TP_U64(0xfff0000000000000);
 }
 TP_FN float tp_exponent_of_f32(uint32_t e) { return (float)((int32_t)e >> 23); }
 TP_FN double tp_exponent_of_f64(uint64_t e) {
-  return tp_of_f64((e + (1024ull << 52)) >> 52 | 0x4330000000000000ull) - (0x1p52 + 1024);
+  return tp_of_f64((e + (TP_U64(1024) << 52)) >> 52 | TP_U64(0x4330000000000000)) - (0x1p52 + 1024);
 }
 
 TP_FN float tp_log_f32(float x) {
@@ -324,7 +330,7 @@ TP_FN double tp_log1p_f64(double x) {
   double v = 1.0 + x;
   uint64_t e = tp_exponent_f64(v);
   double part = tp_of_f64(tp_bits_f64(x) - e),
-         base = tp_mad_f64(0.25, tp_of_f64(0x4010000000000000ull - e), -1.0), f = part + base,
+         base = tp_mad_f64(0.25, tp_of_f64(TP_U64(0x4010000000000000) - e), -1.0), f = part + base,
          rest = (base - f) + part;
   double y = tp_log_sum_f64(tp_exponent_of_f64(e), f, tp_mad_f64(tp_mad_f64(f, f, -f), rest, rest));
   y = x < TP_INF_F64 ? y : x;
@@ -364,7 +370,7 @@ TP_FN double tp_erf_f64(double x) {
       0x1.84ca1044f09c7p-30, -0x1.2b79853eed43dp-34, 0x1.b00d0f03928b7p-40);
   uint64_t u;
   double r = tp_exp_parts_f64(tp_mad_f64(q, y, -y), &rest, &u) + rest,
-         s = tp_of_f64((u << 52) + 0x3ff0000000000000ull);
+         s = tp_of_f64((u << 52) + TP_U64(0x3ff0000000000000));
   q = tp_mad_f64(-s, tp_mad_f64(tp_exp_rest_f64(r), r * r, r), 1.0 - s);
   return tp_sign_f64(a < 1.0 ? p : a != a ? a : q, x);
 }
@@ -418,8 +424,8 @@ TP_FN tp_turn_f64 tp_turn_far_f64(double x) {
     0x3991d639u, 0x835339f4u, 0x9c845f8bu, 0xbdf9283bu, 0x1ff897ffu, 0xde05980fu, 0xef2f118bu,
     0x5a0a6d1fu, 0x6d367ecfu, 0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu,
     0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u, 0xfc7b6babu };
-  uint64_t bits = tp_bits_f64(x) & 0x7fffffffffffffffull,
-           m = (bits & 0xfffffffffffffull) | 0x10000000000000ull, low = 0, high = 0;
+  uint64_t bits = tp_bits_f64(x) & TP_U64(0x7fffffffffffffff),
+           m = (bits & TP_U64(0xfffffffffffff)) | TP_U64(0x10000000000000), low = 0, high = 0;
   int e = (int)(bits >> 52) - 1075 + 64, shift = e % 32, i;
   const uint32_t *of = two_over_pi + e / 32 - 1;
   uint32_t w[9];
@@ -494,7 +500,7 @@ TP_FN float tp_tan_turned_f32(tp_turn_f32 v, float x) {
 
 TP_FN double tp_tan_turned_f64(tp_turn_f64 v, double x) {
   double s = tp_sin_of_f64(v), c = tp_cos_of_f64(v), t = (v.q & 1 ? c : s) / (v.q & 1 ? -s : c);
-  return tp_of_f64(tp_bits_f64(t) ^ (tp_bits_f64(x) & 0x8000000000000000ull));
+  return tp_of_f64(tp_bits_f64(t) ^ (tp_bits_f64(x) & TP_U64(0x8000000000000000)));
 }
 
 #define TP_TURNED(sfx, T, SHIFT) \
@@ -554,7 +560,8 @@ TP_FN float tp_near_pow_f32(float x, float y) {
   r = tp_mad_f64(n, -0x1.62e42fefa39efp-1, l);
   p = TP_POLY6(tp_mad_f64, r, 0x1.0000003a71870p-1, 0x1.555551d5fe2eap-3, 0x1.5554892fc02f0p-5,
       0x1.111452f2c2333p-7, 0x1.6d961eaa2de02p-10, 0x1.9e1f21451c43cp-13);
-  p = (1.0 + tp_mad_f64(p, r * r, r)) * tp_of_f64((tp_bits_f64(t) << 52) + 0x3ff0000000000000ull);
+  p = (1.0 + tp_mad_f64(p, r * r, r)) *
+      tp_of_f64((tp_bits_f64(t) << 52) + TP_U64(0x3ff0000000000000));
   return (float)tp_pow_signed_f64(p, (double)x, (double)y);
 }
 

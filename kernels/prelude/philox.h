@@ -3,7 +3,7 @@
 
 /* Words of a counter, of which the lower 32 bits count: 64 bits wide where compilers multiply
  * vectors of them by one instruction. */
-#if defined(__clang__) || defined(__AVX512DQ__)
+#if defined(__clang__) && !defined(__OPENCL_VERSION__) || defined(__AVX512DQ__)
 typedef uint64_t tp_word;
 #else
 typedef uint32_t tp_word;

@@ -147,7 +147,8 @@ TP_FN int64_t tp_near_floordiv_i64(int64_t x, int64_t y) {
 #define TP_FLOAT_CASTS(from, F) \
   TP_CASTS(from, F, x, TP_SATURATE(x, uint8_t, 0, 255, 0, 255), \
       TP_SATURATE((double)x, int32_t, -2147483647 - 1, 2147483647, -2147483648.0, 2147483647.0), \
-      TP_SATURATE(x, int64_t, -9223372036854775807LL - 1, 9223372036854775807LL, -0x1p63, 0x1p63))
+      TP_SATURATE(x, int64_t, TP_I64(-9223372036854775807) - 1, TP_I64(9223372036854775807), \
+          -0x1p63, 0x1p63))
 TP_CASTS(bool, uint8_t, x != 0, x != 0, x != 0, x != 0)
 TP_CASTS(u8, uint8_t, x, x, x, x)
 TP_CASTS(i32, int32_t, x, x, x, x)

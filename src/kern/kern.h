@@ -125,6 +125,9 @@ enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3, TP_FN_KEEP = -4 };
  * with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
  * TP_FN, TP_FMA, the types of stdint and the functions that prelude/math.h names. */
 extern const char tp_prelude[];
+/* the same but native.h, between dialect.h and the other files of kernels/gpu: all that stands
+ * before kernels */
+extern const char tp_prelude_gpu[];
 /* export.h, which follows in code that stands alone (emit/export/export.c) */
 extern const char tp_prelude_export[];
 /* its files around that (emit/export/export_files.c) */

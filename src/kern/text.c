@@ -4,6 +4,10 @@ const char tp_prelude[] =
 #include "prelude.inc"
     ;
 
+const char tp_prelude_gpu[] =
+#include "gpu.inc"
+    ;
+
 const char tp_prelude_export[] =
 #include "export.inc"
     ;

@@ -1,0 +1,124 @@
+/* One text, two compilers: with these macros kernels are CUDA C (NVRTC) and OpenCL C. The text of
+ * a module is this file, the prelude without native.h, the other files of this folder and printed
+ * kernels (tp_prelude_gpu has all but the last). Compilers are told not to contract (--fmad=false;
+ * the pragma below) and to round divisions and square roots of f32 to nearest (as CUDA does;
+ * -cl-fp32-correctly-rounded-divide-sqrt), so that every value has the CPU's bits.
+ *
+ *   KERNEL_OF(n, name)(..)  a kernel of n threads a block
+ *   GLOBAL, LOCAL           of a pointer: to the device's memory; of an array at the beginning of a
+ *                           kernel: one for the threads of a block. OpenCL has no pointer that may
+ * be either, so functions say which they take THREAD, THREADS, BLOCK, BLOCKS  int: which one, of
+ * how many BARRIER()               all threads of a block come here; then each sees what the others
+ * wrote ATOMIC_..(p, v)         of GLOBAL and LOCAL memory; the value before. MIN_U64: the lesser
+ * stays SHUFFLE_DOWN(x, n)      x of the n-th next thread of the same 32; only if TP_SHUFFLES is 1,
+ * and only where all 32 come LOAD4(p), STORE4(p, v)  four f32 at once (type float4, made by
+ * FLOAT4(a, b, c, d)); p is a multiple of 16 bytes TP_U64(1), TP_I64(-1)   numbers of 64 bits.
+ * Never write ull or LL: long long has 128 bits in OpenCL C, without a word from the compiler. Text
+ * that is printed for all targets (emit/text.c) says TP_I64 too, which kernels/prelude/math.h
+ *                           defines elsewhere
+ *   TP_FN, TP_ONCE, TP_AT  what the prelude asks for
+ *
+ * The C text of an environment (src/base/cartpole.h) stands between `#define static TP_FN` and
+ * `#undef static`; its pointers are to a thread's own arrays. Elementary functions of libm are the
+ * prelude's, with the prelude's bits. `half` is a word of OpenCL C that the prelude has as a name.
+ */
+#if defined(__OPENCL_VERSION__)
+#pragma OPENCL FP_CONTRACT OFF
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+typedef char int8_t;
+typedef uchar uint8_t;
+typedef short int16_t;
+typedef ushort uint16_t;
+typedef int int32_t;
+typedef uint uint32_t;
+typedef long int64_t;
+typedef ulong uint64_t;
+#define TP_U64(x)               x##ul
+#define TP_I64(x)               x##l
+#define KERNEL_OF(n, name)      __kernel __attribute__((reqd_work_group_size(n, 1, 1))) void name
+#define GLOBAL                  __global
+#define LOCAL                   __local
+#define RESTRICT                restrict
+#define TP_FN                   static inline
+#define TP_ONCE                 static __attribute__((noinline))
+#define THREAD                  ((int)get_local_id(0))
+#define THREADS                 ((int)get_local_size(0))
+#define BLOCK                   ((int)get_group_id(0))
+#define BLOCKS                  ((int)get_num_groups(0))
+#define BARRIER()               barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define ATOMIC_ADD_I32(p, v)    atomic_add(p, v)
+#define ATOMIC_CAS_U32(p, c, v) atomic_cmpxchg(p, c, v)
+#define ATOMIC_ADD_U64(p, v)    atom_add(p, v)
+#define ATOMIC_CAS_U64(p, c, v) atom_cmpxchg(p, c, v)
+#define ATOMIC_MIN_U64(p, v)    atom_min(p, v)
+#define TP_SHUFFLES             0
+#define FLOAT4(a, b, c, d)      ((float4)(a, b, c, d))
+#define LOAD4(p)                (*(GLOBAL const float4 *)(p))
+#define STORE4(p, v)            (*(GLOBAL float4 *)(p) = (v))
+#define half                    half_
+#define fabsf                   fabs
+#define sqrtf                   sqrt
+#define floorf                  floor
+#define ceilf                   ceil
+#define rintf                   rint
+#define fmaf                    fma
+TP_FN void tp_copy_bytes(void *to, const void *from, int64_t n) {
+  for (int64_t i = 0; i < n; i++) ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
+}
+#define memcpy(to, from, n) tp_copy_bytes(to, from, (int64_t)(n))
+#else
+#pragma nv_diag_suppress 177 /* of functions that are not called */
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+#define TP_U64(x)          x##ull
+#define TP_I64(x)          x##ll
+#define KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n) name
+#define GLOBAL
+#define LOCAL                   __shared__
+#define RESTRICT                __restrict__
+#define TP_FN                   static __device__ __forceinline__
+#define TP_ONCE                 static __device__ __noinline__
+#define THREAD                  ((int)threadIdx.x)
+#define THREADS                 ((int)blockDim.x)
+#define BLOCK                   ((int)blockIdx.x)
+#define BLOCKS                  ((int)gridDim.x)
+#define BARRIER()               __syncthreads()
+#define ATOMIC_ADD_I32(p, v)    atomicAdd(p, v)
+#define ATOMIC_CAS_U32(p, c, v) atomicCAS(p, c, v)
+#define ATOMIC_ADD_U64(p, v)    atomicAdd(p, v)
+#define ATOMIC_CAS_U64(p, c, v) atomicCAS(p, c, v)
+#define ATOMIC_MIN_U64(p, v)    atomicMin(p, v)
+#define TP_SHUFFLES             1
+#define SHUFFLE_DOWN(x, n)      __shfl_down_sync(0xffffffffu, x, n)
+#define FLOAT4(a, b, c, d)      make_float4(a, b, c, d)
+#define LOAD4(p)                (*(const float4 *)(p))
+#define STORE4(p, v)            (*(float4 *)(p) = (v))
+#endif
+#define TP_AT GLOBAL
+#ifndef TP_FMA
+#define TP_FMA 1
+#endif
+#undef sin
+#define sin(x) tp_sin_f64(x)
+#undef cos
+#define cos(x) tp_cos_f64(x)
+#undef tan
+#define tan(x) tp_tan_f64(x)
+#undef exp
+#define exp(x) tp_exp_f64(x)
+#undef log
+#define log(x) tp_log_f64(x)
+#undef tanh
+#define tanh(x) tp_tanh_f64(x)
+#undef pow
+#define pow(x, y) tp_pow_f64(x, y)
