@@ -103,6 +103,8 @@ describe("an error", function()
       P:compile { outputs = { x = P:input "x" } } ]]
     local out = helper.script(text, nil, "export TEMPO_TIER=fast; ")
     assert.truthy(out:find(":2: option: TEMPO_TIER is 'fast'; it may be auto, reference, interpreter or native", 1, true), out)
+    out = helper.script(text, nil, "export TEMPO_DUMP=cse,nosuch; ")
+    assert.truthy(out:find(":2: option: TEMPO_DUMP has 'nosuch'; there is record, again, build, schedule, ", 1, true), out)
     out = helper.script(text, nil, "export TEMPO_PASSES=csee=false; ")
     assert.truthy(out:find(":2: option: unknown pass 'csee'; did you mean 'cse'?", 1, true), out)
   end)

@@ -431,6 +431,9 @@ end
 function methods.topk(x, k, axis, largest)
   check(is_extent(k), "option", "k is an integer or an index expression")
   axis = core.axis(rank_of(x), axis or -1)
+  local n = extent_of(x, axis)
+  check(not is_number(k) or k >= 0 and (not is_number(n) or k <= n), "domain",
+    "k = %s, and axis %d has %s elements", k, axis, n)
   local values, indices = x:sort(axis, largest ~= false)
   return core.part(values, axis, 0, k), core.part(indices, axis, 0, k)
 end

@@ -15,7 +15,8 @@ function util.check(ok, word, fmt, ...)
   if not ok then wrong(word, string.format(fmt, ...)) end
 end
 
---- The name of `names` (a set) nearest to `word`, or nil when none is near.
+--- The name of `names` (a set) nearest to `word`, or nil when none is near; then the hint behind an unknown name in a
+--- message: the nearest, or all of few.
 util.nearest = getmetatable(tempo).nearest
 
 local sets = {}
