@@ -583,6 +583,14 @@ describe("names of PyTorch, JAX and NumPy", function()
     fails(function() x:reshap(3) end, "did you mean 'reshape'")
   end)
 
+  it("norm takes an axis first, and p by name", function()
+    local m = P:constant { { 3, -4 }, { 1, 1 } }
+    assert.equal(tostring(m:norm(-1):peek {}), tostring(m:norm(1):peek {}))
+    assert.same({ 4, 5 }, m:norm(0, { p = 1 }):peek {}:totable())
+    assert.same({ 7, 2 }, m:norm(1, 1):peek {}:totable())
+    assert.equal(9, m:norm { p = 1 }:peek {}:item())
+  end)
+
   it("are answered as functions, methods, modules and optimisers", function()
     fails(function() return nn.CrossEntropyLoss end, "option: tempo.nn has no 'CrossEntropyLoss'; here it is x:cross_entropy(y)")
     fails(function() return nn.relu end, "option: tempo.nn has no 'relu'; here it is tempo.relu(...)")
