@@ -51,7 +51,9 @@ end
 
 -- ---- the module -----------------------------------------------------------------------------------------------------
 local libraries = {}
-for name in ("nn optim dist rl data logger viz associative_scan"):gmatch "%S+" do libraries[name] = true end
+for name in ("nn optim dist rl data logger viz associative_scan"):gmatch "%S+" do
+  libraries[name] = true
+end
 local later = { llm = "language models", open = "reading safetensors and GGUF" }
 
 -- A library is read when a script first asks for it.
@@ -379,16 +381,19 @@ local function check_numbers(o)
   end
   if type(bytes) == "number" and bytes >= 1 and bytes < 2^62 then o.memory = ("%.0f"):format(bytes)
   elseif bytes ~= nil and type(bytes) ~= "string" then
-    fail("option", "memory: expected a number of bytes, or a text like \"2GiB\"; got %s", written(bytes))
+    fail("option", "memory: expected a number of bytes, or a text like \"2GiB\"; got %s",
+      written(bytes))
   end
 end
 
 define(Program, "compile", 2, function(P, o)
-  if is_tensor(o) then fail("option", "compile takes a table of options: P:compile { outputs = { y = y } }") end
+  if is_tensor(o) then
+    fail("option", "compile takes a table of options: P:compile { outputs = { y = y } }")
+  end
   for name, v in next, type(o) == "table" and o or {} do
     if is_tensor(v) then
-      fail("option", "compile: outputs have a table of their own: P:compile { outputs = { %s = ... } }",
-        type(name) == "string" and name or "y")
+      fail("option", "compile: outputs have a table of their own: "
+        .. "P:compile { outputs = { %s = ... } }", type(name) == "string" and name or "y")
     end
   end
   options(o, "compile", { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "reproducible",

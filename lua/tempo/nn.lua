@@ -35,8 +35,8 @@ Module.__index = Module
 Module.__call = function(self, ...) return self:forward(...) end
 Module.__tostring = function(self) return string.format("nn.%s %q", self._type, self.name) end
 nn.Module = Module
-setmetatable(Module, util.answers("a module", "train zero_grad state_dict load_state_dict cuda cpu children modules "
-  .. "named_modules requires_grad_ register_parameter register_buffer add_module"))
+setmetatable(Module, util.answers("a module", "train zero_grad state_dict load_state_dict cuda cpu "
+  .. "children modules named_modules requires_grad_ register_parameter register_buffer add_module"))
 
 local function is_module(x) return type(x) == "table" and rawget(x, "_children") ~= nil end
 local function evolves(x) return util.is_tensor(x) and #x:along() > 0 end

@@ -155,12 +155,14 @@ function util.library(name, lib)
   end })
 end
 
---- The metatable of a class whose objects answer these names of PyTorch, JAX and NumPy; others are nil.
+--- The metatable of a class whose objects answer these names of PyTorch, JAX and NumPy; others are
+--- nil.
 function util.answers(what, names)
   local set = {}
   for name in names:gmatch "%S+" do set[name] = true end
   return { __index = function(_, key)
-    if set[key] then util.fail("option", "%s has no '%s'; %s", what, key, require "tempo.foreign"[key]) end
+    if not set[key] then return nil end
+    util.fail("option", "%s has no '%s'; %s", what, key, require "tempo.foreign"[key])
   end }
 end
 
