@@ -583,11 +583,87 @@ describe("names of PyTorch, JAX and NumPy", function()
     fails(function() x:reshap(3) end, "did you mean 'reshape'")
   end)
 
+  it("norm takes an axis first, and p by name", function()
+    local m = P:constant { { 3, -4 }, { 1, 1 } }
+    assert.equal(tostring(m:norm(-1):peek {}), tostring(m:norm(1):peek {}))
+    assert.same({ 4, 5 }, m:norm(0, { p = 1 }):peek {}:totable())
+    assert.same({ 7, 2 }, m:norm(1, 1):peek {}:totable())
+    assert.equal(9, m:norm { p = 1 }:peek {}:item())
+  end)
+
+  it("are answered as functions, methods, modules and optimisers", function()
+    fails(function() return nn.CrossEntropyLoss end, "option: tempo.nn has no 'CrossEntropyLoss'; here it is x:cross_entropy(y)")
+    fails(function() return nn.relu end, "option: tempo.nn has no 'relu'; here it is tempo.relu(...)")
+    fails(function() return tempo.Linear end, "option: tempo has no 'Linear'; here it is tempo.nn.Linear")
+    fails(function() x:where(x, x) end, "option: tempo.Tensor has no 'where'; here it is tempo.where(...)")
+    fails(function() x:relu_() end, "here it is tempo.relu(...), assigned: nothing is changed in place")
+    fails(function() x:masked_fill_(x, 0) end, "here it is tempo.where(mask, value, x), assigned: nothing is changed in place")
+    fails(function() return nn.init.zeros_ end, "option: tempo.nn.init has no 'zeros_'; did you mean 'zeros'?")
+    fails(function() return tempo.svd end, "option: tempo has no 'svd'; there are no decompositions of matrices yet")
+    fails(function() return optim.lr_scheduler end, "option: tempo.optim has no 'lr_scheduler'; here it is a learning rate that is an expression")
+    local net = nn.Linear(P, 3, 2, { along = { t } })
+    fails(function() net:zero_grad() end, "option: a module has no 'zero_grad'; here it is nothing: each point has its own gradient")
+    fails(function() optim.SGD(net, { lr = 1 }):zero_grad() end, "option: an optimiser has no 'zero_grad'; here it is nothing")
+    assert.equal(nil, net.scale)
+  end)
+
+  it("of everyday use exist here or are answered", function()
+    local names = {
+      [tempo] = [[
+        tensor as_tensor from_numpy array asarray zeros zeros_like ones ones_like empty empty_like full full_like arange
+        range linspace logspace eye identity diag diagonal trace rand randn randint randperm rand_like randn_like
+        bernoulli multinomial normal uniform manual_seed seed PRNGKey stack cat concat concatenate hstack vstack dstack
+        column_stack split array_split chunk tile repeat repeat_interleave broadcast_to expand_dims squeeze unsqueeze
+        reshape ravel flatten transpose swapaxes moveaxis permute flip fliplr flipud roll gather scatter take
+        take_along_axis index_select masked_select masked_fill where nonzero argwhere sort argsort topk top_k unique
+        bincount histogram searchsorted digitize bucketize median quantile percentile nanmean nansum sum prod mean std
+        var min max amin amax argmax argmin all any cumsum cumprod cummax cummin logcumsumexp logsumexp logaddexp norm
+        linalg matmul mm bmm mv dot inner outer tensordot einsum kron cross addmm lerp inverse inv solve cholesky qr
+        svd eig eigh abs absolute sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square power pow reciprocal sin
+        cos tan arcsin arctan arctan2 atan2 sinh cosh tanh sigmoid softmax log_softmax relu gelu silu softplus erf ceil
+        floor round trunc clip clamp maximum minimum fmax fmin add subtract multiply divide true_divide floor_divide
+        remainder fmod mod negative equal not_equal greater greater_equal less less_equal allclose isclose array_equal
+        isnan isinf isfinite nan_to_num logical_and logical_or logical_not logical_xor bitwise_and hypot deg2rad rad2deg
+        diff gradient convolve meshgrid tril triu tril_indices pad unfold vmap scan fori_loop while_loop cond switch
+        lax jit compile grad value_and_grad vjp jvp jacfwd jacrev hessian autograd stop_gradient no_grad checkpoint
+        remat save load Tensor Parameter random nn functional optim distributions utils cuda device float32 float64
+        int32 int64 bool_ pi inf nan newaxis fft complex real tree_map copy clone detach one_hot embedding conv1d conv2d
+        conv3d dropout layer_norm batch_norm cosine_similarity std_mean dynamic_slice segment_sum ptp count_nonzero
+        average pmap device_put block_until_ready make_jaxpr pure_callback einops rearrange shape ndim size]],
+      [x] = [[
+        view reshape size shape dim ndim numel T t mT dtype device type float double half long int bool to cpu cuda
+        numpy tolist item detach clone copy contiguous requires_grad requires_grad_ grad backward is_leaf data add
+        masked_fill masked_fill_ masked_select gather scatter scatter_ scatter_add scatter_add_ index_add index_put
+        expand expand_as repeat unbind narrow select new_zeros new_ones type_as view_as eq isnan addmm lerp l1_loss
+        mse_loss binary_cross_entropy_with_logits huber_loss kl_div block_until_ready astype get set append]],
+      [nn] = [[
+        Module Linear Identity Sequential ModuleList ModuleDict ParameterList Parameter Conv1d Conv2d Conv3d MaxPool1d
+        MaxPool2d AvgPool2d AdaptiveAvgPool2d BatchNorm1d BatchNorm2d LayerNorm GroupNorm RMSNorm RNN LSTM GRU LSTMCell
+        GRUCell Transformer TransformerEncoderLayer MultiheadAttention Embedding Dropout Dropout2d ReLU ReLU6 LeakyReLU
+        PReLU ELU SELU GELU SiLU Swish Mish Softplus Sigmoid LogSigmoid Hardtanh Tanh Softmax LogSoftmax GLU Flatten
+        Unflatten ZeroPad2d MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss
+        KLDivLoss CTCLoss DataParallel functional utils Dense Conv relu softmax initializers compact dot_product_attention
+        attention_dropout]],
+      [optim] = [[
+        SGD Adam AdamW NAdam Adagrad Adadelta RMSprop LBFGS lr_scheduler StepLR CosineAnnealingLR ReduceLROnPlateau sgd
+        adam adamw clip_by_global_norm apply_updates cosine_decay_schedule exponential_decay zero_grad clip_grad_norm_
+        clip_grad_value_]],
+    }
+    for object, list in pairs(names) do
+      for name in list:gmatch "%S+" do
+        local ok, e = pcall(function() return object[name] end)
+        local answered = ok or tostring(e):find "; %l[%w ]+ " or tostring(e):find "; did you mean"
+        assert.equal(name ~= "attention_dropout", answered and true or false, name)
+      end
+    end
+  end)
+
   it("are none of ours, and the names in the answers are", function()
     local function has(object, name) return (pcall(function() return assert(object[name]) end)) end
     for name, hint in pairs(foreign) do
-      assert.is_false(has(x, name), name)
+      assert.is_false(has(x, name) or has(nn, name) or has(optim, name), name)
       for ours in hint:gmatch "tempo%.([%w_]+)" do assert.is_true(has(tempo, ours), hint) end
+      for library, ours in hint:gmatch "tempo%.(%l+)%.([%w_]+)" do assert.is_true(has(tempo[library], ours), hint) end
       for ours in hint:gmatch "[xab]:([%w_]+)" do assert.is_true(has(x, ours) or has(a, ours), hint) end
       for ours in hint:gmatch "P:([%w_]+)" do assert.is_true(has(P, ours), hint) end
     end

@@ -51,12 +51,16 @@ end
 
 -- ---- the module -----------------------------------------------------------------------------------------------------
 local libraries = {}
-for name in ("nn optim dist rl llm data logger viz associative_scan"):gmatch "%S+" do libraries[name] = true end
+for name in ("nn optim dist rl data logger viz associative_scan"):gmatch "%S+" do
+  libraries[name] = true
+end
+local later = { llm = "language models", open = "reading safetensors and GGUF" }
 
 -- A library is read when a script first asks for it.
 function hidden.__index(_, name)
   if type(name) ~= "string" then return nil end
   if not libraries[name] then
+    if later[name] then fail("option", "tempo.%s, %s, is not there yet", name, later[name]) end
     local names = {}
     for _, set in ipairs { libraries, tempo } do
       for key in next, set do names[key] = true end
@@ -369,12 +373,36 @@ local function passes_text(passes)
   return table.concat(list, ",")
 end
 
+-- Bytes become a text, which C reads.
+local function check_numbers(o)
+  local bytes, n = o.memory, o.threads
+  if type(n) == "number" and not (n >= 1 and n <= 4096) then
+    fail("option", "threads: expected 1 to 4096, got %s", written(n))
+  end
+  if type(bytes) == "number" and bytes >= 1 and bytes < 2^62 then o.memory = ("%.0f"):format(bytes)
+  elseif bytes ~= nil and type(bytes) ~= "string" then
+    fail("option", "memory: expected a number of bytes, or a text like \"2GiB\"; got %s",
+      written(bytes))
+  end
+end
+
 define(Program, "compile", 2, function(P, o)
+  if is_tensor(o) then
+    fail("option", "compile takes a table of options: P:compile { outputs = { y = y } }")
+  end
+  for name, v in next, type(o) == "table" and o or {} do
+    if is_tensor(v) then
+      fail("option", "compile: outputs have a table of their own: "
+        .. "P:compile { outputs = { %s = ... } }", type(name) == "string" and name or "y")
+    end
+  end
   options(o, "compile", { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "reproducible",
     "cflags", "check", "tick", "async" })
-  o = o or {}
-  local names, values = sorted_outputs(o.outputs)
-  return core.compile(P, names, values, o, passes_text(o.passes))
+  local own = {}
+  for name, v in next, o or {} do own[name] = v end
+  check_numbers(own)
+  local names, values = sorted_outputs(own.outputs)
+  return core.compile(P, names, values, own, passes_text(own.passes))
 end)
 
 -- ---- parameters of functions ----------------------------------------------------------------------------------------

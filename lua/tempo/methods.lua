@@ -1,7 +1,7 @@
--- Methods that are made of other methods: bodies of the rows of src/graph/methods/methods.def that say `lua`. A body
--- gets its arguments in the order of the signature, options last, checked and converted: tensors of one program, tables
--- of axes and of extents (integers or index expressions). Its errors name the method that the script called, at the
--- script's line.
+-- Methods that are made of other methods: bodies of the rows of src/graph/methods/methods.def that
+-- say `lua`. A body gets its arguments in the order of the signature, options last, checked and
+-- converted: tensors of one program, tables of axes and of extents (integers or index expressions).
+-- Its errors name the method that the script called, at the script's line.
 local tempo = require "tempo"
 local check = require "tempo.util".check
 
@@ -418,7 +418,8 @@ function methods.narrow(x, axis, start, length)
   check_extent(length, "length")
   check_end(length)
   local i = by_data(start)
-  return i and x:index_select(axis, core.iota({ length }, 0) + i) or core.part(x, axis, start, length)
+  if i then return x:index_select(axis, core.iota({ length }, 0) + i) end
+  return core.part(x, axis, start, length)
 end
 
 -- ---- by data ----
@@ -431,6 +432,9 @@ end
 function methods.topk(x, k, axis, largest)
   check(is_extent(k), "option", "k is an integer or an index expression")
   axis = core.axis(rank_of(x), axis or -1)
+  local n = extent_of(x, axis)
+  check(not is_number(k) or k >= 0 and (not is_number(n) or k <= n), "domain",
+    "k = %s, and axis %d has %s elements", k, axis, n)
   local values, indices = x:sort(axis, largest ~= false)
   return core.part(values, axis, 0, k), core.part(indices, axis, 0, k)
 end

@@ -35,6 +35,8 @@ Module.__index = Module
 Module.__call = function(self, ...) return self:forward(...) end
 Module.__tostring = function(self) return string.format("nn.%s %q", self._type, self.name) end
 nn.Module = Module
+setmetatable(Module, util.answers("a module", "train zero_grad state_dict load_state_dict cuda cpu "
+  .. "children modules named_modules requires_grad_ register_parameter register_buffer add_module"))
 
 local function is_module(x) return type(x) == "table" and rawget(x, "_children") ~= nil end
 local function evolves(x) return util.is_tensor(x) and #x:along() > 0 end
@@ -90,7 +92,7 @@ end
 
 -- A key that is free: no method, no field of the module, no other parameter or submodule.
 local function free(self, key)
-  if rawget(self, key) ~= nil or Module[key] ~= nil then
+  if rawget(self, key) ~= nil or rawget(Module, key) ~= nil then
     util.fail("option", "'%s' has a field '%s' already; call the new one something else", self.name, tostring(key))
   end
   return key

@@ -78,6 +78,8 @@ end
 ---@class tempo.optim.Optimizer
 local Optimizer = {}
 Optimizer.__index = Optimizer
+setmetatable(Optimizer, util.answers("an optimiser",
+  "zero_grad state_dict load_state_dict minimize apply_updates"))
 
 local function class(name)
   local c = setmetatable({ _type = name }, { __index = Optimizer })

@@ -84,8 +84,8 @@ function rl.env(P, id, o)
   o = util.options("rl.env", o, "domain time name carry")
   local spec = type(id) == "string" and complete_envs()[id]
   if not spec then
-    local near = util.nearest(tostring(id), envs)
-    util.fail("option", "unknown environment '%s'%s", tostring(id), near and "; did you mean '" .. near .. "'?" or "")
+    local _, hint = util.nearest(tostring(id), envs)
+    util.fail("option", "unknown environment '%s'%s", tostring(id), hint)
   end
   if not o.time then util.fail("option", "rl.env: time is missing; write { domain = {b, t}, time = t }") end
   util.expect_options("rl.env", "dim", o, "time carry")

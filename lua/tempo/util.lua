@@ -15,7 +15,8 @@ function util.check(ok, word, fmt, ...)
   if not ok then wrong(word, string.format(fmt, ...)) end
 end
 
---- The name of `names` (a set) nearest to `word`, or nil when none is near.
+--- The name of `names` (a set) nearest to `word`, or nil when none is near; then the hint behind an unknown name in a
+--- message: the nearest, or all of few.
 util.nearest = getmetatable(tempo).nearest
 
 local sets = {}
@@ -147,9 +148,22 @@ function util.library(name, lib)
   end
   return setmetatable(lib, { __index = function(_, key)
     if type(key) ~= "string" then return nil end
-    local near = util.nearest(key, lib)
-    util.fail("option", "tempo.%s has no '%s'%s", name, key, near and "; did you mean '" .. near .. "'?" or "")
+    local near, foreign = util.nearest(key, lib), require "tempo.foreign"
+    local ours = near ~= key:gsub("_$", "") and foreign[key]
+    ours = ours or near and "did you mean '" .. near .. "'?"
+    util.fail("option", "tempo.%s has no '%s'%s", name, key, ours and "; " .. ours or "")
   end })
+end
+
+--- The metatable of a class whose objects answer these names of PyTorch, JAX and NumPy; others are
+--- nil.
+function util.answers(what, names)
+  local set = {}
+  for name in names:gmatch "%S+" do set[name] = true end
+  return { __index = function(_, key)
+    if not set[key] then return nil end
+    util.fail("option", "%s has no '%s'; %s", what, key, require "tempo.foreign"[key])
+  end }
 end
 
 --- A dim, a list or nil becomes a list.

@@ -151,7 +151,8 @@ static void test_movement(void) {
           "shape: bad operand of 'reshape': 6*T elements are no exact multiple of 4: (T, 6)"));
   CHECK(!mk_reshape(MK(&e), x, SHAPE(T, N(5))).node &&
       failed(TP_E_SHAPE,
-          "shape: bad operand of 'reshape': as many elements are not in (T, 5): (T, 6)"));
+          "shape: bad operand of 'reshape': 6*T elements do not fill (T, 5), which has 5*T: (T, "
+          "6)"));
   CHECK(is(mk_expand(MK(&e), mk_unsqueeze(MK(&e), v, 0), SHAPE(K, N(-1))), "() (K, 6)") &&
       is(mk_expand(MK(&e), v, SHAPE(s, N(6))), "(s) (s, 6)"));
   CHECK(!mk_expand(MK(&e), v, SHAPE(N(7))).node &&
@@ -265,8 +266,8 @@ static void test_branches(void) {
   tp_node *k = merge("k", DOM(dt), SHAPE(N(3)));
   CHECK(!tp_merge_add(g, k, NULL, f32("wide", DOM(ds, dt), SHAPE(N(3))), &e) &&
       failed(TP_E_DOMAIN,
-          "domain: the branch of 'k' depends on dim 's', which 'k' lacks: read it at one point, "
-          "x[{s = 0}], or reduce a range of it, x[{s = 0 .. S}]:sum(0)"));
+          "domain: the branch of 'k' depends on dim 's', which 'k' lacks: declare 'k' with 's' in "
+          "its domain, read at one point, x[{s = 0}], or reduce a range, x[{s = 0 .. S}]:sum(0)"));
   tp_set *b0 = tp_branch_set(g, h, 0), *b1 = tp_branch_set(g, h, 1), *b2 = tp_branch_set(g, h, 2),
          *all = tp_set_box(c, 1, (const tp_sym *[]){ dt });
   tp_set *both = tp_set_or(tp_set_or(tp_set_copy(b0), tp_set_copy(b1)), tp_set_copy(b2)),

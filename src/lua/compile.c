@@ -28,26 +28,15 @@ static void take_tier(lua_State *L, int i, tp_copts *o) {
   lua_pop(L, 1);
 }
 
-static void take_memory(lua_State *L, int i, tp_copts *o) {
-  if (!tl_option(L, i, "memory")) return;
-  int at = lua_gettop(L), type = lua_type(L, at);
-  double n = lua_tonumber(L, at);
-  if (type == LUA_TSTRING) {
-    const char *s = lua_tostring(L, at);
-    bool any = strcmp(s, "none") == 0;
-    o->memory = any ? TP_MEMORY_ANY : tp_bytes_parse(s);
-    if (o->memory < 0 && !any)
-      tl_fail(L,
-          "option: memory: '%s' is no number of bytes; write \"2GiB\", \"512MiB\", \"1.5GB\" (KiB, "
-          "MiB, GiB, TiB are powers of 1024, KB, MB, GB, TB of 1000) or a number",
-          s);
-  } else if (type == LUA_TNUMBER && n >= 1 && n < 0x1p62) {
-    o->memory = (int64_t)n;
-  } else {
-    tl_fail(L, "option: memory: expected a number of bytes, or a text like \"2GiB\"; got %s",
-        type == LUA_TNUMBER ? lua_tostring(L, at) : tl_describe(L, at));
-  }
-  lua_pop(L, 1);
+static int64_t to_memory(lua_State *L, const char *s) {
+  if (!s || strcmp(s, "none") == 0) return s ? TP_MEMORY_ANY : 0;
+  int64_t n = tp_bytes_parse(s);
+  if (n < 0)
+    tl_fail(L,
+        "option: memory: '%s' is no number of bytes; write \"2GiB\", \"512MiB\", \"1.5GB\" (KiB, "
+        "MiB, GiB, TiB are powers of 1024, KB, MB, GB, TB of 1000) or a number",
+        s);
+  return n;
 }
 
 static bool take_switch(lua_State *L, int i, const char *name) {
@@ -58,7 +47,7 @@ static bool take_switch(lua_State *L, int i, const char *name) {
 }
 
 static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
-  take_memory(L, i, o);
+  o->memory = to_memory(L, tl_option_string(L, lp, i, "memory"));
   o->precise = take_switch(L, i, "precise");
   o->reproducible = take_switch(L, i, "reproducible");
   o->async = take_switch(L, i, "async");
@@ -66,10 +55,7 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   o->check = tl_option_string(L, lp, i, "check");
   o->device = tl_option_string(L, lp, i, "device");
   if (tl_option(L, i, "threads")) {
-    int64_t n = tl_integer(L, -1, "threads");
-    if (n < 1 || n > 4096)
-      tl_fail(L, "option: threads: expected 1 to 4096, got %lld", (long long)n);
-    o->threads = (int)n;
+    o->threads = (int)tl_integer(L, -1, "threads");
     lua_pop(L, 1);
   }
 }

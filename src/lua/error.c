@@ -67,7 +67,7 @@ static const char *foreign_hint(lua_State *L, const char *what, const char *name
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) {
   char hint[TP_HINT];
   const char *foreign = foreign_hint(L, what, name);
-  if (foreign) tl_fail(L, "option: %s has no '%s'; here it is %s", what, name, foreign);
+  if (foreign) tl_fail(L, "option: %s has no '%s'; %s", what, name, foreign);
   tl_fail(L, "option: %s has no '%s'%s", what, name, tp_hint(hint, name, names, n));
 }
 

@@ -53,9 +53,18 @@ static void to_word(call_t *c, int i, tp_arg *a) { /* W: a word, a number, axes 
   else to_sizes(c, i, a, true);
 }
 
+static void refuse_shape(const call_t *c) { /* bernoulli(p), zeros(2, 3) */
+  bool more = c->nsig > 1 && !c->sig[1].option;
+  tl_fail(c->L, "option: '%s' takes the whole shape as its first argument: write %s({ n, m }%s%s)",
+      c->m->name, c->m->name, more ? ", " : "", more ? c->sig[1].name : "");
+}
+
 static void to_shape(call_t *c, int i, tp_arg *a) { /* S: {n, m}, or n alone */
   lua_State *L = c->L;
-  bool alone = lua_type(L, i) == LUA_TNUMBER || tl_typeof(L, i) == TL_INDEX;
+  int64_t k;
+  bool number = lua_type(L, i) == LUA_TNUMBER, alone = number || tl_typeof(L, i) == TL_INDEX;
+  if (c->m->kinds[0] == 'c' && (tl_is_tensor(L, i) || (number && !tl_isint(L, i, &k))))
+    refuse_shape(c);
   if (alone) {
     lua_createtable(L, 1, 0);
     lua_pushvalue(L, i);
@@ -244,9 +253,7 @@ static void take_arguments(call_t *c, int first) {
   if (i <= top && options && (lua_isnil(L, i) || lua_istable(L, i))) take_options(c, i++);
   bool spread = c->m->kinds[0] == 'c' && lua_type(L, first) == LUA_TNUMBER; /* zeros(2, 3) */
   for (; i <= top; i++)
-    if (!lua_isnil(L, i) && spread)
-      tl_fail(L, "option: '%s' takes the whole shape as its first argument: write %s { n, m }",
-          c->m->name, c->m->name);
+    if (!lua_isnil(L, i) && spread) refuse_shape(c);
     else if (!lua_isnil(L, i))
       tl_fail(L, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos,
           options ? " and a table of options" : "", tl_describe(L, i), i - first + 1);

@@ -93,6 +93,17 @@ static const tp_sym *find_bound(
   return s;
 }
 
+/* A parameter along a dim with this bound is kept though no output reads it. */
+static const char *evolving(lua_State *L, const tl_run *r, const tp_sym *bound) {
+  const tp_graph *g = r->lp->p->g;
+  for (int k = 0; k < g->params.n; k++)
+    for (int d = 0; d < g->params.v[k]->ndom; d++)
+      if (strcmp(g->params.v[k]->dom[d]->bound->name, bound->name) == 0)
+        return lua_pushfstring(L, "; parameter '%s' lies along '%s'", g->params.v[k]->attr.str,
+            g->params.v[k]->dom[d]->name);
+  return "";
+}
+
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
     tl_fail(L, "bound: bounds are a table by name, {T = 100}; got %s", tl_describe(L, i));
@@ -109,8 +120,8 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
   }
   for (int k = 0; k < n; k++)
     if (!r->given[need[k]->id])
-      tl_fail(L, "bound: '%s' is missing: give it by name in the table of bounds, {%s = ...}",
-          need[k]->name, need[k]->name);
+      tl_fail(L, "bound: '%s' is missing: give it by name in the table of bounds, {%s = ...}%s",
+          need[k]->name, need[k]->name, evolving(L, r, need[k]));
 }
 
 /* Puts a number into the array of an earlier step, if there is one. */

@@ -13,11 +13,13 @@
 #include <stdlib.h>
 
 enum { MOST_PIECES = 27, MOST_WINDOWS = 16 };
-/* reads: how many each buffer has; least: points that a piece must have */
+/* By buffer, reads: how many there are; wrote: the row whose leaves so far write it. least: points
+ * that a piece must have. */
 typedef struct {
   tp_plan *p;
   tp_ictx *ix;
   int *reads;
+  tp_pnode ***wrote;
   int64_t least;
   tp_pnode **row;
 } forwarder;
@@ -252,10 +254,8 @@ static bool find_plan(const forwarder *f, int j, forwarding *w) {
   for (int k = 0; k < w->r->nlead; k++)
     if (!tp_ix_is_const(w->r->lead[k], &all.n[k])) all.n[k] = -1;
   for (int i = 0; i < w->r->nin && w->n < MOST_WINDOWS; i++) {
-    bool written = false;
-    for (int k = 0; k < j; k++)
-      written |= f->row[k]->rg && tp_region_writes(f->row[k]->rg, w->r->in[i].buf);
-    if (written && find_box(f, w->r, &w->r->in[i], &w->o[w->n])) w->in[w->n++] = i;
+    if (f->wrote[w->r->in[i].buf] == f->row && find_box(f, w->r, &w->r->in[i], &w->o[w->n]))
+      w->in[w->n++] = i;
   }
   while (w->n) {
     int bad = 0;
@@ -396,7 +396,10 @@ static void forward_row(forwarder *f, tp_pnode *x) {
   int n = 0;
   for (int i = 0; i < x->n; i++) {
     row[n++] = x->kid[i];
+    const tp_region *r = x->kid[i]->rg;
     if (!tp_is_wall(x->kid[i]) && find_plan(f, n - 1, &w)) n = forward_leaf(f, &w);
+    for (int k = 0; r && k < r->nout; k++)
+      if (r->out[k].buf >= 0) f->wrote[r->out[k].buf] = row;
   }
   x->kid = row;
   x->n = n;
@@ -408,6 +411,7 @@ void tp_plan_forward(tp_plan *p, const tp_planned *asked) {
   forwarder f = { .p = p,
     .ix = p->ix,
     .reads = TP_NEWN(p->a, int, p->bufs.n),
+    .wrote = TP_NEWN(p->a, tp_pnode **, p->bufs.n),
     .least = set ? atoll(set) : TP_TUNE_FORWARD_PIECE };
   TP_EACH_NODE (k, p->body)
     if (k.x->rg) count_reads(&f, k.x->rg, 1);

@@ -120,7 +120,26 @@ static bool choose_flags(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
+static bool check_dump(tp_fn *f, const tp_copts *o, tp_error *err) {
+  tp_arena *a = tp_ictx_arena(f->program->ix);
+  const char *s = tp_setting("TEMPO_DUMP"), *known = "record, again, build, schedule, storage, plan"
+#define P(name, fn, when, says) ", " name
+#include "plan/passes.def"
+#undef P
+      ;
+  for (int i = 0; s && i < TP_NPASS; i++)
+    if (tp_passes[i].fn) known = tp_printf(a, "%s, %s", known, tp_passes[i].name);
+  for (size_t n; s && *s; s += n, s += *s == ',') {
+    n = strcspn(s, ",");
+    if (!strstr(tp_printf(a, ", %s,", known), tp_printf(a, ", %.*s,", (int)n, s)))
+      return tp_fail(
+          err, TP_E_OPTION, o->pos, "TEMPO_DUMP has '%.*s'; there is %s", (int)n, s, known);
+  }
+  return true;
+}
+
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err) {
   return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o, err) &&
-      choose_check(f, o, err) && choose_flags(f, o, err) && choose_passes(f, o, err);
+      choose_check(f, o, err) && choose_flags(f, o, err) && choose_passes(f, o, err) &&
+      check_dump(f, o, err);
 }

@@ -94,7 +94,8 @@ static bool check_head(tp_fn *f, tp_reader *r, tp_error *err) {
   if (r->bad || sum != tp_hash(r->p, r->left, VERSION)) return broken(f, err);
   return hash == program_hash(f) ||
       tp_fail(err, TP_E_OPTION, f->pos,
-          "the state belongs to another program, or to one compiled otherwise");
+          "the state belongs to another program, or to one compiled otherwise%s",
+          f->ntick ? "" : ": this one has no tick = ...");
 }
 
 static tp_array **take_list(tp_reader *r, tp_arena *a, int n) {
@@ -201,6 +202,10 @@ static bool none_longer(tp_fn *f, tp_error *err) {
       "a larger bound than the state's is possible only where nothing was left out because of it");
 }
 
+static const char *bound_text(tp_fn *f, int64_t n) {
+  return n == TP_ENDLESS ? "math.huge" : tp_printf(&f->closed->arena, "%lld", (long long)n);
+}
+
 static bool may_grow(tp_fn *f, const tp_session *v, const int64_t *env, bool *same, tp_error *err) {
   *same = true;
   for (int i = 0; i < f->nbound; i++) {
@@ -211,8 +216,8 @@ static bool may_grow(tp_fn *f, const tp_session *v, const int64_t *env, bool *sa
     *same = false;
     if (x || b != f->tick[0]->bound || now < was)
       return tp_fail(err, TP_E_BOUND, x ? x->pos : f->pos,
-          "'%s' was %lld in the state and cannot become %lld%s", b->name, (long long)was,
-          (long long)now,
+          "'%s' was %s in the state and cannot become %s%s", b->name, bound_text(f, was),
+          bound_text(f, now),
           x               ? ": what is computed here mentions it"
               : now < was ? ""
                           : ": only the bound of the first tick dim may be larger");

@@ -298,7 +298,7 @@ bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   if (f->fed) return true;
   if (!f->ntick)
     return tp_fail(err, TP_E_OPTION, f->pos,
-        "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
+        "steps and states go through dims: write compile{ tick = t } or tick = {i, t}");
   bool ok = tp_fn_whole(f, err) && tp_making(f, make_later, NULL, err);
   if (!ok) tp_drop_ticks(f);
   return ok;

@@ -476,7 +476,7 @@ function tempo.var(x, axis, options) end
 ---@return tempo.Tensor
 function tempo.std(x, axis, options) end
 
---- The p-norm (2; p may be math.huge): norm(p, axis), norm(axis, { p = }), or norm(axis) if x has that axis. Gradient 0 at 0.
+--- The p-norm (2; p may be math.huge): norm(axis) if x has that axis (norm(1) of a matrix is not its 1-norm), norm(axis, { p = }), norm { p = }, norm(p, axis). Gradient 0 at 0.
 ---@overload fun(x: tempo.Operand, options: { p?: number|integer[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param p? number|integer[]|string
@@ -929,7 +929,7 @@ function tempo.cross_entropy(x, target, weight, options) end
 ---@return tempo.Tensor
 function tempo.nll_loss(x, target, weight, options) end
 
---- -(target log x + (1 - target) log(1 - x)), logarithms not below -100.
+--- -(target log x + (1 - target) log(1 - x)), logarithms not below -100. No x is refused: the logarithm of 0 and less is -100.
 ---@overload fun(x: tempo.Operand, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param target tempo.Operand
@@ -1493,7 +1493,7 @@ function Tensor:var(axis, options) end
 ---@return tempo.Tensor
 function Tensor:std(axis, options) end
 
---- The p-norm (2; p may be math.huge): norm(p, axis), norm(axis, { p = }), or norm(axis) if x has that axis. Gradient 0 at 0.
+--- The p-norm (2; p may be math.huge): norm(axis) if x has that axis (norm(1) of a matrix is not its 1-norm), norm(axis, { p = }), norm { p = }, norm(p, axis). Gradient 0 at 0.
 ---@overload fun(self: tempo.Tensor, options: { p?: number|integer[]|string, axis?: integer|integer[], keepdim?: boolean }): tempo.Tensor
 ---@param p? number|integer[]|string
 ---@param axis? integer|integer[]
@@ -1872,7 +1872,7 @@ function Tensor:cross_entropy(target, weight, options) end
 ---@return tempo.Tensor
 function Tensor:nll_loss(target, weight, options) end
 
---- -(target log x + (1 - target) log(1 - x)), logarithms not below -100.
+--- -(target log x + (1 - target) log(1 - x)), logarithms not below -100. No x is refused: the logarithm of 0 and less is -100.
 ---@overload fun(self: tempo.Tensor, target: tempo.Operand, options: { weight?: tempo.Operand, reduction?: string }): tempo.Tensor
 ---@param target tempo.Operand
 ---@param weight? tempo.Operand

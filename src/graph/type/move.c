@@ -78,8 +78,10 @@ static const tp_ix *product(tp_graph *g, int n, tp_ixs shape) {
 
 static bool reshape(tp_typing q, const tp_out *x) {
   const tp_attr *a = &q.n->attr;
-  return eq(q, product(q.g, x->rank, x->shape), product(q.g, a->nix, a->ix)) ||
-      tp_bad_shape(q, "as many elements are not in (%s)", tp_extents(q.g, a->nix, a->ix));
+  const tp_ix *from = product(q.g, x->rank, x->shape), *to = product(q.g, a->nix, a->ix);
+  return eq(q, from, to) ||
+      tp_bad_shape(q, "%s elements do not fill (%s), which has %s", tp_ix_str(q.g->ix, from),
+          tp_extents(q.g, a->nix, a->ix), tp_ix_str(q.g->ix, to));
 }
 
 static bool expand(tp_typing q, const tp_out *x) {

@@ -141,10 +141,10 @@ static bool lies_inside(tp_typing q, const char *what, const tp_edge *e) {
     if (tp_has_dim(q.n, d)) continue;
     const char *it = tp_called(q.g, q.n), *end = d->bound ? d->bound->name : "...";
     return tp_fail(q.err, TP_E_DOMAIN, q.pos,
-        "the %s of %s depends on dim '%s', which %s lacks: read it at one point, x[{%s = "
-        "0}], or reduce a range of it, "
-        "x[{%s = 0 .. %s}]:sum(0)",
-        what, it, d->name, it, d->name, d->name, end);
+        "the %s of %s depends on dim '%s', which %s lacks: declare %s with '%s' in its domain, "
+        "read "
+        "at one point, x[{%s = 0}], or reduce a range, x[{%s = 0 .. %s}]:sum(0)",
+        what, it, d->name, it, it, d->name, d->name, d->name, end);
   }
   return true;
 }
