@@ -49,10 +49,14 @@ local function plain(name) return (name:gsub("%?$", "")) end
 -- For a cell of a table.
 local function cell(text) return (text:gsub("|", "\\|"):gsub("\n", " ")) end
 
--- Examples as one block: those of one line first, then the others with empty lines between them.
+-- Examples as one block: those of one line first, then the others with empty lines between them;
+-- one that several entries have stands once.
 local function code_of(examples)
-  local out, long = {}, {}
-  for _, code in ipairs(examples) do table.insert(code:find "\n" and long or out, code) end
+  local out, long, seen = {}, {}, {}
+  for _, code in ipairs(examples) do
+    if not seen[code] then table.insert(code:find "\n" and long or out, code) end
+    seen[code] = true
+  end
   for _, code in ipairs(long) do out[#out + 1] = (#out > 0 and "\n" or "") .. code end
   return "```lua\n" .. table.concat(out, "\n") .. "\n```\n\n"
 end
@@ -237,38 +241,42 @@ local function gives(e)
   end)
 end
 
--- Neighbours of one kind about which nothing is said share an item.
+local obvious = { integer = true, string = true, number = true, boolean = true }
+
+-- Neighbours of one kind about which nothing is said share an item, and those of Lua's own types have none.
 local function args_of(e)
   local list = {}
   for _, a in ipairs(e.args) do
     local last = list[#list]
-    if last and a[3] == "" and last[3] == "" and last[2] == a[2] then
+    if a[3] == "" and obvious[a[2]] then
+      last = nil
+    elseif last and a[3] == "" and last[3] == "" and last[2] == a[2] then
       last[1] = last[1] .. "`, `" .. a[1]
     else
-      list[#list + 1] = { a[1], a[2], a[3] }
+      list[#list + 1] = { a[1], a[2], a[3], as = a.as }
     end
   end
   return list
 end
 
-local function arg_text(a) return ("`%s`: %s%s"):format(a[1], typed(a[2]), a[3] ~= "" and ", " .. a[3] or "") end
+local function arg_text(a)
+  local kind = a.as and "as of " .. a.as or typed(a[2])
+  return ("`%s`: %s%s"):format(a[1], kind, a[3] ~= "" and ", " .. a[3] or "")
+end
 
 -- The words of an entry on one line.
-local function short_text(e)
+local function short_text(e, common)
   local text = e.text:gsub("%.$", "")
-  for _, a in ipairs(e.args) do
-    if a[3] ~= "" then text = text .. "; `" .. a[1] .. "`: " .. a[3]:gsub("%.$", "") end
+  for _, a in ipairs(args_of(e)) do
+    local said = arg_text(a):gsub("%.$", "")
+    if not (common and common[said]) then text = text .. "; " .. said end
   end
   if e.errors then text = text .. ". Errors: " .. e.errors:gsub("%.$", "") end
   return text
 end
 
-local SHORT = 190
-
 local function is_short(e)
-  local lines = 0
-  for _, code in ipairs(e.examples) do lines = lines + select(2, code:gsub("\n", "\n")) + 1 end
-  return not e.text:find "\n" and #short_text(e) + #gives(e) <= SHORT and lines <= 4
+  return not e.text:find "\n\n" and not e.text:find "```" and #short_text(e) + #gives(e) <= 260
 end
 
 local function long_entry(out, e)
@@ -281,24 +289,48 @@ end
 
 -- Short entries first, in one table with one block of examples; the others under headings.
 local function entries(out, list)
-  local short, examples = {}, {}
-  for _, e in ipairs(list) do
-    if is_short(e) then
-      short[#short + 1] = e
-      for _, code in ipairs(e.examples) do examples[#examples + 1] = code end
+  local short, long, examples, all = {}, {}, {}, opinions()
+  for _, e in ipairs(list) do table.insert(is_short(e) and short or long, e) end
+  if #short == 1 then short, long = {}, list end
+  for _, e in ipairs(short) do
+    if not e.clear then all.say(e.form, gives(e)) end
+    for _, code in ipairs(e.examples) do examples[#examples + 1] = code end
+  end
+  local common = opinions()
+  for _, e in ipairs(short) do
+    for _, a in ipairs(args_of(e)) do
+      if a[1] ~= "o" then common.say(e.form, (arg_text(a):gsub("%.$", ""))) end
     end
   end
-  if #short == 1 then short = {} end
+  for _, said in ipairs(common) do
+    if #said.rows > 2 then common[said.text] = true end
+  end
   if #short > 0 then
-    out:add "| | gives | |\n| --- | --- | --- |\n"
-    for _, e in ipairs(short) do
-      out:add("| `%s` | %s | %s |\n", cell(e.form), cell(gives(e)), cell(short_text(e)))
+    local usual = all.first()
+    local same = usual and usual.text ~= "" and #usual.rows > 1 and #usual.rows * 2 >= #short
+    local facts = {}
+    if same then facts[1] = "they give " .. usual.text end
+    for _, said in ipairs(common) do
+      if common[said.text] then facts[#facts + 1] = said.text end
     end
+    if #facts > 0 then out:add("Unless a row says otherwise %s.\n\n", table.concat(facts, "; ")) end
+    local list = {}                     -- neighbours of which the same is said share a row
+    for _, e in ipairs(short) do
+      local text, given, last = short_text(e, common), gives(e), list[#list]
+      if not e.clear and not (same and given == usual.text) then
+        text = text .. (given ~= "" and "; gives " .. given or same and "; gives nothing" or "")
+      end
+      if last and last[2] == text then
+        last[1] = last[1] .. "`, `" .. e.form
+      else
+        list[#list + 1] = { e.form, text }
+      end
+    end
+    out:add "| | |\n| --- | --- |\n"
+    for _, row in ipairs(list) do out:add("| `%s` | %s |\n", cell(row[1]), cell(row[2])) end
     out:add("\n" .. code_of(examples))
   end
-  for _, e in ipairs(list) do
-    if #short == 0 or not is_short(e) then long_entry(out, e) end
-  end
+  for _, e in ipairs(long) do long_entry(out, e) end
 end
 
 local function api_form(class, e)
@@ -333,11 +365,39 @@ end
 
 -- ---- libraries -----------------------------------------------------------------------------------------------------
 
--- The fields of a table of options without those that the library's head explains.
+local explained = { ["tempo.nn"] = " along domain dtype name ", ["tempo.nn.init"] = " domain dtype name ",
+  ["tempo.optim"] = " lr weight_decay clip_norm name params ", ["tempo.rl"] = " traj " }
+
+-- A table of options: neighbours of one type share it, and those that the library's head explains are left out.
 local function fields_of(lib, kind)
-  if lib.name ~= "tempo.nn" or not kind:find "^{" then return kind end
-  for name in ("along domain dtype name"):gmatch "%a+" do kind = kind:gsub("%f[%w]" .. name .. "%?: [^,}]*,? ?", "") end
-  return (kind:gsub(",? ?}$", " }"))
+  local inside = kind:match "^{ (.*) }$"
+  if not inside then return kind end
+  local list, last = {}, nil
+  for field in (inside .. ", "):gmatch "(.-), %f[%w\0]" do
+    local name, of = field:match "^([%w_]+%??): (.*)$"
+    local common = (explained[lib.name] or ""):find(" " .. plain(name) .. " ", 1, true)
+    if not common and last and last.of == of then
+      last.names = last.names .. ", " .. name
+    elseif not common then
+      last = { names = name, of = of }
+      list[#list + 1] = last
+    end
+  end
+  return "{ " .. join(list, "; ", function(l) return l.names .. ": " .. l.of end) .. " }"
+end
+
+-- Entries of one receiver stand together: functions of the library, then methods of each class.
+local function by_receiver(list)
+  local groups, of = {}, {}
+  for _, e in ipairs(list) do
+    local receiver = e.form:match "^([%w_]+):" or ""
+    if not of[receiver] then
+      of[receiver] = {}
+      groups[#groups + 1] = of[receiver]
+    end
+    table.insert(of[receiver], e)
+  end
+  return groups
 end
 
 --- docs/reference/libraries.md
@@ -346,20 +406,28 @@ function reference.libraries(root, source)
   out:prelude(source.libraries.prelude)
   for _, lib in ipairs(library.all(root)) do
     out:add("## %s\n\n%s\n\n", lib.name, lib.text)
-    local list = {}
+    local list, said = {}, {}
     for k, e in ipairs(lib.entries) do
       local args, returns, key = {}, {}, lib.name .. " " .. e.key
       for _, p in ipairs(e.params) do
         local kind = fields_of(lib, p.kind)
-        if not (p.name == "P" and p.text == "") and not kind:find "^{ *}$" then
-          args[#args + 1] = { plain(p.name), kind, p.text }
+        local head = "`" .. e.form:match "^[%w_.:]+" .. "`"
+        local known = p.name == "P" and p.text == ""
+          or (explained[lib.name] or ""):find(" " .. plain(p.name) .. " ", 1, true)
+        if not known and not kind:find "^{ *}$" then
+          args[#args + 1] = { plain(p.name), kind, p.text, as = #kind > 50 and said[kind] }
+          said[kind] = said[kind] or head
         end
       end
-      for i, r in ipairs(e.returns) do returns[i] = { r.kind, r.text } end
-      list[k] = { form = e.form, text = e.text, args = args, returns = returns,
+      local clear = e.value           -- it gives nothing, or is a constructor, which gives its class
+      for i, r in ipairs(e.returns) do
+        clear = clear or r.kind == "tempo." .. e.form:match "^[%w_.]+"
+        if not clear then returns[i] = { r.kind, r.text } end
+      end
+      list[k] = { form = e.form, text = e.text, args = args, returns = returns, clear = clear,
         examples = examples_of({}, key, source.libraries.prelude, { example = source.libraries.examples[key] }) }
     end
-    entries(out, list)
+    for _, group in ipairs(by_receiver(list)) do entries(out, group) end
   end
   return (table.concat(out):gsub("\n\n$", "\n"))
 end
