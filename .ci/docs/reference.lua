@@ -245,15 +245,15 @@ local obvious = { integer = true, string = true, number = true, boolean = true }
 
 -- Neighbours of one kind about which nothing is said share an item, and those of Lua's own types have none.
 local function args_of(e)
-  local list = {}
+  local list, last = {}, nil
   for _, a in ipairs(e.args) do
-    local last = list[#list]
     if a[3] == "" and obvious[a[2]] then
       last = nil
     elseif last and a[3] == "" and last[3] == "" and last[2] == a[2] then
       last[1] = last[1] .. "`, `" .. a[1]
     else
-      list[#list + 1] = { a[1], a[2], a[3], as = a.as }
+      last = { a[1], a[2], a[3], as = a.as }
+      list[#list + 1] = last
     end
   end
   return list
@@ -314,20 +314,20 @@ local function entries(out, list)
       if common[said.text] then facts[#facts + 1] = said.text end
     end
     if #facts > 0 then out:add("Unless a row says otherwise %s.\n\n", table.concat(facts, "; ")) end
-    local list = {}                     -- neighbours of which the same is said share a row
+    local lines = {}                    -- neighbours of which the same is said share one
     for _, e in ipairs(short) do
-      local text, given, last = short_text(e, common), gives(e), list[#list]
+      local text, given, last = short_text(e, common), gives(e), lines[#lines]
       if not e.clear and not (same and given == usual.text) then
         text = text .. (given ~= "" and "; gives " .. given or same and "; gives nothing" or "")
       end
       if last and last[2] == text then
         last[1] = last[1] .. "`, `" .. e.form
       else
-        list[#list + 1] = { e.form, text }
+        lines[#lines + 1] = { e.form, text }
       end
     end
     out:add "| | |\n| --- | --- |\n"
-    for _, row in ipairs(list) do out:add("| `%s` | %s |\n", cell(row[1]), cell(row[2])) end
+    for _, row in ipairs(lines) do out:add("| `%s` | %s |\n", cell(row[1]), cell(row[2])) end
     out:add("\n" .. code_of(examples))
   end
   for _, e in ipairs(long) do long_entry(out, e) end
@@ -373,8 +373,7 @@ local function fields_of(lib, kind)
   local inside = kind:match "^{ (.*) }$"
   if not inside then return kind end
   local list, last = {}, nil
-  for field in (inside .. ", "):gmatch "(.-), %f[%w\0]" do
-    local name, of = field:match "^([%w_]+%??): (.*)$"
+  for name, of in inside:gsub(", ([%w_]+%??): ", "\n%1: "):gmatch "([%w_]+%??): ([^\n]*)" do
     local common = (explained[lib.name] or ""):find(" " .. plain(name) .. " ", 1, true)
     if not common and last and last.of == of then
       last.names = last.names .. ", " .. name
