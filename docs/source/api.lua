@@ -420,7 +420,7 @@ print(out.s)]] },
       { name = "step", args = { arg("values?", "table<string, tempo.Data>", "the inputs with the tick dims, without these") },
         options = { arg("budget_ms", "number", "this tick's outputs, whatever they take, then work for later ticks while time is left; no number changes"),
           arg("into", "table", "what an earlier step returned: its arrays are written into and it is returned again, without garbage") },
-        returns = { { "boolean", "the last tick" }, { "table", "outputs at this tick, `cancelled`, with a budget `late_ms`, by how much it was overrun" } },
+        returns = { { "boolean", "the last tick" }, { "table", "by name the outputs at this tick, as arrays (`out.loss:item()` is a number); `cancelled`; with a budget `late_ms`, by how much it was overrun" } },
         text = "Goes to the next point of the tick dims. See [steps](../language.md#steps), where outputs without all of "
           .. "the tick dims are.",
         errors = "`option` where no run is going on; `input`, `shape`, `dtype` for the values, which cost no tick; any other "

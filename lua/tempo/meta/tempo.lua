@@ -1910,7 +1910,7 @@ function Function:start(inputs, bounds, options) end
 ---@param values? table<string, tempo.Data> the inputs with the tick dims, without these
 ---@param options? { budget_ms?: number, into?: table }
 ---@return boolean # the last tick
----@return table # outputs at this tick, `cancelled`, with a budget `late_ms`, by how much it was overrun
+---@return table # by name the outputs at this tick, as arrays (`out.loss:item()` is a number); `cancelled`; with a budget `late_ms`, by how much it was overrun
 function Function:step(values, options) end
 
 --- Between ticks: position, bounds, inputs without the tick dims, buffers, complete outputs and parameters, in memory.
