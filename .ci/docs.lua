@@ -5,7 +5,7 @@
 --   docs/source/api.lua                                 docs/reference/api.md, lua/tempo/meta/tempo.lua
 --   comments in lua/tempo/*.lua, docs/source/libraries.lua
 --                                                       docs/reference/libraries.md
---   src/base/{settings,errs,dtypes}.def, src/rt/passes.def, src/opt/rules/rules.def, include/tempo.h,
+--   src/base/{settings,errs,dtypes}.def, src/rt/passes.def, src/opt/rules/rules.def,
 --   docs/source/errors.lua                              docs/reference/settings.md
 --   blocks after <!-- run -->, examples/tutorial        what they print, in README.md and pages of docs
 --   docs/source/pages.lua                               what stands at the head of each page

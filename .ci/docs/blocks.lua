@@ -17,11 +17,26 @@ function blocks.read(path)
   return text
 end
 
---- What `code` prints, its error last. `name` is what messages call the script. Returns the text and whether it failed.
+-- The line of the script that is being run: of its outermost function.
+local function line_of(name)
+  local line = 1
+  for level = 2, math.huge do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return line end
+    if info.source == "@" .. name then line = info.currentline end
+  end
+end
+
+--- What `code` prints, its error last. `name` is what messages call the script. Returns the text, whether it failed,
+-- and what each line printed.
 function blocks.run(code, name, prelude)
-  local out = {}
+  local out, lines = {}, {}
   local function write(...)
-    for k = 1, select("#", ...) do out[#out + 1] = tostring((select(k, ...))) end
+    local line = line_of(name)
+    for k = 1, select("#", ...) do
+      out[#out + 1] = tostring((select(k, ...)))
+      lines[line] = (lines[line] or "") .. out[#out]
+    end
   end
   local env = setmetatable({
     io = setmetatable({ write = write }, { __index = io }),
@@ -35,21 +50,24 @@ function blocks.run(code, name, prelude)
   end
   local chunk, message = load(code, "@" .. name, "t", env)
   if not chunk then
-    write(message, "\n")
-    return table.concat(out), true
+    return message .. "\n", true, { message .. "\n" }
   end
   local ok, e = pcall(chunk)
-  if not ok then write(e, "\n") end
-  return table.concat(out), not ok
+  if not ok then
+    local last = select(2, code:gsub("\n", "\n")) + 1
+    out[#out + 1] = tostring(e) .. "\n"
+    lines[last] = (lines[last] or "") .. out[#out]
+  end
+  return table.concat(out), not ok, lines
 end
 
---- The text of a run that must end as `fails` says.
+--- The text of a run that must end as `fails` says, and what each line printed.
 function blocks.output(code, name, prelude, fails)
-  local text, failed = blocks.run(code, name, prelude)
+  local text, failed, lines = blocks.run(code, name, prelude)
   if failed ~= fails then
     error(("%s %s:\n%s\n%s"):format(name, failed and "fails" or "does not fail", code, text), 0)
   end
-  return (text:gsub("[ \t]+\n", "\n"))
+  return text:gsub("[ \t]+\n", "\n"), lines
 end
 
 -- The code and what it prints, as two blocks.
@@ -57,9 +75,27 @@ local function fenced(code, out, language)
   return ("```%s\n%s\n```\n\n```\n%s\n```\n"):format(language or "lua", code:match "^(.-)%s*$", out:match "^(.-)%s*$")
 end
 
+--- The code of a run with what each line prints behind it: `show(x)  --> 1.0`, or in lines below.
+function blocks.annotated(code, name, prelude, fails)
+  local _, printed = blocks.output(code, name, prelude, fails)
+  local list, k = {}, 0
+  for line in (code .. "\n"):gmatch "(.-)\n" do
+    k = k + 1
+    local text = printed[k] and printed[k]:gsub("\t", "  "):gsub("%s+$", "")
+    list[#list + 1] = line
+    if text and not text:find "\n" and #line + #text < 92 then
+      list[#list] = line:gsub("%s+$", "") .. "  --> " .. text
+    elseif text then
+      local indent = line:match "^%s*"
+      for part in (text .. "\n"):gmatch "(.-)\n" do list[#list + 1] = (indent .. "--> " .. part):gsub("%s+$", "") end
+    end
+  end
+  return table.concat(list, "\n")
+end
+
 --- A run as Markdown; `name` is what messages call the script.
 function blocks.show(code, name, prelude, fails)
-  return fenced(code, blocks.output(code, name, prelude, fails))
+  return fenced(code, (blocks.output(code, name, prelude, fails)))
 end
 
 --- What a program in C prints that includes tempo.h; warnings are failures (not the linker's).
@@ -125,7 +161,7 @@ local function alike(a, b)
   return true
 end
 
--- Text outside and inside of plain fences by turns.
+-- Text outside and inside of plain fences by turns; what stands behind `-->` in a block of Lua is inside too.
 local function parts(text)
   local list, now, fence = {}, {}, nil
   local function turn()
@@ -143,7 +179,15 @@ local function parts(text)
     elseif word then
       fence = nil
     end
-    now[#now + 1] = line
+    local head, shown = line:match "^(.-)(%-%->.*)$"
+    if fence == "lua" and head then
+      now[#now + 1] = head
+      turn()
+      now[1] = shown
+      turn()
+    else
+      now[#now + 1] = line
+    end
   end
   turn()
   return list

@@ -21,13 +21,14 @@ local files = {
 }
 local own = { forward = true, rule = true, __index = true }
 
---- The type at the start of `s`, and the rest: up to a space outside brackets that follows no `:` or `|` (`fun(): T`).
+--- The type at the start of `s`, and the rest: up to a space outside brackets that follows no `:`, `|` or `,`
+-- (`fun(): T, T`).
 function library.split_type(s)
   local depth, k = 0, 1
   while k <= #s do
     local c = s:sub(k, k)
     if c:find "[%(%[{<]" then depth = depth + 1 elseif c:find "[%)%]}>]" then depth = depth - 1 end
-    if c == " " and depth == 0 and not s:sub(1, k):find "[:|] $" then return s:sub(1, k - 1), s:sub(k + 1) end
+    if c == " " and depth == 0 and not s:sub(1, k):find "[:|,] $" then return s:sub(1, k - 1), s:sub(k + 1) end
     k = k + 1
   end
   return s, ""

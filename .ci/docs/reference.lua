@@ -14,52 +14,63 @@ function page:add(text, ...)
   self[#self + 1] = select("#", ...) > 0 and text:format(...) or text
 end
 
---- "- head: text", unless there is none.
-function page:bullet(head, text)
-  if text then self:add("- %s: %s\n", head, (text:gsub("%.$", ""))) end
-end
-
 function page:prelude(code) self:add("\nEach example runs after\n\n```lua\n%s```\n\n", code) end
-
---- An entry's `example` and `fails`, run.
-function page:examples(where, prelude, entry)
-  assert(entry.example, where .. " has no example")
-  for _, kind in ipairs { "example", "fails" } do
-    if entry[kind] then self:add("\n" .. blocks.show(entry[kind], "script.lua", prelude, kind == "fails")) end
-  end
-  self:add "\n"
-end
 
 local function new_page(source, name)
   return setmetatable({ source.pages.note, source.pages[name] }, page)
 end
 
-local function join(list, f)
+local function join(list, sep, f)
   local out = {}
-  for k, v in ipairs(list) do out[k] = f(v) end
-  return table.concat(out, ", ")
+  for k, v in ipairs(list) do out[k] = f and f(v) or v end
+  return table.concat(out, sep)
 end
 
---- "a, b[, c][, { d = }]" of positional arguments and options.
+--- "a, b[, c, d, { e, f }]" of positional arguments and options. All behind the first that may be left out may be too.
 local function parameters(positional, options)
-  local text, open = "", 0
-  for _, a in ipairs(positional) do
-    local sep = text ~= "" and ", " or ""
-    text = text .. (a.optional and "[" or "") .. sep .. a.name
-    open = open + (a.optional and 1 or 0)
+  local needed, rest = {}, {}
+  for _, a in ipairs(positional) do table.insert(#rest == 0 and not a.optional and needed or rest, a.name) end
+  if #options > 0 then
+    local names = join(options, ", ", function(o) return o.name end)
+    rest[#rest + 1] = "{ " .. names .. " }"
   end
-  text = text .. ("]"):rep(open)
-  if #options == 0 then return text end
-  local names = join(options, function(o) return o.name .. " =" end)
-  return ("%s[%s{ %s }]"):format(text, text ~= "" and ", " or "", names)
+  local tail = table.concat(rest, ", ")
+  if tail ~= "" then tail = "[" .. (#needed > 0 and ", " or "") .. tail .. "]" end
+  return table.concat(needed, ", ") .. tail
 end
 
--- `integer | string`, text
-local function typed(kind, text)
-  return "`" .. kind:gsub("|", " | ") .. "`" .. (text and text ~= "" and ", " .. text or "")
+-- Types without "tempo.", as code.
+local function typed(kind)
+  return "`" .. kind:gsub("tempo%.", ""):gsub(" ?| ?", " | ") .. "`"
 end
 
 local function plain(name) return (name:gsub("%?$", "")) end
+
+-- For a cell of a table.
+local function cell(text) return (text:gsub("|", "\\|"):gsub("\n", " ")) end
+
+-- Examples as one block: those of one line first, then the others with empty lines between them;
+-- one that several entries have stands once.
+local function code_of(examples)
+  local out, long, seen = {}, {}, {}
+  for _, code in ipairs(examples) do
+    if not seen[code] then table.insert(code:find "\n" and long or out, code) end
+    seen[code] = true
+  end
+  for _, code in ipairs(long) do out[#out + 1] = (#out > 0 and "\n" or "") .. code end
+  return "```lua\n" .. table.concat(out, "\n") .. "\n```\n\n"
+end
+
+-- An entry's `example` and `fails`, run, with what they print.
+local function examples_of(list, where, prelude, entry)
+  assert(entry.example, where .. " has no example")
+  for _, kind in ipairs { "example", "fails" } do
+    if entry[kind] then
+      list[#list + 1] = blocks.annotated(entry[kind], "script.lua", prelude, kind == "fails")
+    end
+  end
+  return list
+end
 
 -- ---- operators -----------------------------------------------------------------------------------------------------
 
@@ -68,14 +79,17 @@ local function group_of(source, heading)
   return source.methods.groups[word] or error("docs/source/methods.lua knows no group '" .. heading .. "'", 0), word
 end
 
--- "x:sum(..)" and "tempo.sum(x, ..)"
-local function forms(m)
-  local text = ("`tempo.%s(%s)`"):format(m.name, parameters(m.positional, m.options))
-  if not m.kinds:find "m" then return text end
-  local method = ("`%s:%s(%s)`"):format(m.positional[1].name, m.name,
-    parameters({ unpack(m.positional, 2) }, m.options))
-  if m.name == "min" or m.name == "max" then return method end
-  return method .. " · " .. text
+-- "x:sum(..)", of what is no method "tempo.cat(..)". Options of creation are their group's.
+local function form_of(m)
+  local options = m.kinds == "c" and {} or m.options
+  local left = {}
+  for _, o in ipairs(options) do
+    local given = false
+    for _, a in ipairs(m.positional) do given = given or a.name == o.name end
+    if not given then left[#left + 1] = o end
+  end
+  if not m.kinds:find "m" then return ("tempo.%s(%s)"):format(m.name, parameters(m.positional, left)) end
+  return ("%s:%s(%s)"):format(m.positional[1].name, m.name, parameters({ unpack(m.positional, 2) }, left))
 end
 
 -- What may be left out has words in docs/source/methods.lua, its row's own or those of all; the rest its kind says.
@@ -85,54 +99,239 @@ local function words_of(source, m, a)
   return own and own[a.name] or all
 end
 
-local function operands(out, source, m)
-  local seen = {}
-  for _, a in ipairs(m.positional) do
-    local kind = rows.letters[a.letter][2]
-    if a.optional then
-      out:bullet("`" .. a.name .. "`", kind .. ": " .. words_of(source, m, a))
-    elseif not ("TU"):find(a.letter) then
-      out:bullet("`" .. a.name .. "`", kind)
+-- What a group's rows say of one thing, most frequent first: { text, rows = names }.
+local function opinions()
+  local list = {}
+  function list.say(name, text)
+    for k = 1, #list do
+      if list[k].text == text then
+        table.insert(list[k].rows, name)
+        return
+      end
     end
-    seen[a.name] = true
+    list[#list + 1] = { text = text, rows = { name } }
   end
-  for _, o in ipairs(m.kinds == "c" and {} or m.options) do            -- those of creation are their group's
-    if not seen[o.name] then out:bullet(("`%s =`"):format(o.name), words_of(source, m, o)) end
+  function list.first()
+    local best = list[1]
+    for k = 2, #list do
+      if #list[k].rows > #best.rows then best = list[k] end
+    end
+    return best
+  end
+  return list
+end
+
+-- The arguments of a group, each once: what is said of them, and of which rows something else.
+local function arguments(out, source, list)
+  local order, by = {}, {}
+  local function say(m, a, text)
+    if not by[a.name] then by[a.name], order[#order + 1] = opinions(), a.name end
+    by[a.name].say(m.name, text)
+  end
+  for _, m in ipairs(list) do
+    local seen = {}
+    for _, a in ipairs(m.positional) do
+      local kind = rows.letters[a.letter][2]
+      if a.optional then
+        say(m, a, kind .. ": " .. words_of(source, m, a))
+      elseif not ("TU"):find(a.letter) then
+        say(m, a, kind)
+      end
+      seen[a.name] = true
+    end
+    for _, o in ipairs(m.kinds == "c" and {} or m.options) do
+      if not seen[o.name] then say(m, o, words_of(source, m, o)) end
+    end
+  end
+  local texts, heads = {}, {}
+  for _, name in ipairs(order) do
+    local of = by[name]
+    local first = of.first()
+    local text = first.text
+    for _, said in ipairs(of) do
+      local kind = text:match "^[^:]*: "
+      local short = kind and said.text:sub(1, #kind) == kind and said.text:sub(#kind + 1) or said.text
+      if said ~= first then text = text .. "; of " .. join(said.rows, ", ") .. ": " .. short end
+    end
+    if not heads[text] then heads[text], texts[#texts + 1] = {}, text end
+    table.insert(heads[text], "`" .. name .. "`")
+  end
+  for _, text in ipairs(texts) do out:add("- %s: %s\n", join(heads[text], ", "), text) end
+  if #order > 0 then out:add "\n" end
+end
+
+-- A column of the table of a group, unless most of its rows say the same. Then that is said once, and by the others in
+-- their text.
+local function column(heading, say, list, fixed, columns, notes)
+  local all = opinions()
+  for _, m in ipairs(list) do all.say(m.name, say(m)) end
+  local first = all.first()
+  if #all > 1 and #first.rows * 3 < #list * 2 then
+    columns[#columns + 1] = { heading, say }
+    return
+  end
+  if first.text ~= "" then fixed[#fixed + 1] = heading .. " *" .. first.text .. "*" end
+  for _, said in ipairs(all) do
+    for _, name in ipairs(said ~= first and said.rows or {}) do
+      notes[name] = (notes[name] or "") .. "; " .. heading .. " *" .. said.text .. "*"
+    end
   end
 end
 
-local function facts(out, m, entry)
-  local list = { "shape *" .. m.shape .. "*", "dtype *" .. m.dtype .. "*" }
-  if m.kinds ~= "c" then list[3] = m.differentiable and "gradient *yes*" or "gradient *0*" end
-  if m.ulp > 0 then list[#list + 1] = ("tolerance %d ulp"):format(m.ulp) end
-  out:add("- %s\n", table.concat(list, ", "))
-  out:bullet("gradient", entry.gradient)
-  out:bullet("errors", entry.errors)
+local function group_table(out, source, list)
+  local fixed, columns, notes = {}, {}, {}
+  column("shape", function(m) return m.shape end, list, fixed, columns, notes)
+  column("dtype", function(m) return m.dtype end, list, fixed, columns, notes)
+  if list[1].kinds ~= "c" then
+    column("gradient", function(m)
+      return source.methods.rows[m.name].gradient or m.differentiable and "yes" or "0"
+    end, list, fixed, columns, notes)
+  end
+  column("ulp", function(m) return tostring(m.ulp) end, list, fixed, columns, notes)
+  if #fixed > 0 then out:add("Unless a row says otherwise: %s.\n\n", table.concat(fixed, ", ")) end
+  out:add("| | |%s\n| --- | --- |%s\n", join(columns, "", function(c) return " " .. c[1] .. " |" end),
+    (" --- |"):rep(#columns))
+  for _, m in ipairs(list) do
+    local text = m.doc:gsub("%.$", "") .. (notes[m.name] or "")
+    local errors = source.methods.rows[m.name].errors
+    if errors then text = text .. ". Errors: " .. errors end
+    out:add("| `%s` | %s |%s\n", cell(form_of(m)), cell(text), join(columns, "", function(c)
+      return " " .. cell(c[2](m)) .. " |"
+    end))
+  end
+  out:add "\n"
 end
 
-local function operator(out, source, m)
-  local entry = source.methods.rows[m.name]
-  if not entry then error("docs/source/methods.lua has no row '" .. m.name .. "'", 0) end
-  out:add("### %s\n\n%s\n\n%s\n\n", m.name, forms(m), m.doc)
-  operands(out, source, m)
-  facts(out, m, entry)
-  out:examples(m.name, source.methods.prelude, entry)
+-- The rows of methods.def by group: { title, text, rows }.
+local function groups_of(root, source)
+  local groups, last = {}, nil
+  for _, m in ipairs(rows.methods(root)) do
+    if not source.methods.rows[m.name] then error("docs/source/methods.lua has no row '" .. m.name .. "'", 0) end
+    local group, word = group_of(source, m.group)
+    if word ~= last then groups[#groups + 1] = { group[1], group[2], {} } end
+    last = word
+    table.insert(groups[#groups][3], m)
+  end
+  return groups
 end
 
 --- docs/reference/operators.md
 function reference.operators(root, source)
-  local out, last = new_page(source, "operators"), nil
+  local out = new_page(source, "operators")
   out:prelude(source.methods.prelude)
-  for _, m in ipairs(rows.methods(root)) do
-    local group, word = group_of(source, m.group)
-    if word ~= last then out:add("## %s\n\n%s\n\n", group[1], group[2]) end
-    last = word
-    operator(out, source, m)
+  for _, g in ipairs(groups_of(root, source)) do
+    out:add("## %s\n\n%s", g[1], g[2] ~= "" and g[2] .. "\n\n" or "")
+    group_table(out, source, g[3])
+    arguments(out, source, g[3])
+    local examples = {}
+    for _, m in ipairs(g[3]) do
+      examples_of(examples, m.name, source.methods.prelude, source.methods.rows[m.name])
+    end
+    out:add(code_of(examples))
   end
-  return table.concat(out)
+  return (table.concat(out):gsub("\n\n$", "\n"))
 end
 
--- ---- the API -------------------------------------------------------------------------------------------------------
+-- ---- entries of the API and of libraries ---------------------------------------------------------------------------
+-- { form, text, args = { { name, kind, text } }, returns = { { kind, text } }, errors, examples }
+
+local function gives(e)
+  return join(e.returns, ", ", function(r)
+    return typed(r[1]) .. (r[2] and r[2] ~= "" and " (" .. r[2] .. ")" or "")
+  end)
+end
+
+local obvious = { integer = true, string = true, number = true, boolean = true }
+
+-- Neighbours of one kind about which nothing is said share an item, and those of Lua's own types have none.
+local function args_of(e)
+  local list, last = {}, nil
+  for _, a in ipairs(e.args) do
+    if a[3] == "" and obvious[a[2]] then
+      last = nil
+    elseif last and a[3] == "" and last[3] == "" and last[2] == a[2] then
+      last[1] = last[1] .. "`, `" .. a[1]
+    else
+      last = { a[1], a[2], a[3], as = a.as }
+      list[#list + 1] = last
+    end
+  end
+  return list
+end
+
+local function arg_text(a)
+  local kind = a.as and "as of " .. a.as or typed(a[2])
+  return ("`%s`: %s%s"):format(a[1], kind, a[3] ~= "" and ", " .. a[3] or "")
+end
+
+-- The words of an entry on one line.
+local function short_text(e, common)
+  local text = e.text:gsub("%.$", "")
+  for _, a in ipairs(args_of(e)) do
+    local said = arg_text(a):gsub("%.$", "")
+    if not (common and common[said]) then text = text .. "; " .. said end
+  end
+  if e.errors then text = text .. ". Errors: " .. e.errors:gsub("%.$", "") end
+  return text
+end
+
+local function is_short(e)
+  return not e.text:find "\n\n" and not e.text:find "```" and #short_text(e) + #gives(e) <= 260
+end
+
+local function long_entry(out, e)
+  out:add("### `%s`\n\n%s\n\n", e.form, e.text)
+  for _, a in ipairs(args_of(e)) do out:add("- %s\n", (arg_text(a):gsub("%.$", ""))) end
+  if #e.returns > 0 then out:add("- gives %s\n", gives(e)) end
+  if e.errors then out:add("- errors: %s\n", (e.errors:gsub("%.$", ""))) end
+  out:add("\n" .. code_of(e.examples))
+end
+
+-- Short entries first, in one table with one block of examples; the others under headings.
+local function entries(out, list)
+  local short, long, examples, all = {}, {}, {}, opinions()
+  for _, e in ipairs(list) do table.insert(is_short(e) and short or long, e) end
+  if #short == 1 then short, long = {}, list end
+  for _, e in ipairs(short) do
+    if not e.clear then all.say(e.form, gives(e)) end
+    for _, code in ipairs(e.examples) do examples[#examples + 1] = code end
+  end
+  local common = opinions()
+  for _, e in ipairs(short) do
+    for _, a in ipairs(args_of(e)) do
+      if a[1] ~= "o" then common.say(e.form, (arg_text(a):gsub("%.$", ""))) end
+    end
+  end
+  for _, said in ipairs(common) do
+    if #said.rows > 2 then common[said.text] = true end
+  end
+  if #short > 0 then
+    local usual = all.first()
+    local same = usual and usual.text ~= "" and #usual.rows > 1 and #usual.rows * 2 >= #short
+    local facts = {}
+    if same then facts[1] = "they give " .. usual.text end
+    for _, said in ipairs(common) do
+      if common[said.text] then facts[#facts + 1] = said.text end
+    end
+    if #facts > 0 then out:add("Unless a row says otherwise %s.\n\n", table.concat(facts, "; ")) end
+    local lines = {}                    -- neighbours of which the same is said share one
+    for _, e in ipairs(short) do
+      local text, given, last = short_text(e, common), gives(e), lines[#lines]
+      if not e.clear and not (same and given == usual.text) then
+        text = text .. (given ~= "" and "; gives " .. given or same and "; gives nothing" or "")
+      end
+      if last and last[2] == text then
+        last[1] = last[1] .. "`, `" .. e.form
+      else
+        lines[#lines + 1] = { e.form, text }
+      end
+    end
+    out:add "| | |\n| --- | --- |\n"
+    for _, row in ipairs(lines) do out:add("| `%s` | %s |\n", cell(row[1]), cell(row[2])) end
+    out:add("\n" .. code_of(examples))
+  end
+  for _, e in ipairs(long) do long_entry(out, e) end
+end
 
 local function api_form(class, e)
   if e.form then return e.form end
@@ -141,40 +340,63 @@ local function api_form(class, e)
   return class.receiver .. (class.dot and "." or ":") .. e.name .. "(" .. parameters(args, e.options or {}) .. ")"
 end
 
-local function api_entry(out, source, class, e)
-  out:add("### `%s`\n\n%s\n\n", api_form(class, e), e.text)
-  for _, a in ipairs(e.args or {}) do out:bullet("`" .. plain(a.name) .. "`", typed(a.kind, a.text)) end
-  for _, o in ipairs(e.options or {}) do out:bullet("`" .. o.name .. " =`", typed(o.kind, o.text)) end
-  if #e.returns > 0 then
-    out:bullet("gives", join(e.returns, function(r) return typed(r[1]) .. (r[2] and " (" .. r[2] .. ")" or "") end))
-  end
-  out:bullet("errors", e.errors)
-  out:examples(class.class .. " " .. e.name, source.api.prelude, e)
-end
-
 --- docs/reference/api.md
 function reference.api(_, source)
   local out = new_page(source, "api")
+  for _, a in ipairs(source.api.aliases) do
+    out:add("| `%s` | %s | %s |\n", a[1]:gsub("tempo%.", ""), cell(typed(a[2])), a[3])
+  end
   out:prelude(source.api.prelude)
   for _, class in ipairs(source.api.classes) do
     out:add("## %s\n\n%s\n\n", class.title, class.text)
-    for _, e in ipairs(class.entries) do api_entry(out, source, class, e) end
+    local list = {}
+    for k, e in ipairs(class.entries) do
+      local args = {}
+      for _, of in ipairs { e.args or {}, e.options or {} } do
+        for _, a in ipairs(of) do args[#args + 1] = { plain(a.name), a.kind, a.text } end
+      end
+      list[k] = { form = api_form(class, e), text = e.text, args = args, returns = e.returns, errors = e.errors,
+        examples = examples_of({}, class.class .. " " .. e.name, source.api.prelude, e) }
+    end
+    entries(out, list)
   end
-  return table.concat(out)
+  return (table.concat(out):gsub("\n\n$", "\n"))
 end
 
 -- ---- libraries -----------------------------------------------------------------------------------------------------
 
-local function library_entry(out, source, lib, e)
-  out:add("### `%s`\n\n%s\n\n", e.form, e.text)
-  for _, p in ipairs(e.params) do out:bullet("`" .. plain(p.name) .. "`", typed(p.kind, p.text)) end
-  if #e.returns > 0 then
-    out:bullet("gives", join(e.returns, function(r)
-      return typed(r.kind) .. (r.text ~= "" and " (" .. r.text .. ")" or "")
-    end))
+local explained = { ["tempo.nn"] = " along domain dtype name ", ["tempo.nn.init"] = " domain dtype name ",
+  ["tempo.optim"] = " lr weight_decay clip_norm name params ", ["tempo.rl"] = " traj " }
+
+-- A table of options: neighbours of one type share it, and those that the library's head explains are left out.
+local function fields_of(lib, kind)
+  local inside = kind:match "^{ (.*) }$"
+  if not inside then return kind end
+  local list, last = {}, nil
+  for name, of in inside:gsub(", ([%w_]+%??): ", "\n%1: "):gmatch "([%w_]+%??): ([^\n]*)" do
+    local common = (explained[lib.name] or ""):find(" " .. plain(name) .. " ", 1, true)
+    if not common and last and last.of == of then
+      last.names = last.names .. ", " .. name
+    elseif not common then
+      last = { names = name, of = of }
+      list[#list + 1] = last
+    end
   end
-  local key = lib.name .. " " .. e.key
-  out:examples(key, source.libraries.prelude, { example = source.libraries.examples[key] })
+  return "{ " .. join(list, "; ", function(l) return l.names .. ": " .. l.of end) .. " }"
+end
+
+-- Entries of one receiver stand together: functions of the library, then methods of each class.
+local function by_receiver(list)
+  local groups, of = {}, {}
+  for _, e in ipairs(list) do
+    local receiver = e.form:match "^([%w_]+):" or ""
+    if not of[receiver] then
+      of[receiver] = {}
+      groups[#groups + 1] = of[receiver]
+    end
+    table.insert(of[receiver], e)
+  end
+  return groups
 end
 
 --- docs/reference/libraries.md
@@ -183,20 +405,33 @@ function reference.libraries(root, source)
   out:prelude(source.libraries.prelude)
   for _, lib in ipairs(library.all(root)) do
     out:add("## %s\n\n%s\n\n", lib.name, lib.text)
-    for _, e in ipairs(lib.entries) do library_entry(out, source, lib, e) end
+    local list, said = {}, {}
+    for k, e in ipairs(lib.entries) do
+      local args, returns, key = {}, {}, lib.name .. " " .. e.key
+      for _, p in ipairs(e.params) do
+        local kind = fields_of(lib, p.kind)
+        local head = "`" .. e.form:match "^[%w_.:]+" .. "`"
+        local known = p.name == "P" and p.text == ""
+          or (explained[lib.name] or ""):find(" " .. plain(p.name) .. " ", 1, true)
+        if not known and not kind:find "^{ *}$" then
+          args[#args + 1] = { plain(p.name), kind, p.text, as = #kind > 50 and said[kind] }
+          said[kind] = said[kind] or head
+        end
+      end
+      local clear = e.value           -- it gives nothing, or is a constructor, which gives its class
+      for i, r in ipairs(e.returns) do
+        clear = clear or r.kind == "tempo." .. e.form:match "^[%w_.]+"
+        if not clear then returns[i] = { r.kind, r.text } end
+      end
+      list[k] = { form = e.form, text = e.text, args = args, returns = returns, clear = clear,
+        examples = examples_of({}, key, source.libraries.prelude, { example = source.libraries.examples[key] }) }
+    end
+    for _, group in ipairs(by_receiver(list)) do entries(out, group) end
   end
-  return table.concat(out)
+  return (table.concat(out):gsub("\n\n$", "\n"))
 end
 
 -- ---- settings, passes, errors, dtypes, C ---------------------------------------------------------------------------
-
--- include/tempo.h: its first comment as prose, and its declarations.
-local function c_interface(root)
-  local text = blocks.read(root .. "include/tempo.h")
-  local head = text:match "^/%* (.-) %*/":gsub("\n %* ?", "\n")
-  local body = text:match "(typedef struct tempo_program.-)\n+#ifndef TEMPO_CDEF\n#ifdef __cplusplus\n}"
-  return head, (body:gsub("TP_API ", ""))
-end
 
 --- docs/reference/settings.md
 function reference.settings(root, source)
@@ -207,7 +442,7 @@ function reference.settings(root, source)
     out:add("| `%s` | %s | %s |\n", p[2], p[5]:find "^ON" and "yes" or "no", p[6])
   end
   out:add(source.pages.rules)
-  local class = { EXACT = "none", SIGN = "sign of a zero", REASSOC = "rounding" }
+  local class = { EXACT = "", SIGN = "sign of a zero", REASSOC = "rounding" }
   for _, r in ipairs(rows.read(root .. "src/opt/rules/rules.def", "R")) do
     out:add("| `%s` | `%s` | `%s` | %s |\n", r[1], r[3], r[4], class[r[2]])
   end
@@ -219,7 +454,7 @@ function reference.settings(root, source)
   for _, d in ipairs(rows.read(root .. "src/base/dtypes.def", "D")) do
     out:add("| `%s` | %s | `%s` |\n", d[2], d[4], d[3])
   end
-  out:add(source.pages.c, c_interface(root))
+  out:add(source.pages.c)
   return table.concat(out)
 end
 
@@ -230,10 +465,8 @@ local function anchor(heading)
   return (heading:lower():gsub("[^%w%- _]", ""):gsub(" ", "-"))
 end
 
-local function links(out, title, file, list)
-  out:add("**%s** %s\n\n", title, join(list, function(e)
-    return ("[%s](%s.md#%s)"):format(e[1], file, anchor(e[2]))
-  end))
+local function names(out, title, file, list)
+  out:add("| [%s](%s.md#%s) | %s |\n", title, file, anchor(title), table.concat(list, ", "))
 end
 
 --- docs/reference/README.md
@@ -241,23 +474,20 @@ function reference.index(root, source)
   local out = new_page(source, "index")
   for _, class in ipairs(source.api.classes) do
     local list = {}
-    for k, e in ipairs(class.entries) do list[k] = { e.form and "f(...)" or e.name, api_form(class, e) } end
-    if #list > 0 then links(out, class.title, "api", list) end
+    for k, e in ipairs(class.entries) do list[k] = e.form and "f(...)" or e.name end
+    if #list > 0 then names(out, class.title, "api", list) end
   end
-  local groups, last = {}, nil
-  for _, m in ipairs(rows.methods(root)) do
-    local group, word = group_of(source, m.group)
-    if word ~= last then groups[#groups + 1] = { group[1] } end
-    last = word
-    table.insert(groups[#groups], { m.name, m.name })
+  for _, g in ipairs(groups_of(root, source)) do
+    local list = {}
+    for k, m in ipairs(g[3]) do list[k] = m.name end
+    names(out, g[1], "operators", list)
   end
-  for _, g in ipairs(groups) do links(out, g[1], "operators", { unpack(g, 2) }) end
   for _, lib in ipairs(library.all(root)) do
     local list = {}
-    for k, e in ipairs(lib.entries) do list[k] = { e.key, e.form } end
-    links(out, lib.name, "libraries", list)
+    for k, e in ipairs(lib.entries) do list[k] = e.key end
+    names(out, lib.name, "libraries", list)
   end
-  return (table.concat(out):gsub("\n\n$", "\n"))
+  return table.concat(out)
 end
 
 return reference

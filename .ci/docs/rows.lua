@@ -66,17 +66,17 @@ end
 --- Letters of signatures (graph/methods/methods.h): type for LuaCATS, words for the reference.
 rows.letters = {
   T = { "tempo.Operand", "tensor" }, U = { "tempo.Operand", "tensor" },
-  C = { "tempo.Operand", "condition or bool tensor" },
+  C = { "tempo.Operand", "condition or bool" },
   J = { "tempo.Operand", "tensor or table of indices" },
   I = { "integer", "integer" }, F = { "number", "number" },
   B = { "boolean", "boolean" }, N = { "string", "string" },
-  X = { "integer|tempo.Index|tempo.Tensor", "integer, index expression or i64 scalar tensor" },
-  S = { "tempo.Extent|tempo.Extent[]", "extent or sequence of extents" },
-  A = { "integer|integer[]", "axis or table of axes" },
-  D = { "tempo.Dtype", "dtype" }, O = { "(tempo.Index|tempo.Tensor)[]", "sequence of dims or tensors" },
-  W = { "number|integer[]|string", "number, table of integers or a word" },
-  E = { "tempo.Extent|tempo.Extent[]", "size or sequence of sizes" },
-  L = { "tempo.Operand[]", "sequence of tensors" }, V = { "tempo.Operand", "tensors" },
+  X = { "integer|tempo.Index|tempo.Tensor", "integer, index or i64 scalar" },
+  S = { "tempo.Extent|tempo.Extent[]", "extent or extents" },
+  A = { "integer|integer[]", "axis or axes" },
+  D = { "tempo.Dtype", "dtype" }, O = { "(tempo.Index|tempo.Tensor)[]", "dims or tensors" },
+  W = { "number|integer[]|string", "number, integers or word" },
+  E = { "tempo.Extent|tempo.Extent[]", "size or sizes" },
+  L = { "tempo.Operand[]", "tensors" }, V = { "tempo.Operand", "tensors" },
 }
 
 --- Positional arguments and options of a signature: lists of { name =, letter =, optional = }.

@@ -8,6 +8,8 @@ tempo = require "tempo"
 nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 P = tempo.program()
 t, T = P:dim "t"
+x = P:constant { -1, 0, 2 }
+traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
 function show(x, bounds) print(P:compile { outputs = { x = x } }({}, bounds or {}).x) end
 ]]
 
@@ -22,9 +24,9 @@ for name, code in pairs {
   ones = "show(nn.init.ones(P, { 2 }))",
   uniform = 'show(nn.init.uniform(P, { 100 }, { bound = 0.5, name = "a" }):abs():le(0.5):all())',
   normal = 'show(nn.init.normal(P, { 1000 }, { mean = 10, std = 0, name = "a" }):mean())',
-  xavier_uniform = 'show(nn.init.xavier_uniform(P, { 8, 4 }, { name = "a" }):abs():le(0.7072):all())      -- sqrt(6 / (4 + 8))',
+  xavier_uniform = 'show(nn.init.xavier_uniform(P, { 8, 4 }, { name = "a" }):abs():le(0.7072):all())',
   xavier_normal = 'print(nn.init.xavier_normal(P, { 8, 4 }, { name = "a" }):shape()[1])',
-  kaiming_uniform = 'show(nn.init.kaiming_uniform(P, { 8, 6 }, { name = "a" }):abs():le(1):all())      -- sqrt(2) sqrt(3 / 6)',
+  kaiming_uniform = 'show(nn.init.kaiming_uniform(P, { 8, 6 }, { name = "a" }):abs():le(1):all())',
   kaiming_normal = 'print(nn.init.kaiming_normal(P, { 8, 6 }, { name = "a" }):shape()[2])',
   orthogonal = 'local q = nn.init.orthogonal(P, { 2, 3 }, { name = "a" })\nshow(q:matmul(q:mT()):round():abs())',
 } do init["tempo.nn.init " .. name] = code end
@@ -37,24 +39,24 @@ local net = Scale:create(P, { name = "scale" })
 net:param("factor", {}, { init = 3 })
 print(net)
 show(net(P:constant { 1, 2 }))]],
-  ["tempo.nn Module:create"] = 'local Net = nn.class "Net"\nprint(Net:create(P), Net:create(P), Net:create(P, { name = "critic" }))',
+  ["tempo.nn Module:create"] = 'print(nn.class "Net":create(P, { name = "critic" }))',
   ["tempo.nn Module:param"] = 'local net = nn.class "Net":create(P)\nprint(net:param("gain", { 2 }, { init = 1 }):name())\nshow(net.gain)',
   ["tempo.nn Module:register"] = 'local net = nn.class "Net":create(P)\nnet:register("w", P:param("shared", { along = { t }, init = 2 }))\nprint(net.w:name())',
-  ["tempo.nn Module:add"] = 'local net = nn.class "Net":create(P)\nnet:add("head", nn.Linear(P, 3, 2))     -- net.head = ... is the same\nprint(net.head)',
+  ["tempo.nn Module:add"] = 'local net = nn.class "Net":create(P)\nnet:add("head", nn.Linear(P, 3, 2))\nprint(net.head)',
   ["tempo.nn Module:parameters"] = "print(#nn.MLP(P, { 4, 8, 2 }):parameters())",
   ["tempo.nn Module:named_parameters"] = "for path in nn.MLP(P, { 4, 8, 2 }):named_parameters() do print(path) end",
   ["tempo.nn Module:at"] = [[
 local net = nn.Linear(P, 1, 1, { along = { t }, init = "ones", name = "net" })
 net.weight:update(net.weight + 1)
 net.bias:update(net.bias)
-local x = P:constant { 1 }
-show(net(x):squeeze(0), { T = 3 })
-show(net:at { t = 0 } (x), { T = 3 })]],
-  ["tempo.nn Linear"] = 'local net = nn.Linear(P, 2, 3, { init = "ones", bias_init = 0.5 })\nshow(net(P:constant { 1, 2 }))',
-  ["tempo.nn MLP"] = 'local net = nn.MLP(P, { 4, 8, 2 }, { activation = "relu" })\nprint(net(tempo.zeros { 5, 4 }):shape()[2])',
-  ["tempo.nn Sequential"] = 'local net = nn.Sequential(P, { nn.Linear(P, 2, 2, { init = "ones" }), "square", function(x) return x:sum() end })\nshow(net(P:constant { 1, 2 }))',
-  ["tempo.nn Embedding"] = 'local e = nn.Embedding(P, 3, 2, { init = P:constant { { 0, 1 }, { 2, 3 }, { 4, 5 } } })\nshow(e(P:constant(tempo.array({ 2, 0 }, "i64"))))',
-  ["tempo.nn LayerNorm"] = "show(nn.LayerNorm(P, 2)(P:constant { { 1, 3 }, { 0, 8 } }))",
+local one = P:constant { 1 }
+show(net(one):squeeze(0), { T = 3 })
+show(net:at { t = 0 } (one), { T = 3 })]],
+  ["tempo.nn Linear"] = 'show(nn.Linear(P, 3, 2, { init = "ones", bias_init = 0.5 })(x))',
+  ["tempo.nn MLP"] = 'print(nn.MLP(P, { 3, 8, 2 }, { activation = "relu" })(x):shape()[1])',
+  ["tempo.nn Sequential"] = 'show(nn.Sequential(P, { nn.Linear(P, 3, 2, { init = "ones" }), "square", function(y) return y:sum() end })(x))',
+  ["tempo.nn Embedding"] = 'local e = nn.Embedding(P, 3, 2, { init = P:constant { { 0, 1 }, { 2, 3 }, { 4, 5 } } })\nshow(e(P:constant(tempo.array(2, "i64"))))',
+  ["tempo.nn LayerNorm"] = "show(nn.LayerNorm(P, 3)(x))",
   ["tempo.nn Module:buffer"] = 'local m = nn.class "Counter":create(P, { along = { t } })\nlocal n = m:buffer("n", {}, { init = 0 })\nn:update(n + 1)\nshow(n, { T = 3 })\nprint(#m:parameters())',
   ["tempo.nn Module:mapped"] = [[
 local net = nn.Linear(P, 1, 1, { init = "ones", bias = false })
@@ -66,15 +68,15 @@ local net = nn.Linear(P, 1, 1, { along = { t }, init = "zeros", bias = false })
 net.weight:update(net.weight + 1)
 show(net:target { every = 3 }.weight:sum(), { T = 8 })
 show(net:target { tau = 0.5 }.weight:sum(), { T = 5 })]],
-  ["tempo.nn Module:eval"] = "show(nn.Dropout(P, 0.5):eval()(tempo.ones { 3 }))",
-  ["tempo.nn RMSNorm"] = "show(nn.RMSNorm(P, 2)(P:constant { 3, 3 }))",
-  ["tempo.nn BatchNorm"] = "show(nn.BatchNorm(P, 2)(P:constant { { 1, 2 }, { 3, 6 } }))",
-  ["tempo.nn Dropout"] = "show(nn.Dropout(P, 0)(tempo.ones { 3 }))",
-  ["tempo.nn Conv1d"] = 'show(nn.Conv1d(P, 1, 1, 3, { padding = "same", init = "ones" })(P:constant { { 1, 2, 3, 4 } }))',
-  ["tempo.nn Conv2d"] = 'show(nn.Conv2d(P, 1, 1, 2, { stride = 2, init = "ones" })(tempo.ones { 1, 4, 4 }))',
-  ["tempo.nn ConvTranspose2d"] = 'show(nn.ConvTranspose2d(P, 1, 1, 2, { init = "ones" })(tempo.ones { 1, 2, 2 }))',
-  ["tempo.nn MaxPool2d"] = "show(nn.MaxPool2d(P, 2)(tempo.arange(16):reshape { 1, 4, 4 }))",
-  ["tempo.nn AvgPool2d"] = "show(nn.AvgPool2d(P, 2)(tempo.arange(16):reshape { 1, 4, 4 }))",
+  ["tempo.nn Module:eval"] = "show(nn.Dropout(P, 0.5):eval()(x))",
+  ["tempo.nn RMSNorm"] = "show(nn.RMSNorm(P, 3)(x))",
+  ["tempo.nn BatchNorm"] = "show(nn.BatchNorm(P, 1)(x:unsqueeze(1)):squeeze(1))",
+  ["tempo.nn Dropout"] = "show(nn.Dropout(P, 0)(x))",
+  ["tempo.nn Conv1d"] = 'show(nn.Conv1d(P, 1, 1, 3, { padding = "same", init = "ones" })(x:unsqueeze(0)))',
+  ["tempo.nn Conv2d"] = 'show(nn.Conv2d(P, 1, 1, 2, { stride = 2, init = "ones" })(tempo.ones { 1, 2, 4 }))',
+  ["tempo.nn ConvTranspose2d"] = 'show(nn.ConvTranspose2d(P, 1, 1, 2, { init = "ones" })(tempo.ones { 1, 1, 2 }))',
+  ["tempo.nn MaxPool2d"] = "show(nn.MaxPool2d(P, 2)(tempo.arange(8):reshape { 1, 2, 4 }))",
+  ["tempo.nn AvgPool2d"] = "show(nn.AvgPool2d(P, 2)(tempo.arange(8):reshape { 1, 2, 4 }))",
   ["tempo.nn Flatten"] = "print(#nn.Flatten(P)(tempo.ones { 2, 3, 4 }):shape())",
   ["tempo.nn RNNCell"] = [[
 local cell = nn.RNNCell(P, 1, 2, { init = "zeros", bias = false })
@@ -88,44 +90,25 @@ local h, c = cell(tempo.zeros { 1 }, tempo.zeros { 2 }, tempo.ones { 2 })
 show(c)]],
   ["tempo.nn GRUCell"] = 'local cell = nn.GRUCell(P, 1, 2, { init = "zeros", bias = false })\nshow(cell(tempo.zeros { 1 }, tempo.ones { 2 }))',
 
-  ["tempo.optim grad_norm"] = 'local w = P:param("w", { along = { t }, init = tempo.array { 3, 4 } })\nlocal loss = w:square():sum() / 2\nshow(optim.grad_norm(tempo.grad(loss, { w }), loss), { T = 1 })',
+  ["tempo.optim grad_norm"] = 'local w = P:param("w", { along = { t }, init = 8 })\nshow(optim.grad_norm(tempo.grad(w:square(), { w })), { T = 1 })',
   ["tempo.optim clip_grad_norm"] = [[
-local w = P:param("w", { along = { t }, init = tempo.array { 3, 4 } })
-local loss = w:square():sum() / 2
-local clipped, norm = optim.clip_grad_norm(tempo.grad(loss, { w }), 1, loss)
+local w = P:param("w", { along = { t }, init = 8 })
+local clipped, norm = optim.clip_grad_norm(tempo.grad(w:square(), { w }), 4)
 show(clipped[1], { T = 1 })]],
   ["tempo.optim Optimizer:step"] = [[
 local w = P:param("w", { along = { t }, init = 8 })
-optim.SGD({ w }, { lr = 0.25 }):step(w:square())          -- w - 0.25 * 2 w
-show(w, { T = 4 })
-
-local v = P:param("v", { along = { t }, init = 8 })
-optim.SGD({ v }, { lr = 0.25 }):step(v:square(), { when = (t % 3):eq(0) })
-show(v, { T = 7 })]],
+optim.SGD(w, { lr = 0.25 }):step(w:square(), { when = (t % 3):eq(0) })          -- w - 0.25 * 2 w
+show(w, { T = 7 })]],
   ["tempo.optim early_stopping"] = [[
 local score = P:input("score", { domain = { t } })
 local stop = optim.early_stopping(t, score, { patience = 2 })
 local f = P:compile { outputs = { best = stop.best, at = stop.best_at } }
 local out = f({ score = { 5, 3, 4, 3.5, 1, 0 } }, { T = 6 })
 print(out.best, out.at)]],
-  ["tempo.optim EarlyStopping:keep"] = [[
-local net = nn.Linear(P, 1, 1, { along = { t }, name = "net", init = "zeros", bias = false })
-net.weight:update(net.weight + 1)
-local stop = optim.early_stopping(t, (net.weight:sum() - 2):abs(), { patience = 2 })
-show(stop:keep(net).weight:sum(), { T = 9 })]],
-  ["tempo.optim EarlyStopping:restore"] = [[
-local net = nn.Linear(P, 1, 1, { along = { t }, name = "net", init = "zeros", bias = false })
-net.weight:update(net.weight + 1)
-local stop = optim.early_stopping(t, (net.weight:sum() - 2):abs(), { patience = 2 })
-stop:keep(net)
-local f = P:compile { outputs = { done = stop.done } }
-f({}, { T = 9 })
-f:load_params(stop:restore(f:params()))
-print(f:params()["net.weight"])]],
-  ["tempo.optim SGD"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.SGD({ w }, { lr = 0.5, momentum = 0.5 }):step(w)\nshow(w, { T = 4 })',
-  ["tempo.optim Adam"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.Adam({ w }, { lr = 0.125, eps = 0 }):step(w * 3)      -- the first steps are lr\nshow((w * 1000):round(), { T = 3 })',
-  ["tempo.optim AdamW"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.AdamW({ w }, { lr = 0.5, weight_decay = 0.5 }):step(w * 0)\nshow(w, { T = 3 })',
-  ["tempo.optim RMSProp"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.RMSProp({ w }, { lr = 0.5, alpha = 0.75 }):step(w:square())\nshow((w * 1000):round(), { T = 3 })',
+  ["tempo.optim SGD"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.SGD(w, { lr = 0.5, momentum = 0.5 }):step(w)\nshow(w, { T = 4 })',
+  ["tempo.optim Adam"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.Adam(w, { lr = 0.125, eps = 0 }):step(w * 3)    -- the first steps are lr\nshow(w, { T = 3 })',
+  ["tempo.optim AdamW"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.AdamW(w, { lr = 0.5, weight_decay = 0.5 }):step(w * 0)\nshow(w, { T = 3 })',
+  ["tempo.optim RMSProp"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.RMSProp(w, { lr = 0.5, alpha = 0.75 }):step(w:square())\nshow(w, { T = 3 })',
 
   ["tempo.dist Categorical"] = 'local d = dist.Categorical { logits = P:constant { 0, 0, 1 } }\nshow(d.probs)\nshow(d.mode)',
   ["tempo.dist Categorical:sample"] = 'local d = dist.Categorical { logits = P:constant { 0, 0, -math.huge } }\nlocal a = d:sample { domain = { t }, name = "a" }\nshow(a:lt(2), { T = 5 })',
@@ -147,24 +130,18 @@ local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
 local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
 show(reward[0 .. T]:sum(0), { T = 20 })]],
   ["tempo.rl monte_carlo"] = [[
-local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })]],
   ["tempo.rl n_step"] = [[
-local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })]],
   ["tempo.rl td"] = [[
-local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
-show(rl.td(traj, { gamma = 0.5, next_value = t:value():to "f32" * 0 + 10 }), { T = 5 })]],
+show(rl.td(traj, { gamma = 0.5, next_value = traj.reward * 0 + 10 }), { T = 5 })]],
   ["tempo.rl gae"] = [[
-local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
-local zero = t:value():to "f32" * 0
+local zero = traj.reward * 0
 local advantage, target = rl.gae(traj, { gamma = 0.5, lambda = 1, value = zero, next_value = zero })
 show(advantage, { T = 5 })]],
   ["tempo.rl episode_return"] = [[
-local traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
 show(rl.episode_return(traj), { T = 5 })]],
   ["tempo.rl episodes"] = [[
-local traj = { time = t, reward = t:value():to "f32", terminated = (t % 2):eq(1):value() }
 local sum, number = rl.episodes(traj, { t })
 show(sum / number, { T = 4 })]],
 
@@ -173,7 +150,8 @@ show(sum / number, { T = 4 })]],
   ["tempo.logger csv"] = [[
 local path = os.tmpname()
 local log = tempo.logger.csv(path, { "iteration", "loss" })
-log:row { 0, 0.5 }
+log:row { 1, 1 / 3 }
+log:line { "2", "none" }
 log:close()
 for line in io.lines(path) do print(line) end
 os.remove(path)]],
@@ -205,17 +183,21 @@ os.remove(path)]],
 local opt = require "tempo.cli" ({ "--seed", "3", "--quiet" }, { seed = 0, iterations = 10, quiet = false })
 print(opt.seed, opt.iterations, opt.quiet)]],
 }
-examples["tempo.logger CSV:line"] = examples["tempo.logger csv"]:gsub("log:row { 0, 0.5 }", 'log:line { "0", "none" }')
-examples["tempo.logger CSV:row"] = examples["tempo.logger csv"]:gsub("0, 0.5", "1, 1 / 3")
-examples["tempo.logger CSV:close"] = examples["tempo.logger csv"]
+for method in ("keep restore"):gmatch "%a+" do
+  examples["tempo.optim EarlyStopping:" .. method] = [[
+local net = nn.Linear(P, 1, 1, { along = { t }, name = "net", init = "zeros", bias = false })
+net.weight:update(net.weight + 1)
+local stop = optim.early_stopping(t, (net.weight:sum() - 2):abs(), { patience = 2 })
+local f = P:compile { outputs = { best = stop:keep(net).weight:sum() } }
+print(f({}, { T = 9 }).best)
+print(stop:restore(f:params())["net.weight"])]]
+end
+for method in ("line row close"):gmatch "%a+" do examples["tempo.logger CSV:" .. method] = examples["tempo.logger csv"] end
 for name, code in pairs(init) do examples[name] = code end
 
--- Activations are the methods of their names.
-for class, method in pairs { Tanh = "tanh", ReLU = "relu", Sigmoid = "sigmoid", GELU = "gelu", SiLU = "silu", ELU = "elu",
-    LeakyReLU = "leaky_relu", Softplus = "softplus" } do
-  examples["tempo.nn " .. class] = ("local x = P:constant { -1, 0, 2 }\nshow(nn.%s(P)(x):eq(x:%s()))"):format(class, method)
+for class in ("Tanh ReLU Sigmoid GELU SiLU ELU LeakyReLU Softplus Identity"):gmatch "%a+" do
+  examples["tempo.nn " .. class] = ("show(nn.%s(P)(x))"):format(class)
 end
-examples["tempo.nn Identity"] = "show(nn.Identity(P)(P:constant { -1, 0, 2 }))"
 
 libraries.examples = examples
 return libraries

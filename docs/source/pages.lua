@@ -8,40 +8,55 @@ return {
 [The API](api.md) · [operators](operators.md) · [libraries](libraries.md) · [settings, errors, dtypes, C](settings.md) · [random numbers](../random.md) ·
 [the language](../language.md) · [the tutorial](../tutorial.md)
 
-For editors: `lua/tempo/meta/tempo.lua` and the libraries have LuaCATS annotations. With lua-language-server put the folder `lua` (of this tree, or where LuaRocks installed
-`tempo/meta`) into `Lua.workspace.library`.
+For editors: `lua/tempo/meta/tempo.lua` and the libraries have LuaCATS annotations. With lua-language-server put the
+folder `lua` (of this tree, or where LuaRocks installed `tempo/meta`) into `Lua.workspace.library`.
 
+| where | names |
+| --- | --- |
 ]],
 
   operators = [[
 # Operators
 
-Methods of tensors, which are also functions on `tempo` unless noted, and functions on `tempo` only. Arguments in brackets may be left out, or given by
-name in a table that stands last, where options are too: `x:sum(0, { keepdim = true })`, `x:sum { axis = 0 }`. Arguments, results and defaults are those of PyTorch's function of the same name, with `axis` for dim. An operation's domain is the union of its operands' domains. What a group
-says holds for its rows unless a row says otherwise. An argument that is missing, unknown or of the wrong kind is the error `option`.
+Methods of tensors, and functions on `tempo`: `x:exp()` is `tempo.exp(x)`. Those that the tables write `tempo.name` are
+functions only; `max` and `min` are methods only, for `tempo.max` is one of indices ([the module](api.md#the-module)).
+Arguments, results and defaults are those of PyTorch's function of the same name, with `axis` for dim.
 
-Of each result:
+Arguments in brackets may be left out, or given by name in a table that stands last, as those in braces are:
+`x:sum(0, { keepdim = true })`, `x:sum { axis = 0 }`. An argument that is missing, unknown or of the wrong kind is the
+error `option`. A result has the dims of all its operands.
 
-- **shape.** *as x*: x's. *as given*: the one in the call. *broadcast*: operands align at the last axis; only a literal 1 or a missing axis grows, other extents must be equal. *reduced*: without the
-  axes, or with extent 1 there (`keepdim`).
-- **dtype.** *as x*: x's. *promoted*: bool < u8 < i32 < i64 < f16, bf16 < f32 < f64 (f16 with bf16: f32), arithmetic treating bool as i64; numbers and index expressions take the other operand's dtype (a
-  non-integral number with an integer tensor: f32). *float*: as x or promoted, f32 for integers. *sums*: as x, i64 for bool, u8 and i32. f16 and bf16 compute in f32 and round to nearest even, once per operator.
-- **gradient.** *yes*: differentiable, any number of times, with what is special about it. *0*: no gradient goes through it.
-- **tolerance.** How far a float may be from the exact value, in units in the last place (of the largest term, for sums). Integers are exact.
+- **shape.** *as x*: x's. *as given*: the one in the call. *broadcast*: operands align at the last axis; only a literal 1
+  or a missing axis grows, other extents must be equal. *reduced*: without the axes, or with extent 1 there (`keepdim`).
+- **dtype.** *as x*: x's. *promoted*: bool < u8 < i32 < i64 < f16, bf16 < f32 < f64 (f16 with bf16: f32), arithmetic
+  treating bool as i64; numbers and index expressions take the other operand's dtype (a fraction with an integer tensor:
+  f32). *float*: as x or promoted, f32 for integers. *sums*: as x, i64 for bool, u8 and i32. f16 and bf16 compute in f32
+  and round to nearest even, once per operator.
+- **gradient.** *yes*: differentiable, any number of times. *0*: no gradient goes through it.
+- **ulp.** How far a float may be from the exact value, in units in the last place (of the largest term, for sums).
+  Integers are exact.
+
+Behind `-->` stands what a line prints; each example is a program of its own.
 ]],
 
   api = [[
 # The API
 
-Temporal indices, spatial indices and axes count from 0, ranges are half open. Arguments in brackets may be left out; tables of options are by name, and an unknown option is the
-error `option`, with the nearest name. Every error starts with the script's `file.lua:line:` and has its class's word ([classes](settings.md#errors)).
-[Operators](operators.md) and [libraries](libraries.md) have pages of their own.
+Temporal indices, spatial indices and axes count from 0, ranges are half open. Arguments in brackets may be left out;
+those in braces are a table of options by name, of which an unknown one is the error `option`, with the nearest name.
+Every error starts with the script's `file.lua:line:` and has its class's word ([errors](settings.md#errors)).
+Behind `-->` stands what a line prints; each example is a program of its own. Types are written without `tempo.`; these
+stand for several:
+
+| type | is | |
+| --- | --- | --- |
 ]],
 
   libraries = [[
 # Libraries
 
-Lua modules under `lua/tempo`, each a field of `tempo` that loads on first use (`tempo.cli` by `require`). Their sources carry the annotations that editors read.
+Lua modules under `lua/tempo`, each a field of `tempo` that loads on first use (`tempo.cli` by `require`). Types and
+examples are written as in [the API](api.md).
 ]],
 
   settings = [[
@@ -59,7 +74,7 @@ Read when a program is compiled or run; they win over the script.
 
 ## Passes
 
-In the order they run, each followed by a check of the graph; `TEMPO_DUMP=name` prints the graph after one. Switches are on unless
+In the order they run; `TEMPO_DUMP=name` prints the graph after one. Switches are on unless
 `P:compile { passes = { name = false } }` turns them off.
 
 | pass | switch | does |
@@ -70,10 +85,12 @@ In the order they run, each followed by a check of the graph; `TEMPO_DUMP=name` 
 
 ## Rules
 
-The pass `fold` applies these rewrites. Each is a row of `src/opt/rules/rules.def`; `f:explain "rules"` tells which did something where. `P:compile { passes = { name = false } }` turns one off.
-A number stands for a tensor full of it, `#a` for any such; `x:i` for integers, `x:f` for floats, `x:b` for bools; `(!f x)` for what a function makes. What may differ of floats is left alone by `precise = true`.
+The pass `fold` applies these rewrites; `f:explain "rules"` tells which did something where, and
+`P:compile { passes = { name = false } }` turns one off. A number stands for a tensor full of it, `#a` for any such;
+`x:i` for integers, `x:f` for floats, `x:b` for bools; `(!f x)` for what a function makes. `precise = true` leaves out
+the rules by which floats may differ.
 
-| rule | of | becomes | of floats may differ |
+| rule | of | becomes | floats may differ by |
 | --- | --- | --- | --- |
 ]],
 
@@ -101,12 +118,9 @@ In the order of promotion; f16 with bf16 gives f32.
 
 ## The C interface
 
-%s
-
-Link with `-ltempo`; [programs in C](../c.md). LuaJIT's `ffi.cdef` takes `build/tempo.cdef`, which the build makes from the header.
-
-```c
-%s
-```
+`include/tempo.h` declares it and says of each function what it takes, gives and owns: failure, ownership, units and
+threads at its head, then arrays, environments of the host's, programs, functions, callbacks, parameters, runs, steps,
+states, explain and profile. Link with `-ltempo`. [Programs in C](../c.md) shows it. LuaJIT's `ffi.cdef` takes
+`build/tempo.cdef`, which the build makes from the header.
 ]],
 }

@@ -45,12 +45,10 @@ local function outer(tensors, names, o)
   return dims
 end
 
---- Minibatches of a set of examples, arrays or tensors whose first axis counts these: at every point of (epoch, step)
---- `size` rows, step * size .. (step + 1) * size of the epoch's order. The order is a permutation, drawn anew at every
---- point of epoch and of the other dims that the set's tensors have (for a set recorded in each iteration, of that
---- iteration too). Within an epoch no example comes twice; the bound of step is at most the number of rows // size,
---- which the call checks. Without `epoch` there is one order for each of those points; `shuffle = false` leaves the
---- rows as they are. If the set has no dim of the iterations, `epoch = { i, e }` draws anew in each of these too.
+--- Minibatches of a set of examples, whose first axis counts these: at every point of (epoch, step) the rows
+--- step * size .. (step + 1) * size of the epoch's order. That is a permutation, drawn anew at every point of the dims of
+--- `epoch` and of those that the set's tensors have; shuffle = false leaves the rows as they are. Within an epoch no
+--- example comes twice: the bound of step is at most the number of rows // size, which the call checks.
 ---@param P tempo.Program
 ---@param set table<string, tempo.Array|tempo.Tensor>
 ---@param o { step: tempo.Index, size: integer, epoch?: tempo.Dims, shuffle?: boolean, name?: string }
@@ -81,11 +79,10 @@ local function split(line)
   return cells
 end
 
---- The columns of a file of numbers, such as `logger.csv` writes: a first line of names, then rows. A cell that is no
---- number (empty, "none") is NaN. Gives the columns by name, f64, and the names in the file's order.
+--- The columns of a file of numbers: a first line of names, then rows. A cell that is no number (empty, "none") is NaN.
 ---@param path string
----@return table<string, tempo.Array>
----@return string[] names
+---@return table<string, tempo.Array> f64, by name
+---@return string[] the names in the file's order
 function data.csv(path)
   local file, why = io.open(util.expect("data.csv: the path", "string", path))
   if not file then util.fail("file", "cannot read %s", why) end

@@ -37,7 +37,7 @@ local Categorical = {
 -- As torch clamps probabilities before it takes logarithms: those of 0 stay finite and have the gradient 0.
 local epsilon = { f16 = 2 ^ -10, bf16 = 2 ^ -7, f32 = 2 ^ -23, f64 = 2 ^ -52 }
 
---- dist.Categorical { logits = x } or { probs = p }, over the last axis. Fields: logits (normalised), probs, mode.
+--- Of logits or probs over the last axis. Fields: logits (normalised), probs, mode.
 ---@param o { logits?: tempo.Tensor, probs?: tempo.Tensor } one of them
 ---@return tempo.dist.Categorical
 function dist.Categorical(o)
@@ -55,8 +55,7 @@ function dist.Categorical(o)
   return setmetatable({ probs = p, logits = p:clamp(eps, 1 - eps):log() }, Categorical)
 end
 
---- An i64 category by the Gumbel-max trick: argmax(logits - log(-log u)). A category of logit -inf is never drawn.
---- Options: name, domain.
+--- A category by the Gumbel-max trick: argmax(logits - log(-log u)). One of logit -inf is never drawn.
 ---@param o? { name?: string, domain?: tempo.Dims }
 ---@return tempo.Tensor i64
 function categorical:sample(o)
@@ -85,7 +84,7 @@ local normal = {}
 local Normal = { __index = normal }
 local half_log_2pi = 0.5 * math.log(2 * math.pi)
 
---- dist.Normal(mean, std), elementwise; either may be a number.
+--- Elementwise. Fields: mean, std.
 ---@param mean tempo.Tensor|number
 ---@param std tempo.Tensor|number
 ---@return tempo.dist.Normal

@@ -21,8 +21,7 @@ end
 local CSV = {}
 CSV.__index = CSV
 
---- local log = logger.csv("out/metrics.csv", { "iteration", "return" }); log:row { 1, 0.5 }; log:close()
---- A path that is false writes nothing.
+--- A file with a line of names, for rows. A path that is false writes nothing.
 ---@param path string|false
 ---@param columns string[]
 ---@return tempo.logger.CSV

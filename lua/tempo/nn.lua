@@ -1,12 +1,12 @@
 --- tempo.nn: modules. A module holds named parameters and submodules, alone and in lists (self.layers = { a, b }, or
---- {} and filled later); calling it records its forward pass.
----
---- Constructors take the program first and a table of options last. Common to all:
+--- {} and filled later); calling it records its forward pass. A constructor takes the program first and a table of
+--- options last, of which all have
 ---   along   the dims along which the parameters evolve ({i}); none: constants of the run
 ---   domain  further dims: one such state for each of their points (layers, seeds)
 ---   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
----   dtype   "f32" unless said otherwise
---- Weights lie as in PyTorch: Linear's is (out, in).
+---   dtype   ("f32")
+--- and layers, where their options have them, init (see tempo.nn.init), gain, bias (true: there is one) and bias_init.
+--- Shapes of weights and defaults are PyTorch's.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local init = require "tempo.initial"
@@ -14,14 +14,14 @@ local init = require "tempo.initial"
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
 ---@class tempo.nn
 ---@field init tempo.nn.init
----@field Tanh fun(P: tempo.Program): tempo.nn.Module The method `tanh` as a module, for Sequential.
----@field ReLU fun(P: tempo.Program): tempo.nn.Module The method `relu` as a module.
----@field Sigmoid fun(P: tempo.Program): tempo.nn.Module The method `sigmoid` as a module.
----@field GELU fun(P: tempo.Program): tempo.nn.Module The method `gelu` as a module.
----@field SiLU fun(P: tempo.Program): tempo.nn.Module The method `silu` as a module.
----@field ELU fun(P: tempo.Program): tempo.nn.Module The method `elu` as a module.
----@field LeakyReLU fun(P: tempo.Program): tempo.nn.Module The method `leaky_relu` as a module.
----@field Softplus fun(P: tempo.Program): tempo.nn.Module The method `softplus` as a module.
+---@field Tanh fun(P: tempo.Program): tempo.nn.Module The activation of this name as a module.
+---@field ReLU fun(P: tempo.Program): tempo.nn.Module The activation of this name as a module.
+---@field Sigmoid fun(P: tempo.Program): tempo.nn.Module The activation of this name as a module.
+---@field GELU fun(P: tempo.Program): tempo.nn.Module The activation of this name as a module.
+---@field SiLU fun(P: tempo.Program): tempo.nn.Module The activation of this name as a module.
+---@field ELU fun(P: tempo.Program): tempo.nn.Module The activation of this name as a module.
+---@field LeakyReLU fun(P: tempo.Program): tempo.nn.Module The activation of this name as a module.
+---@field Softplus fun(P: tempo.Program): tempo.nn.Module The activation of this name as a module.
 ---@field Identity fun(P: tempo.Program): tempo.nn.Module The identity as a module.
 local nn = { init = init }
 
@@ -55,8 +55,8 @@ function Module:__newindex(key, value)
   end
 end
 
---- A new class: `local Net = nn.class "Net"`; then `function Net:forward(x)`, and a constructor of its own that
---- starts with `local self = Net:create(P, options)` and goes on with `self.fc = nn.Linear(...)`, `self:param(...)`.
+--- A new class, for which the script writes forward, and a constructor that begins with Net:create(P, options) and goes
+--- on with self.fc = nn.Linear(...), self:param(...).
 ---@param name string
 ---@param base? tempo.nn.Module the class it extends (Module)
 ---@return tempo.nn.Module
@@ -72,7 +72,7 @@ function nn.class(name, base)
 end
 Module._type = "Module"
 
---- A module of this class for program P. `o` gives name, along, domain and dtype; the rest is the class's own.
+--- A module of this class, without parameters yet.
 ---@param P tempo.Program
 ---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string }
 ---@return tempo.nn.Module
@@ -113,7 +113,7 @@ local function new_param(self, key, shape, o)
   }), path
 end
 
---- Makes the parameter "<module>.<key>" as self[key]. `o`: init (see tempo.initial), gain, bound, along, domain, dtype.
+--- Makes the parameter "<module>.<key>" as self[key].
 ---@param key string|integer
 ---@param shape tempo.Extent[]
 ---@param o? { init?: tempo.nn.Init, gain?: number, bound?: number, along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype }
@@ -123,7 +123,7 @@ function Module:param(key, shape, o)
   return self:register(key, new_param(self, key, shape, o))
 end
 
---- The same, but the module's own affair: saved with the parameters, not among net:parameters(), so no optimiser's.
+--- A state as Module:param makes it, saved with the parameters but not among net:parameters(), so no optimiser's.
 ---@param key string
 ---@param shape tempo.Extent[]
 ---@param o? { init?: tempo.nn.Init, along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype }
@@ -148,7 +148,7 @@ function Module:register(key, p, path)
   return p
 end
 
---- Adopts a submodule under self[key].
+--- Adopts a submodule; self[key] = module is the same.
 ---@param key string|integer
 ---@param module tempo.nn.Module
 ---@return tempo.nn.Module
@@ -197,7 +197,7 @@ function Module:parameters()
   return out
 end
 
---- Iterates over path and parameter: `for path, parameter in net:named_parameters() do`.
+--- Iterates over paths and parameters.
 ---@return fun(): string?, tempo.Tensor?
 function Module:named_parameters()
   local all, k = collect(self, {}, {}), 0
@@ -249,13 +249,13 @@ local function view(self, at)
   return copied(self, { param = read, state = read, views = true, made = {} })
 end
 
---- The same module, its parameters included, that does not train: no dropout, running statistics. net:eval()(x)
+--- The same module, its parameters included, that does not train: no dropout, running statistics.
 ---@return tempo.nn.Module
 function Module:eval()
   return copied(self, { param = same, training = false, made = {} })
 end
 
---- The same module with all its parameters read at `at`: net:at{k = 0}. Parameters without these dims stay as they are.
+--- The same module with its parameters read at these points; those without these dims stay as they are.
 ---@param at tempo.Key
 ---@return tempo.nn.Module
 function Module:at(at)
@@ -273,7 +273,6 @@ function Module:at(at)
 end
 
 --- The same module with what f(p, path) gives in the place of each parameter p, once for each path; buffers stay.
----   local fast = net:mapped(function(w) return w - 0.1 * tempo.grad(loss, w) end)       -- one step ahead
 ---@param f fun(p: tempo.Tensor, path: string): tempo.Tensor
 ---@return tempo.nn.Module
 function Module:mapped(f)
@@ -389,8 +388,8 @@ local function as_torch(fan_in, o) return { init = "uniform", bound = (o.gain or
 ---@field weight tempo.Tensor (nout, nin)
 ---@field bias tempo.Tensor? (nout)
 local Linear = nn.class "Linear"
---- y = x W^T + b for x of shape (..., nin). Options: bias (true), init, gain, bias_init.
---- Without init as PyTorch: weight and bias uniform in +-gain/sqrt(nin). With an init the bias starts at 0.
+--- y = x W^T + b, (..., nin) to (..., nout). Without init weight and bias are uniform in +-gain/sqrt(nin); with one the
+--- bias is 0.
 ---@param P tempo.Program
 ---@param nin integer
 ---@param nout integer
@@ -436,8 +435,8 @@ end
 
 ---@class tempo.nn.MLP: tempo.nn.Module
 local MLP = nn.class "MLP"
---- Linear layers of the given sizes with an activation ("tanh") between them. Options: activation, out_activation,
---- init, gain (of hidden layers), out_gain (of the last; the same if left out), bias.
+--- Linear layers of the given sizes with an activation ("tanh") between them, and out_activation (none) at the end; gain
+--- is of hidden layers, out_gain of the last (the same).
 ---@param P tempo.Program
 ---@param sizes integer[]
 ---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, activation?: string|function, out_activation?: string|function, init?: tempo.nn.Init, gain?: number, out_gain?: number, bias?: boolean, bias_init?: tempo.nn.Init }
@@ -472,7 +471,7 @@ end
 
 ---@class tempo.nn.Sequential: tempo.nn.Module
 local Sequential = nn.class "Sequential"
---- Modules, functions and names of methods, one after the other: nn.Sequential(P, { a, "relu", b }).
+--- Modules, functions and names of methods, one after the other.
 ---@param P tempo.Program
 ---@param list (tempo.nn.Module|string|function)[]
 ---@param o? { name?: string }
@@ -513,7 +512,7 @@ end
 ---@class tempo.nn.Embedding: tempo.nn.Module
 ---@field weight tempo.Tensor (num, dim)
 local Embedding = nn.class "Embedding"
---- Rows of a table by i64 index: (...) -> (..., dim). Options: init ("normal").
+--- Rows of a table by i64 index, (...) to (..., dim); init is "normal" unless given.
 ---@param P tempo.Program
 ---@param num integer
 ---@param dim integer
@@ -539,10 +538,9 @@ end
 ---@field weight tempo.Tensor?
 ---@field bias tempo.Tensor?
 local LayerNorm = nn.class "LayerNorm"
---- Zero mean and unit variance over the last axes, whose shape is given, then scale and shift. Options: eps,
---- affine, bias.
+--- The method `layer_norm` over the last axes with weight and bias, unless affine or bias is false.
 ---@param P tempo.Program
----@param shape integer|integer[] the last axes
+---@param shape integer|integer[] that of the last axes
 ---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, eps?: number, affine?: boolean, bias?: boolean }
 ---@return tempo.nn.LayerNorm
 function nn.LayerNorm(P, shape, o)
@@ -562,9 +560,9 @@ function LayerNorm:forward(x)
 end
 
 local RMSNorm = nn.class "RMSNorm"
---- x / sqrt(mean(x * x) + eps) over the last axes, whose shape is given, then scale. Options: eps, affine.
+--- The method `rms_norm` over the last axes with a weight, unless affine is false.
 ---@param P tempo.Program
----@param shape integer|integer[] the last axes
+---@param shape integer|integer[] that of the last axes
 ---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, eps?: number, affine?: boolean }
 ---@return tempo.nn.Module
 function nn.RMSNorm(P, shape, o)
@@ -578,9 +576,9 @@ end
 function RMSNorm:forward(x) return x:rms_norm(self.shape, { weight = self.weight, eps = self.eps }) end
 
 local BatchNorm = nn.class "BatchNorm"
---- Each channel (axis 1) by the statistics of the batch; running ones, which `net:eval()` uses, are states along the
---- parameters' dims. Options: eps, momentum (0.1), affine. The first call while training moves the running statistics,
---- by the mean over all points of x that they do not have.
+--- The method `batch_norm`: each channel (axis 1) by the statistics of the batch; running ones, which net:eval() uses,
+--- are states along the parameters' dims, which the first call moves by momentum (0.1) towards the mean over all points of
+--- x that they lack.
 ---@param P tempo.Program
 ---@param features integer
 ---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, eps?: number, momentum?: number, affine?: boolean }
@@ -686,8 +684,7 @@ local function convolution(class, method, d, transposed)
 end
 
 local Conv1d = nn.class "Conv1d"
---- conv1d with a weight (nout, nin / groups, size). Options: stride, padding, dilation, groups, bias, init, gain,
---- bias_init.
+--- The method `conv1d` with a weight (nout, nin / groups, size).
 ---@param P tempo.Program
 ---@param nin integer
 ---@param nout integer
@@ -697,7 +694,7 @@ local Conv1d = nn.class "Conv1d"
 nn.Conv1d = convolution(Conv1d, "conv1d", 1)
 
 local Conv2d = nn.class "Conv2d"
---- conv2d with a weight (nout, nin / groups, h, w); size is one number or { h, w }. Options as Conv1d's.
+--- The method `conv2d` with a weight (nout, nin / groups, h, w); size is one number or { h, w }.
 ---@param P tempo.Program
 ---@param nin integer
 ---@param nout integer
@@ -707,12 +704,12 @@ local Conv2d = nn.class "Conv2d"
 nn.Conv2d = convolution(Conv2d, "conv2d", 2)
 
 local ConvTranspose2d = nn.class "ConvTranspose2d"
---- conv_transpose2d with a weight (nin, nout / groups, h, w). Options as Conv1d's, and output_padding.
+--- The method `conv_transpose2d` with a weight (nin, nout / groups, h, w).
 ---@param P tempo.Program
 ---@param nin integer
 ---@param nout integer
 ---@param size integer|integer[]
----@param o? { output_padding?: integer|integer[], along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, stride?: integer|integer[], padding?: integer|integer[]|string, dilation?: integer|integer[], groups?: integer, bias?: boolean, init?: tempo.nn.Init, gain?: number, bias_init?: tempo.nn.Init }
+---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, output_padding?: integer|integer[], stride?: integer|integer[], padding?: integer|integer[]|string, dilation?: integer|integer[], groups?: integer, bias?: boolean, init?: tempo.nn.Init, gain?: number, bias_init?: tempo.nn.Init }
 ---@return tempo.nn.Module
 nn.ConvTranspose2d = convolution(ConvTranspose2d, "conv_transpose2d", 2, true)
 
@@ -726,7 +723,7 @@ local function pool(class, method, known)
 end
 
 local MaxPool2d = nn.class "MaxPool2d"
---- max_pool2d and its options.
+--- The method `max_pool2d`.
 ---@param P tempo.Program
 ---@param size integer|integer[]
 ---@param o? { stride?: integer|integer[], padding?: integer|integer[], dilation?: integer|integer[], ceil_mode?: boolean }
@@ -734,7 +731,7 @@ local MaxPool2d = nn.class "MaxPool2d"
 nn.MaxPool2d = pool(MaxPool2d, "max_pool2d", "stride padding dilation ceil_mode")
 
 local AvgPool2d = nn.class "AvgPool2d"
---- avg_pool2d and its options.
+--- The method `avg_pool2d`.
 ---@param P tempo.Program
 ---@param size integer|integer[]
 ---@param o? { stride?: integer|integer[], padding?: integer|integer[], ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }
@@ -806,8 +803,8 @@ end
 ---@field bias_ih tempo.Tensor?
 ---@field bias_hh tempo.Tensor?
 local LSTMCell = nn.class "LSTMCell"
---- i, f, g, o = W_ih x + b_ih + W_hh h + b_hh;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c').
---- local h1, c1 = cell(x[t], h[t-1], c[t-1])
+--- i, f, g, o = W_ih x + b_ih + W_hh h + b_hh;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c'):
+--- h[t], c[t] = cell(x[t], h[t-1], c[t-1])
 ---@param P tempo.Program
 ---@param nin integer
 ---@param hidden integer

@@ -1,15 +1,11 @@
---- tempo.optim: optimisers. opt:step(loss) takes the gradients of this loss alone and gives every parameter, and the
---- optimiser's own moments, their value at the next point of `along`. Formulas are those of torch.optim.
----
+--- tempo.optim: optimisers, with the formulas of torch.optim. opt:step(loss) gives every parameter its value at the next
+--- point of `along`.
 ---   local opt = tempo.optim.Adam(net, { lr = 1e-3 })      a parameter, a module, or a list of these: { encoder, decoder }
 ---   opt:step(loss)
----
---- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the
---- global norm of the gradients is brought down to it), name (the path of the moments).
---- The moments are parameters too, "<name>.m.<parameter>", with the along, domain, shape and dtype of theirs: f:params()
---- has them, and f:load_params() goes on where they stood, but at the first point of `along` and with the random numbers
---- of that: give the run another seed = (examples/going_on.lua). Beside f16 and bf16 moments are f32, where 0.999 is not 1;
---- the step is computed in f32 and rounded once.
+--- All have the options lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the global
+--- norm of the gradients is brought down to it) and name (the path of the moments). Moments are parameters too,
+--- "<name>.m.<parameter>", which f:params() and f:load_params() have. Those of f16 and bf16 are f32; the step is computed
+--- in f32 and rounded once.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -46,8 +42,8 @@ local function parts(grads, loss)
   return over
 end
 
---- The square root of the sum of squares of all gradients. With `loss`, dims that it lacks (layers) are summed over
---- too; without, every point has a norm of its own.
+--- The square root of the sum of squares of all gradients. With `loss`, dims that it lacks (layers) are summed too;
+--- without, every point has a norm of its own.
 ---@param grads tempo.Tensor[]
 ---@param loss? tempo.Tensor
 ---@return tempo.Tensor
@@ -60,7 +56,7 @@ function optim.grad_norm(grads, loss)
   return sum:sqrt()
 end
 
---- Gradients times min(1, max / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_; and the norm before it.
+--- Gradients times min(1, max / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_.
 ---@param grads tempo.Tensor[]
 ---@param max number
 ---@param loss? tempo.Tensor
@@ -231,14 +227,13 @@ local function restricted(loss, c)
   return at
 end
 
---- Records the update of all parameters; a loss that reaches none of them is an error when compiling. Returns their
---- gradients (clipped, if they are) and, with clip_norm, the norm.
---- With when = c, a condition on indices such as i:mod(4):eq(0), the update happens only where c holds: elsewhere
---- parameters, moments and counts stand still, the loss is not needed and the gradients are 0.
+--- Records the update of all parameters; a loss that reaches none of them is an error when compiling. With when = c, a
+--- condition on indices, only where c holds: elsewhere parameters, moments and counts stand still, the loss is not needed
+--- and the gradients are 0.
 ---@param loss tempo.Tensor
 ---@param o? { when?: tempo.Index }
----@return tempo.Tensor[] gradients
----@return tempo.Tensor? the norm before clipping
+---@return tempo.Tensor[] the gradients, clipped if they are
+---@return tempo.Tensor? the norm before, with clip_norm
 function Optimizer:step(loss, o)
   o = util.options("step of optim." .. self._type, o, "when")
   if not util.is_tensor(loss) then
@@ -321,7 +316,7 @@ local function adam(self, params, o, decay)
 end
 
 local Adam = class "Adam"
---- Kingma and Ba 2015. Options: lr (0.001), betas ({0.9, 0.999}), eps (1e-8).
+--- Kingma and Ba 2015. lr (0.001), betas ({0.9, 0.999}), eps (1e-8).
 ---@param params tempo.optim.Params
 ---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, betas?: number[], eps?: number }
 ---@return tempo.optim.Optimizer
@@ -331,7 +326,7 @@ function Adam:rule(w, g)
 end
 
 local AdamW = class "AdamW"
---- Loshchilov and Hutter 2019: the decay (0.01) acts on the parameter, not through the moments. Options: Adam's.
+--- Loshchilov and Hutter 2019: the decay (0.01) acts on the parameter, not through the moments.
 ---@param params tempo.optim.Params
 ---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, betas?: number[], eps?: number }
 ---@return tempo.optim.Optimizer
@@ -342,7 +337,7 @@ function AdamW:rule(w, g)
 end
 
 local RMSProp = class "RMSProp"
---- v = alpha v + (1 - alpha) g^2;  w - lr g / (sqrt(v) + eps). Options: lr (0.01), alpha (0.99), eps (1e-8), momentum.
+--- v = alpha v + (1 - alpha) g^2;  w - lr g / (sqrt(v) + eps). lr (0.01), alpha (0.99), eps (1e-8), momentum (0).
 ---@param params tempo.optim.Params
 ---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, alpha?: number, eps?: number, momentum?: number }
 ---@return tempo.optim.Optimizer
@@ -382,14 +377,14 @@ local function earlier(t, like, dtype, first)
   return x, function(e) x:otherwise(e:at { [t] = t - 1 }) end
 end
 
---- Ends dim t (P:stop) when `metric` has not become better for `patience` points: training that stops by itself. The
---- bound given at the call is the most it may take. A metric with further dims (seeds) ends each of their points alone.
+--- Ends dim t (P:stop) when `metric` has not become better for `patience` points, or at the bound given at the call. A
+--- metric with further dims (seeds) ends each of their points alone.
 ---   patience   points without improvement until it stops (3; 0 is 1)
 ---   min_delta  what counts as better: by more than this (0)
 ---   mode       "min": less is better, or "max" ("min")
 ---   threshold  stops at once where the metric is as good as this
---- A NaN is never better. As Keras's EarlyStopping and Lightning's count: the point that is the patience-th without
---- improvement is the last.
+--- The patience-th point without improvement is the last (as Keras counts). A NaN is never better. Fields, over t: done,
+--- improved (bool), best, best_at and wait (i64: where the best was, -1 nowhere yet; points since then).
 ---@param t tempo.Index the dim that ends
 ---@param metric tempo.Tensor a scalar over t
 ---@param o? { patience?: integer, min_delta?: number, mode?: string, threshold?: number }
@@ -427,8 +422,8 @@ function optim.early_stopping(t, metric, o)
     paths = {} }, EarlyStopping)
 end
 
---- The module with the parameters that it had where the metric was best so far: at each t those of best_at. They are
---- states too, "<path>.best" in f:params(): see restore. Parameters that evolve along further dims: keep(net:at{...}).
+--- The module with its parameters of best_at at each t. They are states too, "<path>.best" in f:params(). Of parameters
+--- that evolve along further dims: keep(net:at{...}).
 ---@param net tempo.nn.Module
 ---@return tempo.nn.Module
 function EarlyStopping:keep(net)
@@ -451,8 +446,7 @@ function EarlyStopping:keep(net)
   end)
 end
 
---- The best values among those that f:params() gives after the run, by the paths of the parameters themselves, for
---- f:load_params: f:load_params(stop:restore(f:params())).
+--- The best values among those that f:params() gives after the run, by the parameters' own paths, for f:load_params.
 ---@param params table<string, tempo.Array>
 ---@return table<string, tempo.Array>
 function EarlyStopping:restore(params)

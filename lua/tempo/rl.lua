@@ -1,14 +1,13 @@
 --- tempo.rl: environments as recurrences, and returns written in the language.
 ---
---- A *trajectory* is what the functions below read: an environment that was stepped, or a table with
+--- A *trajectory* is an environment that was stepped, or a table with
 ---   reward       at (.., t), of the step taken at t
 ---   terminated   bool: the step ended the episode for good; nothing follows, its value is 0
 ---   truncated    bool: the step ended the episode by the clock; what would have followed has a value
 ---   time         the dim t
---- Environments reset themselves, so t+1 after an end is another episode: a return that looks ahead stops there. And at
---- a truncation it must go on with the value of `next_obs`, the observation *before* the reset: taking 0, or the value
---- of obs[t+1], which belongs to the next episode, is the field's most repeated bug (Pardo et al. 2018, "Time limits in
---- reinforcement learning").
+--- Environments reset themselves, so t+1 after an end is another episode. At a truncation a return must go on with the
+--- value of `next_obs`, the observation *before* the reset, and not with 0 or the value of obs[t+1] (Pardo et al. 2018,
+--- "Time limits in reinforcement learning").
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -71,7 +70,7 @@ end
 --- An environment for every point of `domain` but `time`, along which it evolves:
 ---   local env = rl.env(P, "CartPole-v1", { domain = {i, b, t}, time = t })
 ---   env.obs                                     the observation at t, before the action
----   env:step(action)                            defines the state at t+1; to be called once
+---   env:step(action)                            defines the state at t+1
 ---   env.reward .terminated .truncated .done     of the step at t; they may be read before env:step is called
 ---   env.next_obs                                the observation after the step, before any reset
 --- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step of i-1 is continued.
@@ -110,7 +109,7 @@ function rl.env(P, id, o)
   }, { __index = env_index })
 end
 
---- Takes the action (i64) at every point. Returns reward, terminated, truncated, next_obs.
+--- Takes the action at every point, once; gives reward, terminated, truncated and next_obs.
 ---@param action tempo.Tensor i64
 ---@return tempo.Tensor reward
 ---@return tempo.Tensor terminated
@@ -177,7 +176,7 @@ end
 ---     G[t] = r[t] + gamma * ( 0               if terminated[t]
 ---                             V(next_obs[t])  if truncated[t], or t = T-1, where the recording is cut
 ---                             G[t+1]          otherwise )
---- Options: gamma, next_value (V of next_obs; without it V = 0, which is biased wherever an episode is cut).
+--- next_value is V of next_obs; without it V = 0, which is biased wherever an episode is cut. gamma (1).
 ---@param traj tempo.rl.Trajectory
 ---@param o? { gamma?: number, next_value?: tempo.Tensor, name?: string }
 ---@return tempo.Tensor
@@ -191,12 +190,11 @@ function rl.monte_carlo(traj, o)
   end)
 end
 
---- n-step returns (Sutton and Barto, eq. 7.1), from a window, so that G[t] is known at t+n-1 and learning need not wait
---- for the end of the recording. With m = min(n, T-t) rewards in the window, c[k] = prod over j < k of (1 - done[t+j]):
+--- n-step returns (Sutton and Barto, eq. 7.1), from a window, so that G[t] is known at t+n-1. With m = min(n, T-t) rewards
+--- in the window, c[k] = prod over j < k of (1 - done[t+j]):
 ---     G[t] = sum over k < m of  gamma^k c[k] ( r[t+k] + gamma done[t+k] V[t+k] )   an end in the window cuts the sum
 ---          + gamma^m c[m] V[t+m-1]                                                 none: go on with the last value
---- where V[u] = 0 if terminated[u], else the value of next_obs[u].
---- Options: gamma, n (an integer or a bound, >= 1), next_value.
+--- where V[u] = 0 if terminated[u], else the value of next_obs[u]; n >= 1.
 ---@param traj tempo.rl.Trajectory
 ---@param o { n: tempo.Number, gamma?: number, next_value?: tempo.Tensor, name?: string }
 ---@return tempo.Tensor
@@ -236,11 +234,10 @@ end
 
 --- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:
 ---     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t], else A[t+1])
---- Returns A and the target A + V of the value. Options: gamma, lambda, value, next_value.
 ---@param traj tempo.rl.Trajectory
 ---@param o { value: tempo.Tensor, next_value: tempo.Tensor, gamma?: number, lambda?: number, name?: string }
 ---@return tempo.Tensor A
----@return tempo.Tensor A + V
+---@return tempo.Tensor A + V, the target of the value
 function rl.gae(traj, o)
   o = arguments("rl.gae", traj, o, "gamma lambda value next_value name")
   if not (o.value and o.next_value) then util.fail("option", "rl.gae: value and next_value are needed") end
@@ -255,8 +252,8 @@ end
 
 -- ---- for logs ------------------------------------------------------------------------------------------------------
 
---- The sum of rewards since the episode began, this step included; at a point where done holds, the episode's return.
---- (With `carry`, an episode that began in the iteration before counts from t = 0.)
+--- The sum of rewards since the episode began, this step included: where done holds, the episode's return. With `carry`
+--- an episode that began in the iteration before counts from t = 0.
 ---@param traj tempo.rl.Trajectory
 ---@return tempo.Tensor
 function rl.episode_return(traj)
@@ -269,14 +266,12 @@ function rl.episode_return(traj)
   return sum
 end
 
---- Over the dims in `over` (time among them): the sum of returns of episodes that ended, by either way, and their
---- number; and the mean return so far at the last step, for when none did.
----   local sum, number, running = rl.episodes(env, { b, t })       -- mean return = sum / number
+--- Of the episodes that ended, by either way, over the dims in `over`, time among them; their mean return is sum / number.
 ---@param traj tempo.rl.Trajectory
 ---@param over tempo.Index[]
 ---@return tempo.Tensor the sum of returns
 ---@return tempo.Tensor their number
----@return tempo.Tensor the mean return so far
+---@return tempo.Tensor the mean return so far at the last step, for when none ended
 function rl.episodes(traj, over)
   arguments("rl.episodes", traj, nil, "")
   for _, d in ipairs(util.sequence("rl.episodes", over, "{ b, t }")) do util.expect("rl.episodes: over", "dim", d) end

@@ -83,8 +83,7 @@ function viz.plot(values, o)
   return table.concat(lines, "\n")
 end
 
---- The columns of a file of numbers, such as an example's `metrics.csv`: a line of bars each, with its first, least,
---- greatest and last value.
+--- The columns of a file of numbers, a line of bars each, with its first, least, greatest and last value.
 ---@param path string
 ---@param o? { columns?: string[], width?: integer }
 ---@return string

@@ -34,73 +34,73 @@ local tempo = {}
 ---@return tempo.Program
 function tempo.program(options) end
 
---- The derivative of the loss, summed over all its points and elements, by x at each point of x's domain. It differentiates the program as it is compiled, whatever the order of the lines, and is an expression like any other: differentiate it again, or `:detach()` it. 0 where no loss needs x; compiling warns if the loss does not contain x.
+--- The gradient of the loss, summed over all its points and elements, at each point of x's domain; a tensor like any other, that may be differentiated again. It sees the whole program as it is compiled, whatever the order of the lines. It is 0 where no loss needs x; compiling warns if none does.
 ---
---- With `leaf = true` nothing is followed through the definition of any x: a state is differentiated by what reads it, not by later states. So an optimiser's step can stand inside a recurrence and be differentiated in turn (`examples/maml_sinusoid.lua`).
----@param loss tempo.Tensor a float tensor
----@param x tempo.Tensor|tempo.Tensor[] one tensor, or a sequence of them
+--- With `leaf = true` nothing is followed through the definition of x: a state counts as given at each point, as a parameter does. So an optimiser's step can stand inside a recurrence and be differentiated in turn (`examples/maml_sinusoid.lua`).
+---@param loss tempo.Tensor floats
+---@param x tempo.Tensor|tempo.Tensor[]
 ---@param options? { leaf?: boolean }
 ---@return tempo.Tensor|tempo.Tensor[] # as many, each with the domain, shape and dtype of its tensor
 function tempo.grad(loss, x, options) end
 
---- A host array: a copy. A number with a shape fills it.
----@param data tempo.Data|string a number, a nested table, a string of bytes or an array
----@param dtype? tempo.Dtype f32, or bool for booleans, or the array's own
+--- A copy in the host's memory. A number with a shape fills it.
+---@param data tempo.Data|string a string is bytes
+---@param dtype? tempo.Dtype (f32; bool for booleans; an array's own)
 ---@param shape? integer[] for bytes, and to reshape
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
 
---- Writes a NumPy file, as a whole or not at all.
----@param path string of the file, which is replaced as a whole
----@param arrays tempo.Array|table<string, tempo.Array> an array: .npy; arrays by name: .npz
+--- Writes a NumPy file, whole or not at all.
+---@param path string
+---@param arrays tempo.Array|table<string, tempo.Array> an array: .npy; by name: .npz
 ---@return true
 function tempo.save(path, arrays) end
 
---- An array, or arrays by name, from a NumPy file.
----@param path string a .npy or .npz file
+--- Reads a .npy or .npz file.
+---@param path string
 ---@return any # the array, or a table of arrays by name
 function tempo.load(path) end
 
---- The range lo .. hi, half open. `lo .. hi` is the same where either end is symbolic; `2 .. 5` is the string "25" in Lua.
----@param lo tempo.Number the first
----@param hi tempo.Number after the last
+--- `lo .. hi`, half open, where both are numbers: `2 .. 5` is the string "25" in Lua.
+---@param lo tempo.Number
+---@param hi tempo.Number
 ---@return tempo.Range
 function tempo.range(lo, hi) end
 
---- The smallest, as an index expression (a number of numbers). Of tensors: `tempo.minimum(a, b)`, `x:min(axis)`.
----@param ... tempo.Number index expressions and numbers
+--- The least, of index expressions and numbers. Of tensors it is `tempo.minimum(a, b)` or `x:min(axis)`.
+---@param ... tempo.Number
 ---@return tempo.Index
 function tempo.min(...) end
 
---- The largest, as an index expression (a number of numbers). Of tensors: `tempo.maximum(a, b)`, `x:max(axis)`.
----@param ... tempo.Number index expressions and numbers
+--- The greatest, of index expressions and numbers. Of tensors it is `tempo.maximum(a, b)` or `x:max(axis)`.
+---@param ... tempo.Number
 ---@return tempo.Index
 function tempo.max(...) end
 
---- a // b, for index expressions, numbers and tensors; LuaJIT's syntax has no `//`.
+--- a // b of index expressions, numbers and tensors, also where LuaJIT's syntax lacks `//`.
 ---@param a tempo.Operand
----@param b tempo.Operand of an index expression: a positive integer
+---@param b tempo.Operand of an index expression: an integer > 0
 ---@return any # an index expression, a number or a tensor, as its operands
 function tempo.floordiv(a, b) end
 
 --- a % b, with the sign of b.
 ---@param a tempo.Operand
----@param b tempo.Operand of an index expression: a positive integer
+---@param b tempo.Operand of an index expression: an integer > 0
 ---@return any # an index expression, a number or a tensor, as its operands
 function tempo.mod(a, b) end
 
---- All prefixes of x under fn: y[0] = x[0], y[k] = fn(y[k-1], x[k]). Along an axis pairs are combined, then pairs of pairs, 2 log2(n) applications to slices; along a dim it is the recurrence. That fn is associative is not looked at: along an axis the result is some other number where it is not.
----@param fn fun(a: any, b: any): any of two values in the form of x, many of them at once; gives a third; associative
----@param x tempo.Tensor|table a tensor, or a table of tensors that are scanned together
+--- All prefixes of x under fn: y[0] = x[0], y[k] = fn(y[k-1], x[k]). Along an axis it takes 2 log2(n) applications of fn to slices, and fn must be associative, which is not checked; along a dim it is the recurrence.
+---@param fn fun(a: any, b: any): any of two values in the form of x, many at once
+---@param x tempo.Tensor|table a tensor, or tensors that are scanned together
 ---@param options? { axis?: integer, dim?: tempo.Index, reverse?: boolean }
 ---@return any # in the form of x, as large
 function tempo.associative_scan(fn, x, options) end
 
---- What tempo warns through: a line on stderr. A script may put its own function here, `error`, or `false` for silence. It is told of a loop that records more than 10,000 nodes, of a random tensor without a domain inside a larger one, of a reduction without an axis of a scalar at each point (it reduces nothing), and when compiling of a gradient by what the loss does not contain (it is 0) and of a parameter's gradient that nothing needs.
----@param text string the warning, with the script's place
+--- Tempo's warnings go through it, a line on stderr each. A script may put its own function here, `error`, or `false` for silence. Heard are: a loop that records more than 10,000 nodes, a random tensor without a domain inside a larger one, a reduction of a scalar, and at compilation a gradient by what the loss does not contain and a parameter's gradient that nothing needs.
+---@param text string with the script's place
 function tempo.warn(text) end
 
---- A clock that never goes back: for rates and durations, not for the time of day.
+--- A clock that never goes back, for durations.
 ---@return number # seconds
 function tempo.clock() end
 
@@ -961,90 +961,88 @@ function tempo.detach(x) end
 ---@class tempo.Program
 local Program = {}
 
---- A temporal dimension. Its bound is an integer >= 0, given by name at every call and never taken from arrays. The order of `P:dim` is the order of axes in arrays.
+--- A dim and its bound, an integer >= 0 that every call gives by name. The order of `P:dim` is the order of axes in arrays.
 ---@param name string letters, digits and _
----@param bound? string the bound's name: `name:upper()` unless given
----@return tempo.Index # the dim's index, 0 .. bound - 1
----@return tempo.Index # its bound
+---@param bound? string its name (`name:upper()`)
+---@return tempo.Index # 0 .. bound - 1
+---@return tempo.Index # the bound
 function Program:dim(name, bound) end
 
---- A bound without a dim: a window, a horizon, the length of a prompt. Given and checked at the call like a dim's.
+--- A bound without a dim: a window, a horizon. Every call gives it by name.
 ---@param name string
 ---@return tempo.Index
 function Program:bound(name) end
 
---- The dim ends by data: at each point of the other dims of `done` it runs to the first point at which `done` holds, that one included, or to the bound given at the call. The bound then is what was reached, known while running; what mentions it has the other dims of `done` in its domain and waits for the end. Outputs over the dim have the greatest length reached, zeros beyond a row's own end, and the output of the bound's name holds the lengths: an array over the other dims, a number if there are none.
----@param dim tempo.Index the dim that ends
----@param done tempo.Operand bool, at each point of that dim and of any others
+--- Ends the dim by data: at each point of the other dims of `done` it runs to the first point at which `done` holds, that one included, or to the bound given at the call. The bound then is the length reached; what mentions it has the other dims of `done` and waits for the end. Outputs over the dim have the greatest length reached, zeros beyond a row's own end, and the output of the bound's name holds the lengths. See [ends by data](../language.md#ends-by-data).
+---@param dim tempo.Index
+---@param done tempo.Operand a bool scalar over that dim and any others
 function Program:stop(dim, done) end
 
---- A tensor whose values are given at the call: an array of shape (bounds of the domain.., shape..), a nested table, or a number for a scalar.
----@param name string the key in the table of inputs at the call
+--- A tensor whose values the call gives: an array of shape (bounds of the domain.., shape..), a nested table, or a number for a scalar.
+---@param name string
 ---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
 ---@return tempo.Tensor
 function Program:input(name, options) end
 
---- A tensor that is declared first and defined by branches, so that it may refer to itself at other points: `h[0] = a`, `h[t] = f(h[t-1])`. Branches are tried in the order written, the first that matches wins.
+--- A tensor that is defined by branches, `h[0] = a`, `h[t] = f(h[t-1])`, of which the first that matches counts.
 ---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype, name?: string }
 ---@return tempo.Declared # a tensor that may be assigned to
 function Program:tensor(options) end
 
---- A state that evolves along dims, in lexicographic order: its first value is init, or what `f:load_params` gave (which starts a run at the first point again, random draws included: see there); `w:update(e)` says the next; without one it is carried. A leaf of gradients at each point: its own update is never differentiated through.
----@param name string its path, as `f:params()` gives it
+--- A state that evolves along dims: first `init`, or what `f:load_params` gave, then what `w:update(e)` says; without an update it stays. Gradients take it as given at each point.
+---@param name string its path in `f:params()`
 ---@param options? { init?: tempo.Operand|table, along?: tempo.Dims, domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
 ---@return tempo.Declared # a tensor that may be assigned to
 function Program:param(name, options) end
 
---- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves; this is for where none is near.
----@param data tempo.Data copied
+--- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves.
+---@param data tempo.Data
 ---@return tempo.Tensor
 function Program:constant(data) end
 
---- A Lua function as an operator: called exactly once at every point, in lexicographic order of the dims, if anything reads a result. It returns as many arrays, nested tables or numbers as there are specs. Arrays are valid until it returns (`:clone()` keeps one) and read only. Gradient: 0.
----@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ... gets the inputs' arrays at a point (none: an empty table), and the point
----@param inputs tempo.Operand[] tensors
----@param specs { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one for each result, all of one domain, which contains the inputs'
+--- A Lua function as an operator, called once at every point, in lexicographic order of the dims, if anything reads a result. It returns an array, nested table or number for each spec. Its arrays are read only and valid until it returns (`:clone()` keeps one). Gradient: 0.
+---@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ...
+---@param inputs tempo.Operand[]
+---@param specs { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one for each result, of one domain, which contains the inputs'
 ---@param options? { over?: tempo.Dims }
 ---@return tempo.Tensor # one for each spec
 function Program:call(fn, inputs, specs, options) end
 
---- A callback without inputs that gets the point alone.
----@param fn fun(point: table<string, integer>): ... gives the values at a point
----@param spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }|{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] of the result, or of several
+--- `P:call` without inputs.
+---@param fn fun(point: table<string, integer>): ...
+---@param spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }|{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one, or several
 ---@param options? { over?: tempo.Dims }
 ---@return tempo.Tensor
 function Program:source(fn, spec, options) end
 
---- A callback without results, always needed: a program with a sink needs no outputs. It runs inside the loop it belongs to, so progress shows as it happens.
----@param inputs tempo.Operand[] tensors
----@param fn fun(arrays: tempo.Array[], point: table<string, integer>) called at every point of the union of their domains
+--- `P:call` without results, at every point of the union of the inputs' domains, always needed: a program with a sink needs no outputs.
+---@param inputs tempo.Operand[]
+---@param fn fun(arrays: tempo.Array[], point: table<string, integer>)
 ---@param options? { over?: tempo.Dims }
 function Program:sink(inputs, fn, options) end
 
---- Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function; a program may be compiled many times.
+--- Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function.
 ---
---- A call that takes more memory than there is is refused before its first step, with the bytes that it needs, the tensors that need most of them and bounds that would do. There is what the machine has, what the groups (cgroup) of its container allow, or what `RLIMIT_AS` and `RLIMIT_DATA` leave to the process, whichever is least; swap and what others use do not count. A call takes its outputs and what `f:memory` says; inputs are there already. Bounds count as given, but a dim that ends by data (`P:stop`) counts one step for what is kept inside: its bound may be a capacity, of which only what is reached is ever touched. The reference tier counts a value for each point that the outputs need, as far as that is known. `memory = "none"`, or `TEMPO_MEMORY` in the environment, starts such a call all the same: it may be right where a tensor is long and only a part of it is ever made.
+--- **Memory.** A call takes its outputs and what `f:memory` says. One that takes more than the machine has, its container (cgroup) allows or `RLIMIT_AS` and `RLIMIT_DATA` leave is refused before its first step, with the tensors that need most and bounds that would do; a dim that ends by data counts one step for what is kept inside. Under a limit blocks of rows are made shorter first (sums in blocks may differ in the last digit), then what is not used for long lies in a nameless file in `TMPDIR` (else `/var/tmp`; not a tmpfs), whose space is taken first: a full disk is the error `file`. Not counted are inputs, outputs and states. The reference tier keeps to no limit.
 ---
---- With `reproducible = true` a program computes the same bits on every processor with IEEE floats, in the interpreter, in native code and where it is exported: nothing is fused, sums have one order, products of matrices are ours and never a library's; where products dominate it is half as fast. Flags in `cflags` or `TEMPO_CFLAGS` that would break this, `-ffast-math` and the like, are an error. Not part of it: what callbacks compute, the reference tier, NaN's payloads, and, in exported code, gradients of a convolution's weights, which are summed in another order there.
+--- **Reproducible.** Nothing is fused, sums have one order, products of matrices are ours: half as fast where products dominate. Left out are callbacks, the reference tier, NaN's payloads and, in exported code, gradients of a convolution's weights. Flags such as `-ffast-math` are an error.
 ---
---- With `check = "nan"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. NaN and infinity that come in (inputs, loaded parameters, results of callbacks, literals such as `math.huge`) are taken as meant, and so is whatever is made of them; max, mean, var and logsumexp of nothing have no operand. What lies beyond the end of a row (`P:stop`) is nobody's business. Both tiers meet the points of an operator in lexicographic order; where several operators fail in a run, each tier names the one that it comes to first. The interpreter carries sums over time in f64 where it can: such a sum fails where it is rounded. No number changes but the last digit of what is added up in place (gradients of matrix products over time); a checked function runs operators one by one, and a state goes on only in one that is checked too. Without a check nothing is looked at.
----
---- Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. Blocks of rows are made shorter first, as far as the bounds ask for it (`explain("storage", bounds)` says so; sums in blocks may differ in the last digit; not where steps share the plan); where that is not enough, what is not used for long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; the file changes no number. The space of the file is taken first, so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget a step under a limit that needs the file leaves no work behind. The reference tier plans nothing and keeps to no limit.
+--- **NaN.** The error `nan` names the tensor, its point, the element, the script's line and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too, but not what lies beyond the end of a row. NaN and infinity that come in (inputs, parameters, callbacks, literals) are taken as meant. Where several operators fail, each tier names the one that it comes to first. Operators run one by one; sums in place may differ in the last digit; a state goes on only in a function that is checked too.
 ---@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, reproducible?: boolean, cflags?: string, device?: string, threads?: integer, memory?: number|string, check?: "nan"|"none", tick?: tempo.Index|tempo.Index[], async?: boolean }
 ---@return tempo.Function
 function Program:compile(options) end
 
---- The seed given to `tempo.program`.
+--- What `tempo.program` was given.
 ---@return integer
 function Program:seed() end
 
---- A native environment's first state from uniform numbers. `tempo.rl.env` is the comfortable way to all three.
----@param id string an environment, "CartPole-v1"
----@param u tempo.Operand f64 uniforms
+--- An environment's first state from uniform numbers. [tempo.rl](libraries.md#temporl) is the comfortable way to all three.
+---@param id string
+---@param u tempo.Operand f64
 ---@return tempo.Tensor # the state, f64
 function Program:env_reset(id, u) end
 
---- What is observed of a state.
+--- The observation of a state.
 ---@param id string
 ---@param state tempo.Operand
 ---@return tempo.Tensor # f32
@@ -1054,15 +1052,15 @@ function Program:env_obs(id, state) end
 ---@param id string
 ---@param state tempo.Operand
 ---@param action tempo.Operand i64
----@param u tempo.Operand f64 uniforms for a reset
----@return tempo.Tensor # the next state, reset if the episode ended
----@return tempo.Tensor # the observation before any reset
+---@param u tempo.Operand f64, for a reset
+---@return tempo.Tensor # the next state, of a new episode after an end
+---@return tempo.Tensor # the observation before that
 ---@return tempo.Tensor # the reward
----@return tempo.Tensor # terminated, bool
----@return tempo.Tensor # truncated, bool
+---@return tempo.Tensor # terminated
+---@return tempo.Tensor # truncated
 function Program:env_step(id, state, action, u) end
 
---- Built from dims, bounds and integers with `+ - *` (by an integer), `//` and `%` (by a positive integer), unary `-`, `tempo.min`, `tempo.max`. Equal expressions are the same object, so `==` is identity and never a condition. A product of dims or bounds is a size: good in shapes and `:value()`, refused as an index (`affine`). Where a tensor is wanted, an index expression is its value, with the weak dtype of a number. `lo .. hi` makes a range where either end is symbolic.
+--- Made of dims, bounds and integers with `+ - *` (by an integer), `//` and `%` (by a positive integer), unary `-`, `tempo.min`, `tempo.max`. Equal ones are the same object, so `==` is identity and no condition. A product of dims or bounds is a size, good in shapes and `:value()`, refused as an index (`affine`). Where a tensor is wanted it is its value, with the weak dtype of a number.
 ---@class tempo.Index
 ---@operator add(tempo.Number): tempo.Index
 ---@operator sub(tempo.Number): tempo.Index
@@ -1073,7 +1071,7 @@ function Program:env_step(id, state, action, u) end
 ---@operator concat(tempo.Number): tempo.Range
 local Index = {}
 
---- The value as a tensor: for arithmetic that index expressions do not have.
+--- Its value as a tensor, for other arithmetic.
 ---@return tempo.Tensor # an i64 scalar, whose domain is the expression's dims
 function Index:value() end
 
@@ -1089,37 +1087,37 @@ function Index:name() end
 ---@return tempo.Program
 function Index:program() end
 
---- The condition t = k. With a tensor: a bool tensor.
+--- t = k. With a tensor: a bool tensor.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:eq(k) end
 
---- The condition t ≠ k.
+--- t ≠ k.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:ne(k) end
 
---- The condition t < k.
+--- t < k.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:lt(k) end
 
---- The condition t <= k.
+--- t <= k.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:le(k) end
 
---- The condition t > k.
+--- t > k.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:gt(k) end
 
---- The condition t >= k.
+--- t >= k.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:ge(k) end
 
---- t // k, where the syntax lacks it.
+--- t // k.
 ---@param k integer > 0
 ---@return tempo.Index
 function Index:floordiv(k) end
@@ -1129,7 +1127,7 @@ function Index:floordiv(k) end
 ---@return tempo.Index
 function Index:mod(k) end
 
---- What `t:eq(k)` and its kin give: for `h:when(c, e)`; where a tensor is wanted, a bool tensor.
+--- What `t:eq(k)` and such give: for `h:when(c, e)`; where a tensor is wanted, a bool scalar.
 ---@class tempo.Condition
 local Condition = {}
 
@@ -1167,7 +1165,7 @@ local Range = {}
 ---@class tempo.Declared: tempo.Tensor
 ---@field [tempo.Key] any
 
---- A recurrent tensor: an expression with a domain (a set of dims), a spatial shape and a dtype. Operators are its methods. A key that is a string is a method's name; any other is an index in time:
+--- An expression with a domain (its dims), a spatial shape and a dtype. Operators are its methods. A string is a method's name; any other key is an index in time:
 ---@class tempo.Tensor
 ---@operator add(tempo.Operand): tempo.Tensor
 ---@operator sub(tempo.Operand): tempo.Tensor
@@ -1181,42 +1179,42 @@ local Range = {}
 local Tensor = {}
 
 --- `x[{..}]` as a method.
----@param key table as in `x[{..}]`; a dim itself may be a key, `{[t] = 0}`
+---@param key table also by dims, `{[t] = 0}`
 ---@return tempo.Tensor
 function Tensor:at(key) end
 
---- The branch for all points that no earlier one matches: `h[t] = e` for code that gets its dims as arguments.
+--- The branch for the points that no earlier one has.
 ---@param e tempo.Operand|table
 function Tensor:otherwise(e) end
 
 --- The branch for the points where c holds.
----@param c tempo.Condition on indices; for data use `tempo.where`
+---@param c tempo.Condition for data use `tempo.where`
 ---@param e tempo.Operand|table
 function Tensor:when(c, e) end
 
---- A parameter's value at the next point of `along`, at most once. `w[i+1] = e` is the same along one dim.
+--- A parameter's value at the next point of `along`, at most once; along one dim `w[i+1] = e` is the same.
 ---@param e tempo.Operand
 function Tensor:update(e) end
 
---- Marks a loss: `x:grad()` is the gradient of the sum of all losses so marked.
+--- Marks a loss for `x:grad()`.
 ---@return tempo.Tensor # itself
 function Tensor:backward() end
 
---- The gradient by x of all losses marked with `backward`, wherever in the script: `tempo.grad` names its loss instead.
+--- The gradient of the sum of all marked losses, wherever in the script.
 ---@return tempo.Tensor
 function Tensor:grad() end
 
---- The value at one point, on demand and without compiling: for debugging. Inputs and bounds that the value does not mention may be left out.
+--- The value at one point, on demand, without compiling: for debugging. What the value does not mention may be left out.
 ---@param options? { inputs?: table<string, tempo.Data>, bounds?: table<string, integer>, at?: table<string, integer>, seed?: integer }
 ---@return tempo.Array
 function Tensor:peek(options) end
 
---- Names it for messages and explain, or asks for the name.
+--- Its name for messages, asked or given.
 ---@param s? string
----@return string|tempo.Tensor|nil # its name; itself when named
+---@return string|tempo.Tensor|nil # itself when given
 function Tensor:name(s) end
 
---- The spatial shape: integers and index expressions.
+--- The spatial shape.
 ---@return tempo.Extent[]
 function Tensor:shape() end
 
@@ -1224,15 +1222,15 @@ function Tensor:shape() end
 ---@return tempo.Dtype
 function Tensor:dtype() end
 
---- The dims, in the order of `P:dim`: what `domain =` takes.
+--- Its dims, in the order of `P:dim`.
 ---@return tempo.Index[]
 function Tensor:domain() end
 
---- The dims a parameter evolves over; {} for any other tensor.
+--- The dims a parameter evolves over; {} of others.
 ---@return tempo.Index[]
 function Tensor:along() end
 
---- The program; nil of a loose literal, which belongs to none until it meets one.
+--- Its program; nil of a literal that has met none.
 ---@return tempo.Program?
 function Tensor:program() end
 
@@ -1901,97 +1899,97 @@ function Tensor:detach() end
 ---@overload fun(inputs?: table<string, tempo.Data>, bounds?: table<string, integer>, options?: table): table<string, tempo.Array>
 local Function = {}
 
---- Begins a run that `f:step` goes through, tick by tick. In a program with one dim `tick` may be left out of `P:compile`. A run equals start and steps. Calls of f in between do not disturb it.
----@param inputs table<string, tempo.Data> those without the tick dims; kept while the run lasts
----@param bounds table<string, integer> the bound of the first tick dim may be `math.huge`
+--- Begins a run that `f:step` goes through. With one dim `tick` may be left out of `P:compile`. Calls of f in between do not disturb it.
+---@param inputs table<string, tempo.Data> without the tick dims; kept for the run
+---@param bounds table<string, integer> of the first tick dim `math.huge` too
 ---@param options? { seed?: integer }
 ---@return tempo.Function # itself
 function Function:start(inputs, bounds, options) end
 
---- Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of a tick dim (learning whose parameters an actor reads one iteration old, or one tick) runs behind; no number changes.
----@param values? table<string, tempo.Data> the inputs with the tick dims, at this tick: without these dims
+--- Goes to the next point of the tick dims. See [steps](../language.md#steps), where outputs without all of the tick dims are.
+---@param values? table<string, tempo.Data> the inputs with the tick dims, without these
 ---@param options? { budget_ms?: number, into?: table }
----@return boolean # was it the last tick
----@return table # for each output with the tick dims its value here, without them; for one with only the outer of several tick dims its value at that point, with the last tick inside it; any other, or one that is complete only later, comes once as an array: with the first tick if no tick has a part in it, else with the last. Where dims end by data, done comes with the tick after which no row goes on, the part of a row that has ended is zero, and further dims are as long as the rows of this tick have reached; with a budget `late_ms`, by how much it was overrun; `cancelled`
+---@return boolean # the last tick
+---@return table # by name the outputs at this tick, as arrays (`out.loss:item()` is a number); `cancelled`; with a budget `late_ms`, by how much it was overrun
 function Function:step(values, options) end
 
---- Between ticks: position, bounds, inputs without the tick dims, live buffers, outputs and parameters, in memory.
+--- Between ticks: position, bounds, inputs without the tick dims, buffers, complete outputs and parameters, in memory.
 ---@return tempo.State
 function Function:state() end
 
---- Goes on from a state. In a call, `state =` does, and may give a larger bound of the first tick dim where it could be `math.huge`.
----@param s tempo.State of this program: recording and compiling the same gives the same
+--- Goes on from a state, as `state =` of a call does. The bound of the first tick dim may be larger where it could be `math.huge`.
+---@param s tempo.State of this program, recorded and compiled alike
 ---@return tempo.Function # itself
 function Function:load_state(s) end
 
---- Writes the state to a file, which is replaced as a whole or not at all. After a step that was cancelled or failed, the state of a run that is over, with its parameters.
+--- Writes the state to a file, whole or not at all. After a step that was cancelled or failed it is that of a run that is over.
 ---@param path string
 ---@return true
 function Function:save(path) end
 
---- Goes on from a state in a file: with `f:step`, or with a call, `f(inputs, bounds, { state = f:state() })`, which may give a larger bound of the first tick dim where it could be `math.huge`. After an error the function is as it was.
+--- Goes on from a state in a file; after an error the function is as it was.
 ---@param path string
 ---@return tempo.Function # itself
 function Function:load(path) end
 
---- From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.
+--- From a callback: ends the run, which gives the outputs that are complete.
 function Function:cancel() end
 
---- The newest parameters there are, by path: between ticks, after a run, a cancel, an error or Ctrl-C, or as loaded. Copies, but for constants that were loaded, which are the loaded arrays themselves. A run that ended early leaves of each the newest value that was computed whole.
----@param options? { of?: any } of: a module, a parameter, or a list of them: these alone
+--- Copies of the newest parameters there are, by path: between ticks, after a run, a cancel, an error or Ctrl-C, or as loaded (constants that were loaded are the loaded arrays themselves).
+---@param options? { of?: any } `of`: a module, a parameter, or a list of them: these alone
 ---@return table<string, tempo.Array>
 function Function:params(options) end
 
---- First values for runs to come. Arrays are borrowed: runs see what the script writes into them later. A net goes from the program that trained it into another by `g:load_params(f:params{ of = net })`. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, with a larger bound if need be: `examples/going_on.lua` does both.
----@param params table<string, tempo.Data> by path, as `f:params()` gives them; any of them
----@param options? { strict?: boolean } strict = false leaves out paths that the function lacks (true)
----@return tempo.Function|string[] # itself; with strict = false the paths that were missing
----@return string[]? # with strict = false the paths left over
+--- First values for runs to come, which begin at the first point again, with the same random numbers and schedules: give them another `seed =`, or go on from the whole state (`f:save`, `f:state`) instead; `examples/going_on.lua` does both. Arrays are borrowed: runs see what the script writes into them. `g:load_params(f:params{ of = net })` takes a net into another program.
+---@param params table<string, tempo.Data> any of them, by path
+---@param options? { strict?: boolean } `false` leaves out paths that the function lacks (true)
+---@return tempo.Function|string[] # itself; unless strict the paths that were missing
+---@return string[]? # and those left over
 function Function:load_params(params, options) end
 
---- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `work` how often each region runs and how many elements it goes through, most first; `plan` every region and buffer; `threads` which of them threads share, along what, and what the first runs alone, and why; `code` what executes: the same, and with `tier = "native"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
----@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"code"|"passes"|"rules"|"evolution"|"dot" a summary if left out
----@param bounds? table<string, integer> for sizes in bytes, and memory over time
+--- What was made of the program ([how to read it](../reading-explain.md)): `graph`, differentiated, as text that C reads; `schedule`, its loops; `storage`, what is kept of each tensor and which read decided it; `memory`, what is in use at each step of the plan; `work`, how often each region runs, most first; `plan`, every region and buffer; `threads`, what they share and why not more; `code`, the C that was compiled; `passes`, `rules`, what each did; `dot` for Graphviz. Without one, a summary with what was not fused and why.
+---@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"code"|"passes"|"rules"|"evolution"|"dot"
+---@param bounds? table<string, integer> for sizes in bytes
 ---@return string
 function Function:explain(section, bounds) end
 
---- Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Loaded parameters are in it. Inputs, outputs, what callbacks are given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in. Under a limit, with what is mapped of a file at a time; more than the limit where a call would be refused.
+--- Bytes that a run takes, before running: every tensor that is kept, loaded parameters, and the working memory of operators. Not counted are inputs, outputs, constants, what callbacks are given and return, and blocks of the size of a cache.
 ---@param bounds table<string, integer>
----@return integer? # bytes; nil where the tier does not know
+---@return integer? # nil in the reference tier
 function Function:memory(bounds) end
 
---- Bytes that the last run took: what `f:memory` had said. Memory that it did not write to costs no pages.
----@return integer? # bytes; nil where the tier does not know
+--- Bytes that the last run took.
+---@return integer? # nil in the reference tier
 function Function:peak() end
 
---- Goes through the schedule point by point without data, and fails unless every statement runs once at each of its points, everything is made before it is read, and no slot is given away while what it holds is still to be read. To find bugs of ours; it takes a while where bounds are not small.
+--- Goes through the schedule without data and fails unless every statement runs once at each point, everything is made before it is read, and no slot is given away too early. To find bugs of ours.
 ---@param bounds table<string, integer>
 ---@return true? # nil where the tier has no schedule or a dim ends by data
 function Function:simulate(bounds) end
 
---- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, how many GB of its operands and results and how many operations it goes through a second (those of elementwise operators, sums and matrix products; of others none are counted), the script's line, the tensor and the operators in it. One line says what a core of this machine does, measured when first asked: memory read and written, and products. The clock is always on: the first executions of a region are timed, then about one in 64, of which the longest is left out, and what the thread waited for a processor. The reference tier has none; native code has a line for each of its parts, without the regions that it calls, which have their own. After `f:profile(0, { inside = true })` what runs is a second build of the parts, made then, in which leaves that are written out have clocks too, and loops of nothing but leaves of a few points one for all; it computes the same bits, and takes some nanoseconds more for each. `f:profile(20, { trace = "run.json" })` also writes the file: the plan's tree, in which each region, loop and compiled part is as long as it took in all runs so far, with the tensor, the script's line, how often it ran, and the bytes and operations of one execution.
----@param rows? integer how many regions to name (20)
+--- Where the time of all runs so far went: for each region of the plan, the dearest first, milliseconds, share, runs, GB and operations a second (of elementwise operators, sums and matrix products), the script's line, tensor and operators. One line says what a core of this machine does. The clock is always on; it samples. Native code has a line for each of its parts; with `inside` a second build of them, of the same bits, has clocks in its leaves too.
+---@param rows? integer to show (20)
 ---@param options? { trace?: string, inside?: boolean }
 ---@return string
 function Function:profile(rows, options) end
 
---- Writes the function for these bounds as C99 that needs libm and nothing else: `agent.c`, `agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which shows how they are used. It allocates nothing, all that it writes is in one struct or in the caller's arrays, and it has the numbers of the program; `docs/export.md` says more. With `tick` it goes in steps, as `f:start` and `f:step`.
----@param path string a folder, and a name that C takes: "dir/agent"
----@param bounds? table<string, integer> those that the function needs
+--- Writes the function for these bounds as C99 that needs libm alone: `agent.c`, `agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which shows their use ([export](../export.md)). With `tick` it goes in steps.
+---@param path string "dir/agent", a name that C takes
+---@param bounds? table<string, integer>
 function Function:export(path, bounds) end
 
---- False while another thread compiles the function (`async = true`): then a call, or any other use, would wait. What compiling fails with is raised by every use, not by `ready`; so are warnings told with the first use. A hook (Ctrl-C) that raises ends the wait, and compiling goes on; `f:free()` ends it.
+--- False while another thread compiles (`async = true`), and any use would wait. Use raises what compiling failed with and tells its warnings. Ctrl-C ends the wait but not the compilation, which `f:free()` ends.
 ---@return boolean
 function Function:ready() end
 
---- Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.
+--- Gives its memory back; any use after is an error. `__gc` and `__close` do the same.
 function Function:free() end
 
 --- What `f:state()` gives: a run between two ticks. It has no methods.
 ---@class tempo.State
 local State = {}
 
---- Host arrays: dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is an error (`input`), so `ipairs` cannot skip row 0. `#a` is the first extent. Printing is NumPy's. Their bytes are charged to Lua's collector.
+--- Dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is the error `input`, so `ipairs` cannot skip row 0. `#a` is the first extent; printing is NumPy's.
 ---@class tempo.Array
 ---@field [tempo.Key] tempo.Array|number|boolean
 local Array = {}
@@ -2004,7 +2002,7 @@ function Array:shape() end
 ---@return tempo.Dtype
 function Array:dtype() end
 
---- Nested tables of plain numbers or booleans, 1-based; a scalar's value.
+--- Nested tables of numbers or booleans from 1; a scalar's value.
 ---@return any # a table, a number or a boolean
 function Array:totable() end
 
@@ -2012,11 +2010,11 @@ function Array:totable() end
 ---@return number|boolean
 function Array:item() end
 
---- A copy of its own: keeps what a callback was lent.
+--- A copy: keeps what a callback was lent.
 ---@return tempo.Array
 function Array:clone() end
 
---- Of a matrix of floats: its rows made orthonormal where they are no more than its columns, else its columns; computed in f64. Modified Gram-Schmidt, each vector twice (Giraud and Langou 2005).
+--- Of a matrix of floats: its rows made orthonormal, or its columns where they are fewer (modified Gram-Schmidt in f64, twice).
 ---@return tempo.Array
 function Array:orthonormal() end
 
@@ -2025,30 +2023,30 @@ function Array:orthonormal() end
 function Array:rows() end
 
 --- An element.
----@param ... integer one index for each axis
+---@param ... integer one for each axis
 ---@return number|boolean
 function Array:get(...) end
 
 --- Changes an element.
 ---@param v number|boolean
----@param ... integer one index for each axis
+---@param ... integer one for each axis
 ---@return tempo.Array # itself
 function Array:set(v, ...) end
 
---- Writes a NumPy file, as a whole or not at all.
----@param path string a .npy file
+--- Writes a .npy file, whole or not at all.
+---@param path string
 ---@return true
 function Array:save(path) end
 
---- The address of the elements, for LuaJIT's `ffi.cast`; valid as long as the array.
+--- The address of the elements, for LuaJIT's `ffi.cast`.
 ---@return lightuserdata
 function Array:data() end
 
---- As `totable` with exact 64-bit integers: under LuaJIT cdata.
+--- As `totable` with exact 64-bit integers (LuaJIT: cdata).
 ---@return table|integer
 function Array:int64() end
 
---- Gives its memory back now. `__gc` and `__close` do the same.
+--- Gives its memory back.
 function Array:free() end
 
 return tempo
