@@ -131,6 +131,11 @@ describe("export", function()
     out.b = tempo.bernoulli({ 9 }, 0.3, { domain = { t }, name = "b" })
     out.i = tempo.randint({ 7 }, -5, 1000, { domain = { t }, name = "i" })
     out.p = tempo.randperm({ 11 }, { domain = { t }, name = "p" })
+    local k = P:tensor { domain = { t }, dtype = "i64" }
+    k[0] = -3
+    k[t] = tempo.randint({}, -9, 9, { key = k[t - 1], name = "k" })
+    out.k, out.kn = k, tempo.normal({ 3 }, { key = k + t, name = "kn" })
+    out.ku = tempo.uniform({ 2 }, { key = t * 3 - 7, name = "ku" }) + tempo.uniform({ 2 }, { key = k[t], name = "kv" })
     local f = compile(P, out)
     same(f, {}, { T = 4 })
     same(f, {}, { T = 3 }, { seed = 12345, before = "a.seed = 12345; " })

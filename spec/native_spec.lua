@@ -600,6 +600,33 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of draws under keys: over dims, that some dims do not move, on rings, of a point an iteration, of many numbers", function()
+    for _, n in ipairs { 1, 16, 70 } do
+      local f = agree(function(P)
+        local b = P:dim "b"
+        local t, T = P:dim "t"
+        local k = P:input("k", { domain = { b, t }, dtype = "i64" })
+        local function under(key, name, dtype) return { key = key, name = name, dtype = dtype } end
+        local s, w = P:tensor { domain = { b, t }, dtype = "i64" }, P:tensor { domain = { t }, dtype = "i64" }
+        s[{ t = 0 }] = b
+        s:otherwise(s[{ b, t - 1 }] + tempo.randint({}, -3, 4, under(s[{ b, t - 1 }] * 3, "s")))
+        w[0] = 1
+        w:otherwise(tempo.randint({}, 0, 1000, under(w[t - 1], "w")) + w[t - 1] % 7)
+        local h = P:tensor { domain = { b, t }, shape = { 2 } }
+        h[{ t = T - 1 }] = 0
+        h:otherwise(h[{ b, t + 1 }] * 0.5 + tempo.normal({ 2 }, under(k + w, "h")) + tempo.uniform({ 2 }, under(w * 2, "g")))
+        return {
+          s = s, w = w, h = h, far = tempo.normal({}, under(s[{ t = tempo.max(0, t - 5) }], "far")) + s:to "f32",
+          d = tempo.uniform({ 3 }, under(k[{ b = 0 }], "d", "f64")), same = tempo.normal({ 2 }, { domain = { b }, key = w + 1, name = "same" }) * 2,
+          i = tempo.uniform({}, under(b * 100 - t, "i")), ii = tempo.uniform({ 2 }, under(t * b, "ii", "f16")),
+          half = tempo.normal({ 2 }, under(k, "half", "bf16")),
+          p = tempo.randperm({ 9 }, under(k, "p")), long = tempo.uniform({ 33 }, under(w, "long")), c = tempo.bernoulli({ 2 }, 0.4, under(k - t, "c")):to "i32",
+        }
+      end, { k = tempo.array(fill({ 3, n }, function(b, t) return (t * 7919 + b) % 11 - 5 end), "i64") }, { T = n, B = 3 })
+      assert.truthy(f:explain "code":find "tp_philox_given_many")
+    end
+  end)
+
   it("of windows that wrap on their rings", function()
     local function back(x, t, n) return x[{ t = tempo.max(0, t - n) }] end
     for _, case in ipairs { { {}, 64, 1, 8200 }, { { 128 }, 3, 2, 64, 200 }, { { 128 }, 64, 200 }, { { 3, 40 }, 1, 130 } } do

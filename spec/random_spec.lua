@@ -212,3 +212,246 @@ describe("random numbers", function()
     assert.same(out.v[3], out.back[1])
   end)
 end)
+
+-- A key takes the place of the coordinates: the stream is that of the one coordinate k.
+describe("draws under keys", function()
+  local KEYS = { 0, 7, -1, 7, 2 ^ 40 + 3, -2 ^ 50 }
+  local keys = tempo.array(KEYS, "i64")
+
+  local function elements(n, word, number)
+    local list = {}
+    for e = 0, n - 1 do list[e + 1] = number(word, e) end
+    return list
+  end
+
+  it("are those of the documented layout: of every kind, from any i64", function()
+    for _, seed in ipairs { 0, 123456789012 } do
+      local P = tempo.program { seed = seed }
+      local t = P:dim "t"
+      local k = P:input("k", { domain = { t }, dtype = "i64" })
+      local function keyed(name, dtype) return { key = k, name = name, dtype = dtype } end
+      local out = S.run(P, {
+        u = tempo.uniform({ 2 }, keyed "u"), one = tempo.uniform({}, keyed "one"), long = tempo.uniform({ 40 }, keyed "long"),
+        d = tempo.uniform({ 3 }, keyed("d", "f64")), n = tempo.normal({ 3 }, keyed("n", "f64")),
+        b = tempo.bernoulli({ 5 }, 0.3, keyed("b", "f32")), bt = tempo.bernoulli({ 5 }, tempo.full({}, 0.3), keyed("bt", "f32")),
+        r = tempo.randint({ 3 }, -5, 1000, keyed "r"), rt = tempo.randint({ 3 }, k * 0 - 5, 1000, keyed "rt"),
+        p = tempo.randperm({ 6 }, keyed "p"),
+        drop = tempo.ones({ 6 }):dropout(0.25, { key = k, name = "drop" }),
+      }, { k = keys }, { T = #KEYS })
+      for j, key in ipairs(KEYS) do
+        local function row(name, n, number) return elements(n, philox.stream(seed, name, { key }), number) end
+        local function below(p, yes) return function(word, e) return uniform(word, e) < p and yes or 0 end end
+        S.same(out.u[j], row("u", 2, uniform), 0, "uniform")
+        S.same(out.one[j], row("one", 1, uniform)[1], 0, "a scalar")
+        S.same(out.long[j], row("long", 40, uniform), 0, "a long one")
+        S.same(out.d[j], row("d", 3, uniform64), 0, "uniform f64")
+        S.same(out.n[j], row("n", 3, normal), 0, "normal")
+        local p = num.round(0.3, "f32")
+        S.same(out.b[j], row("b", 5, below(0.3, 1)), 0, "bernoulli")
+        S.same(out.bt[j], row("bt", 5, below(p, 1)), 0, "bernoulli of a tensor")
+        S.same(out.drop[j], row("drop", 6, below(0.75, num.round(1 / 0.75, "f32"))), 0, "dropout")
+        S.same(out.r[j], row("r", 3, function(word, e) return randint(word, e, -5, 1000) end), 0, "randint")
+        local order, want = row("p", 6, uniform64), { 0, 1, 2, 3, 4, 5 }
+        table.sort(want, function(x, y) return order[x + 1] < order[y + 1] end)
+        S.same(out.p[j], want, 0, "randperm")
+      end
+      assert.same(out.rt[2], out.rt[4])
+      assert.not_same(out.rt[1], out.rt[2])
+    end
+  end)
+
+  it("of a dim's own index are the plain draws of that dim; so are those of an index expression and of a number", function()
+    local function run(keyed)
+      local P = tempo.program { seed = 8 }
+      local t = P:dim "t"
+      local i = P:dim "i"
+      local function o(name, key, domain) return keyed and { name = name, key = key } or { name = name, domain = domain } end
+      return S.run(P, {
+        a = tempo.normal({ 3 }, o("a", t:value(), { t })), b = tempo.uniform({}, o("b", t, { t })) * 2,
+        c = keyed and tempo.uniform({ 2 }, { name = "c", key = (i - 2) * 5 + t * t }) or tempo.uniform({ 2 }, { name = "c", domain = { t } }),
+        d = tempo.uniform({ 2 }, o("d", i + 0, { i })), n = tempo.uniform({ 2 }, keyed and { name = "n", key = -3 } or { name = "n" }),
+        m = tempo.uniform({ 2 }, keyed and { name = "m", key = 0 } or { name = "m", domain = { t } }),
+      }, {}, { T = 5, I = 3 })
+    end
+    local got, want = run(true), run(false)
+    for _, name in ipairs { "a", "b", "d" } do S.same(got[name], want[name], 0, name) end
+    for t = 0, 4 do
+      for i = 0, 2 do S.same(got.c[t + 1][i + 1], elements(2, philox.stream(8, "c", { (i - 2) * 5 + t * t }), uniform), 0) end
+    end
+    S.same(got.n, elements(2, philox.stream(8, "n", { -3 }), uniform), 0)
+    S.same(got.m, want.m[1], 0)
+  end)
+
+  it("stand on the dims of `domain =` and of the key, and points of one key draw the same", function()
+    local P = tempo.program { seed = 8 }
+    local t = P:dim "t"
+    local i = P:dim "i"
+    local k = P:input("k", { domain = { t }, dtype = "i64" })
+    local wide = tempo.uniform({ 2 }, { domain = { i }, key = k })
+    local constant = tempo.normal({}, { domain = { i }, key = 5 })
+    assert.same({ t, i }, wide:domain())
+    assert.same({ i }, (constant + 0):domain())
+    assert.same({ t }, tempo.uniform({}, { key = k }):domain())
+    assert.same({ t, i }, (tempo.ones({ 2 }) * i):dropout({ key = k }):domain())
+    local out = S.run(P, { wide = wide, constant = constant }, { k = keys }, { T = #KEYS, I = 3 })
+    for j = 1, #KEYS do
+      assert.same(out.wide[j][1], out.wide[j][2])
+      assert.same(out.wide[j][1], out.wide[j][3])
+    end
+    assert.same(out.wide[2], out.wide[4])
+    assert.not_same(out.wide[1], out.wide[2])
+    assert.same(out.constant[1], out.constant[3])
+  end)
+
+  -- s goes by what it draws under itself; w by draws under a key that it carries.
+  local function carried(P, t)
+    local s, w = P:tensor { domain = { t }, dtype = "i64" }, P:tensor { domain = { t }, shape = { 2 } }
+    s[0] = 3
+    s[t] = tempo.randint({}, -50, 50, { key = s[t - 1], name = "s" }) - s[t - 1] * 2
+    w[0] = 0
+    w[t] = w[t - 1] * 0.5 + tempo.normal({ 2 }, { key = s[t - 1] + t, name = "w" })
+    return s, w
+  end
+
+  it("take keys that a state carries, and say so in plain Lua", function()
+    local P = tempo.program { seed = 6 }
+    local t = P:dim "t"
+    local s, w = carried(P, t)
+    local out = S.run(P, { s = s, w = w }, {}, { T = 20 })
+    local key, sum = 3, { 0, 0 }
+    for j = 1, 19 do
+      local z = elements(2, philox.stream(6, "w", { key + j }), normal)
+      for e = 1, 2 do sum[e] = num.round(num.round(sum[e] * 0.5, "f32") + num.round(z[e], "f32"), "f32") end
+      key = randint(philox.stream(6, "s", { key }), 0, -50, 50) - key * 2
+      assert.equal(key, out.s[j + 1])
+      S.same(sum, out.w[j + 1], 1e-6)
+    end
+  end)
+
+  it("are the same in steps, and after a state", function()
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local P = tempo.program { seed = 6 }
+      local t = P:dim "t"
+      local s, w = carried(P, t)
+      local k = P:input("k", { domain = { t }, dtype = "i64" })
+      local f = P:compile { outputs = { s = s, w = w, u = tempo.uniform({ 2 }, { key = k }) }, tick = t, tier = tier }
+      local want = f({ k = keys }, { T = 6 })
+      f:start({}, { T = 6 })
+      for j = 0, 5 do
+        if j == 3 then
+          local state = f:state()
+          f:start({}, { T = 6 })
+          f:load_state(state)
+        end
+        local _, shown = f:step { k = KEYS[j + 1] }
+        for name, a in pairs(want) do S.same(S.plain(shown[name]), S.plain(a)[j + 1], 0, name) end
+      end
+    end
+  end)
+
+  it("have the gradient 0 through the key, and that of what they scale", function()
+    local P = tempo.program { seed = 6 }
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t }, dtype = "f64" })
+    local k = x:floor():to "i64"
+    local z = tempo.normal({}, { key = k, dtype = "f64", name = "z" })
+    local loss = (z * x + z)[0 .. T]:sum(0)
+    local out = S.run(P, { z = z, g = tempo.grad(loss, { x })[1] }, { x = tempo.array({ 0.5, 7.25, -3.5 }, "f64") }, { T = 3 })
+    S.same(out.z, out.g, 0)
+    for j, key in ipairs { 0, 7, -4 } do S.same(out.z[j], normal(philox.stream(6, "z", { key }), 0), 0) end
+  end)
+
+  it("go on in loops of optimisers, under a key that ends by data, and where few points are needed", function()
+    local P = tempo.program { seed = 6 }
+    local i, I = P:dim "i"
+    local t, T = P:dim "t"
+    local w = P:param("w", { shape = { 2 }, along = { i }, init = tempo.zeros { 2 } })
+    local k = P:input("k", { domain = { i }, dtype = "i64" })
+    local x = tempo.normal({ 2 }, { key = k * 3 + t, name = "x" })
+    local loss = ((x * (w + 1)):sum() - 1) ^ 2
+    w:update(w - tempo.grad(loss, { w })[1] * 0.01)
+    local last = tempo.uniform({}, { key = k + t, name = "last" })
+    local out = S.run(P, { x = x, w = w, last = last[T - 1], first = last[{ i = I - 1, t = 0 }] }, { k = keys }, { I = 6, T = 3 })
+    for a = 1, 6 do
+      for b = 0, 2 do
+        S.same(out.x[a][b + 1], elements(2, philox.stream(6, "x", { KEYS[a] * 3 + b }), function(word, e) return num.round(normal(word, e), "f32") end), 0)
+      end
+      S.same(out.last[a], uniform(philox.stream(6, "last", { KEYS[a] + 2 }), 0), 0)
+    end
+    S.same(out.first, uniform(philox.stream(6, "last", { KEYS[6] }), 0), 0)
+
+    P = tempo.program { seed = 6 }
+    i = P:dim "i"
+    t, T = P:dim "t"
+    local s = P:tensor { domain = { i, t }, dtype = "i64" }
+    s[{ t = 0 }] = i
+    s[{ i, t }] = s[{ i, t - 1 }] + tempo.randint({}, 1, 4, { key = s[{ i, t - 1 }], name = "s" })
+    P:stop(t, s:ge(9))
+    local y = tempo.uniform({}, { key = s, name = "y" })
+    out = S.run(P, { s = s, n = y[0 .. T]:sum(0), last = y[T - 1] }, {}, { I = 3, T = 20 })
+    for a = 0, 2 do
+      local key, sum = a, 0
+      for b = 1, #out.s[a + 1] do
+        if key < 0 then break end
+        assert.equal(key, out.s[a + 1][b])
+        local u = uniform(philox.stream(6, "y", { key }), 0)
+        sum = sum + u
+        if key >= 9 then
+          S.same(out.last[a + 1], u, 0)
+          key = -1
+        else key = key + randint(philox.stream(6, "s", { key }), 0, 1, 4) end
+      end
+      S.same(out.n[a + 1], sum, 1e-6)
+    end
+  end)
+
+  it("are those of samples and of layers too", function()
+    local P = tempo.program { seed = 6 }
+    local t = P:dim "t"
+    local k = P:input("k", { domain = { t }, dtype = "i64" })
+    local dist, nn = require "tempo.dist", require "tempo.nn"
+    local net = nn.Dropout(P, 0.5, { name = "drop", key = k })
+    local logits = tempo.zeros { 3 } + k:to "f32" * 0
+    local out = S.run(P, {
+      c = dist.Categorical({ logits = logits }):sample { key = k, name = "c" },
+      n = dist.Normal(logits, 2):sample { key = k, name = "n" }, r = dist.Normal(logits, 2):rsample { key = k, name = "n2" },
+      d = net(logits + 1), e = net:eval()(logits + 1),
+    }, { k = keys }, { T = #KEYS })
+    for j, key in ipairs(KEYS) do
+      S.same(out.n[j], elements(3, philox.stream(6, "n", { key }), function(word, e) return num.round(normal(word, e), "f32") * 2 end), 0)
+      S.same(out.r[j], elements(3, philox.stream(6, "n2", { key }), function(word, e) return num.round(normal(word, e), "f32") * 2 end), 0)
+      local u = elements(3, philox.stream(6, "c", { key }), uniform)
+      local most = math.max(u[1], u[2], u[3])
+      assert.equal(most, u[out.c[j] + 1])
+      assert.same({ 1, 1, 1 }, out.e[j])
+    end
+    assert.same(out.d[2], out.d[4])
+  end)
+
+  it("need a name of their own, and warn of no missing domain", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local said, warned = tempo.warn, {}
+    tempo.warn = function(text) warned[#warned + 1] = text end
+    local _ = tempo.uniform({}, { key = 3 }) + t:value()
+    tempo.warn = said
+    assert.same({}, warned)
+    S.fails(function()
+      return tempo.uniform({}, { key = t, name = "u" }) + tempo.uniform({}, { key = t + 1, name = "u" })
+    end, "option: ", "there is a random tensor 'u' already")
+  end)
+
+  it("take an i64 scalar of their own program", function()
+    local P, Q = tempo.program(), tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t }, shape = { 2 }, dtype = "i64" })
+    S.fails(function() return tempo.uniform({}, { key = x }) end, "shape: the key of a draw is an i64 scalar, not one of shape (2)")
+    S.fails(function() return tempo.randint({}, 9, { key = x:select(0, 0):to "i32" }) end, "dtype: the key of a draw is an i64 scalar, not i32: convert")
+    S.fails(function() return (x + 0.5):dropout { key = x:sum(0):to "f32" } end, "dtype: the key of a draw is an i64 scalar, not f32: convert")
+    S.fails(function() return tempo.normal({}, { key = t:lt(2) }) end, "dtype: the key of a draw is an i64 scalar, not bool")
+    S.fails(function() return tempo.normal({}, { key = 0.5, domain = { t } }) end, "dtype: 'normal': the key 0.5 is no integer")
+    S.fails(function() return tempo.normal({}, { key = { 1, 2 }, domain = { t } }) end, "the key of a draw is an i64 scalar")
+    S.fails(function() return tempo.uniform({}, { key = Q:dim "t" + 0, domain = { t } }) end, "option: ", "two programs")
+    S.fails(function() return tempo.uniform({}, { key = "k", domain = { t } }) end, "option: option 'key' of 'uniform'")
+  end)
+end)

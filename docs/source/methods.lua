@@ -14,7 +14,8 @@ function show(x) print(P:compile { outputs = { x = x } }({}, {}).x) end
 --- By the first word of a group's heading in methods.def: a title and the facts that hold unless a row says otherwise.
 methods.groups = {
   creation = { "Creation",
-    "Extents are integers, bounds and dims: `{T, 3}`. Options of all: `dtype`; `domain`, the dims over which it varies (none); `name`, of a random one also its stream of numbers. "
+    "Extents are integers, bounds and dims: `{T, 3}`. Options of all: `dtype`; `domain`, the dims over which it varies (none); `name`, of a random one also its stream of numbers; of a random one "
+    .. "`key`, an i64 scalar whose value takes the place of the point: points of one key draw the same, and it stands on the key's dims too. "
     .. "Errors: `shape` for a negative extent, `option` for an unknown dtype or a second random tensor of one name. The formulas of the random ones are in [random.md](../random.md)." },
   arithmetic = { "Arithmetic",
     "Operators `+ - * / % ^ //` and unary `-` are these methods. Integers wrap. Errors: `shape` where extents do not broadcast." },
@@ -41,6 +42,7 @@ methods.groups = {
 --- What arguments that may be left out mean, and their defaults; `words` of a row says it of that row.
 methods.words = {
   dtype = "the dtype of the result", domain = "the dims over which it varies: a sequence of dims, or of tensors that stand for theirs",
+  key = "an i64 scalar whose value takes the place of the point's coordinates: points of one key draw the same; the draw stands on its dims too",
   name = "names it; of a random tensor also its stream of numbers, which must be its own", keepdim = "reduced axes stay, with extent 1",
   axis = "which (all)", p = "the probability (0.5)", correction = "what is subtracted from the count (1)",
   unbiased = "`true` is correction 1, `false` 0", lo = "the first element (0)", hi = "after the last element (the extent)", value = "what is put there (0)",
@@ -64,9 +66,10 @@ methods.rows = {
   eye = { example = "show(tempo.eye { 2, 3 })" },
   arange = { example = "show(tempo.arange { 4 })\nshow(tempo.arange({ 3 }, 10, 5))" },
   linspace = { example = "show(tempo.linspace({ 5 }, 0, 1))" },
-  uniform = { example = "local u = tempo.uniform({ 1000 })\nshow((u:mean() * 10):round())" },
-  normal = { example = "show(tempo.normal({ 1000 }):abs():lt(2):sum():gt(900))" },
-  bernoulli = { example = "show(tempo.bernoulli({ 3 }, 1))" },
+  uniform = { example = "local u = tempo.uniform({ 1000 })\nshow((u:mean() * 10):round())\nlocal k = P:constant(tempo.array(-3, \"i64\"))\nshow(tempo.uniform({ 2 }, { key = k, name = \"u\" }))",
+    fails = "show(tempo.uniform({ 2 }, { key = P:constant({ 1, 2 }) }))", errors = "`dtype`, `shape` for a key that is no i64 scalar" },
+  normal = { example = "show(tempo.normal({ 1000 }):abs():lt(2):sum():gt(900))", errors = "as `uniform`" },
+  bernoulli = { example = "show(tempo.bernoulli({ 3 }, 1))", errors = "as `uniform`; `option` for a probability outside [0, 1]" },
   randint = { words = { hi = "after the last; without it `lo` is, and 0 is the first" }, example = "show(tempo.randint({ 5 }, 7, 8))" },
   randperm = { example = "show(tempo.randperm({ 5 }):sort())" },
 

@@ -41,22 +41,29 @@ TP_ONCE void tp_philox_words(tp_word c[4], const uint32_t key[2], int64_t n) {
 }
 
 /* The same of n points, a multiple of 16. Rows of m: the keys, which begin as one that all share,
- * then words. Coordinates are from, from + step, .. */
+ * then words. Coordinates are from, from + step, .., or given. */
 #define TP_PHILOX_MANY 64
 TP_ONCE void tp_philox_begin_many(uint32_t (*m)[TP_PHILOX_MANY], const uint32_t key[2], int64_t n) {
   int64_t k;
   for (k = 0; k < n; k++) m[0][k] = key[0], m[1][k] = key[1];
 }
+TP_FN void tp_philox_next_at(
+    uint32_t (*m)[TP_PHILOX_MANY], int64_t k, int ordinal, uint64_t coord) {
+  tp_word c[4];
+  c[0] = (uint32_t)coord, c[1] = (uint32_t)(coord >> 32), c[2] = (uint32_t)ordinal,
+  c[3] = 0x74656d70;
+  tp_philox_block(c, m[0][k], m[1][k]);
+  m[0][k] = (uint32_t)c[0], m[1][k] = (uint32_t)c[1];
+}
 TP_ONCE void tp_philox_next_many(
     uint32_t (*m)[TP_PHILOX_MANY], int ordinal, int64_t from, int64_t step, int64_t n) {
   int64_t k;
-  for (k = 0; k < n; k++) {
-    uint64_t at = (uint64_t)(from + k * step);
-    tp_word c[4];
-    c[0] = (uint32_t)at, c[1] = (uint32_t)(at >> 32), c[2] = (uint32_t)ordinal, c[3] = 0x74656d70;
-    tp_philox_block(c, m[0][k], m[1][k]);
-    m[0][k] = (uint32_t)c[0], m[1][k] = (uint32_t)c[1];
-  }
+  for (k = 0; k < n; k++) tp_philox_next_at(m, k, ordinal, (uint64_t)(from + k * step));
+}
+TP_ONCE void tp_philox_given_many(
+    uint32_t (*m)[TP_PHILOX_MANY], int ordinal, const int64_t *coord, int64_t n) {
+  int64_t k;
+  for (k = 0; k < n; k++) tp_philox_next_at(m, k, ordinal, (uint64_t)coord[k]);
 }
 TP_ONCE void tp_philox_words_many(uint32_t (*m)[TP_PHILOX_MANY], int block, int64_t n) {
   uint32_t(*w)[TP_PHILOX_MANY] = m + 2 + 4 * block;

@@ -7,9 +7,9 @@ local util = require "tempo.util"
 local dist = {}
 
 local function draw_options(what, o, domain)
-  o = util.options(what, o, "name domain")
+  o = util.options(what, o, "name domain key")
   local d = o.domain or domain
-  return { name = o.name, domain = #d > 0 and d or nil }
+  return { name = o.name, domain = #d > 0 and d or nil, key = o.key }
 end
 
 -- ---- Categorical ---------------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ function dist.Categorical(o)
 end
 
 --- A category by the Gumbel-max trick: argmax(logits - log(-log u)). One of logit -inf is never drawn.
----@param o? { name?: string, domain?: tempo.Dims }
+---@param o? { name?: string, domain?: tempo.Dims, key?: tempo.Operand }
 ---@return tempo.Tensor i64
 function categorical:sample(o)
   local scores = self.scores:detach()
@@ -100,7 +100,7 @@ local function log_std(self)
 end
 
 --- mean + std z, through which gradients go.
----@param o? { name?: string, domain?: tempo.Dims }
+---@param o? { name?: string, domain?: tempo.Dims, key?: tempo.Operand }
 ---@return tempo.Tensor
 function normal:rsample(o)
   local both = self.mean + self.std
@@ -110,7 +110,7 @@ function normal:rsample(o)
 end
 
 --- rsample, detached.
----@param o? { name?: string, domain?: tempo.Dims }
+---@param o? { name?: string, domain?: tempo.Dims, key?: tempo.Operand }
 ---@return tempo.Tensor
 function normal:sample(o) return self:rsample(o):detach() end
 

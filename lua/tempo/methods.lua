@@ -75,8 +75,8 @@ local function limit(x)
   return x:to "i64"
 end
 
-function methods.randint(shape, lo, hi, dtype, domain, name)
-  local options = { dtype = dtype, domain = domain, name = name }
+function methods.randint(shape, lo, hi, dtype, domain, name, key)
+  local options = { dtype = dtype, domain = domain, name = name, key = key }
   if hi == nil then lo, hi = 0, lo end
   if is_number(lo) and is_number(hi) then return core.integers(shape, lo, hi, options) end
   local from = limit(lo)
@@ -85,9 +85,9 @@ function methods.randint(shape, lo, hi, dtype, domain, name)
   return (core.integers(shape, 0, options) % width + from):to(dtype or "i64")
 end
 
-function methods.randperm(shape, dtype, domain, name)
+function methods.randperm(shape, dtype, domain, name, key)
   check_vector(shape, "randperm")
-  local u = tempo.uniform(shape, { dtype = "f64", domain = domain, name = name })
+  local u = tempo.uniform(shape, { dtype = "f64", domain = domain, name = name, key = key })
   return u:argsort(0):to(dtype or "i64")
 end
 
@@ -497,12 +497,12 @@ methods.batch_norm = rounded(function(x, mean, var, weight, bias, training, _, e
   return scaled(d, training and power(d, axes) or var, eps or 1e-5, weight, bias)
 end)
 
-function methods.dropout(x, p, training, name)
+function methods.dropout(x, p, training, name, key)
   p = p or 0.5
   x = x:to(float_of(x))
   check(p >= 0 and p <= 1, "option", "the probability is %g, not in [0, 1]", p)
   if p == 0 or training == false then return x end
-  local options = { dtype = "bool", domain = x:domain(), name = name }
+  local options = { dtype = "bool", domain = x:domain(), name = name, key = key }
   local kept = tempo.bernoulli(x:shape(), 1 - p, options)
   return where(kept, p < 1 and x * (1 / (1 - p)) or x, 0)
 end

@@ -623,19 +623,19 @@ function BatchNorm:forward(x)
 end
 
 local Dropout = nn.class "Dropout"
---- Zero with probability p (0.5) while training, else x / (1 - p).
+--- Zero with probability p (0.5) while training, else x / (1 - p). Options: key, of its draws.
 ---@param P tempo.Program
 ---@param p? number
----@param o? { name?: string }
+---@param o? { key?: tempo.Operand, name?: string }
 ---@return tempo.nn.Module
 function nn.Dropout(P, p, o)
-  o = util.options("nn.Dropout", o, "name")
+  o = util.options("nn.Dropout", o, "name key")
   util.numbers("nn.Dropout", { p = p }, "p")
   local self = Dropout:create(P, o)
-  self.p = p or 0.5
+  self.p, self.key = p or 0.5, o.key
   return self
 end
-function Dropout:forward(x) return x:dropout(self.p, self.training) end
+function Dropout:forward(x) return x:dropout(self.p, self.training, { key = self.key }) end
 
 -- ---- convolution and pooling: sizes, strides and paddings are numbers or one for each spatial axis ------------------
 local function each(what, v, d)

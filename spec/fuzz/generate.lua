@@ -429,14 +429,21 @@ function G:index_value()
   return self:op({}, ("(%s):value()"):format(text), {}, "i64", { [d] = true })
 end
 
+-- Some draw under a key: an index expression, or an integer that the program makes, so also one that a loop carries.
 function G:random()
   local dom, shape = self:random_dom(), self:random_shape()
   local kind = self:weighted { { 3, "uniform" }, { 1, "normal" }, { 1, "randint" } }
-  local name = self:fresh "u"
-  if kind == "randint" then
-    return self:op({}, ('tempo.randint(%s, 0, 9, { domain = %s, name = "%s" })'):format(shape_text(shape), dom_text(dom), name), shape, "i64", dom)
+  local name, from, key = self:fresh "u", {}, ""
+  if self:chance(0.3) then
+    local k = self:choose(function(x) return x.dtype == "i64" and #x.shape == 0 and not x.open end)
+    local d = self.r(self.ndim) + 1
+    if k and self:chance(0.7) then from, key, dom = { k }, ", key = %1", union(dom, k.dom)
+    else key, dom = (", key = 3 * %s - 7"):format(NAMES[d]), union(dom, { [d] = true }) end
   end
-  return self:op({}, ('tempo.%s(%s, { domain = %s, name = "%s", dtype = "%s" })'):format(kind, shape_text(shape), dom_text(dom), name, self.float),
+  if kind == "randint" then
+    return self:op(from, ('tempo.randint(%s, 0, 9, { domain = %s, name = "%s"%s })'):format(shape_text(shape), dom_text(dom), name, key), shape, "i64", dom)
+  end
+  return self:op(from, ('tempo.%s(%s, { domain = %s, name = "%s", dtype = "%s"%s })'):format(kind, shape_text(shape), dom_text(dom), name, self.float, key),
     shape, self.float, dom)
 end
 

@@ -1,5 +1,6 @@
-/* random.c: draws random numbers (RAND). Each point of the leading axes has a stream of its own;
- * small streams are drawn TP_LANES points at a time. */
+/* random.c: draws random numbers (RAND). Each point of the leading axes has a stream of its own, by
+ * its coordinates and then by its key, if there is one; small streams are drawn TP_LANES points at
+ * a time. */
 #include "cpu/priv.h"
 
 /* elements at a time of a long stream; words of a short one */
@@ -82,7 +83,7 @@ static void see_points(tp_exec *x, tp_dreg *r, points *p) {
   }
 }
 
-/* Keys of up to TP_LANES points from the walk on, and where their elements go. */
+/* Philox's keys of up to TP_LANES points from the walk on, and where their elements go. */
 typedef struct lanes {
   int n;
   uint32_t key[2][TP_LANES];
@@ -90,8 +91,9 @@ typedef struct lanes {
 } lanes;
 
 static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, const points *p, lanes *l) {
-  int64_t coord[MAXCOORD][TP_LANES];
+  int64_t coord[MAXCOORD + 1][TP_LANES];
   int n = r->rg->ncoord;
+  const tp_view *key = r->rg->nin ? &r->in[0].v : NULL;
   for (l->n = 0; l->n < TP_LANES && w->ok; l->n++, tp_walk_next(w)) {
     for (int k = 0; k < r->nlead && p->other; k++)
       x->env[r->rg->leadvar[k]->id] = p->lo[k] + w->at[k];
@@ -99,9 +101,10 @@ static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, const points *p, lane
     for (int i = p->nshared; i < n; i++)
       coord[i][l->n] =
           p->is[i] >= 0 ? p->lo[p->is[i]] + w->at[p->is[i]] : tp_dx_get(&r->coord[i], x->env);
+    if (key) coord[n][l->n] = ((const int64_t *)key->p)[tp_walk_offset(w, key->stride)];
   }
   for (int j = 0; j < TP_LANES; j++) l->key[0][j] = p->key.k[0], l->key[1][j] = p->key.k[1];
-  for (int i = p->nshared; i < n; i++) {
+  for (int i = p->nshared; i < n + !!key; i++) {
     tp_philox_lanes c;
     for (int j = 0; j < TP_LANES; j++) {
       int64_t v = j < l->n ? coord[i][j] : 0;

@@ -269,7 +269,7 @@ static void warn_random(call_t *c) {
     if (c->a[k].val.node->ndom > 0) larger = true;
     else if (c->a[k].val.node->op == TP_OP_RAND) draw = c->a[k].val.node;
   }
-  if (!larger || !draw || draw->mark == -1) return;
+  if (!larger || !draw || draw->nin || draw->mark == -1) return;
   ((tp_node *)draw)->mark = -1; /* once */
   lua_pushfstring(c->L,
       "%s:%d: a random tensor without a domain is one draw for all points; give it { domain = "

@@ -191,6 +191,8 @@ static bool op(const look *l) {
   case TP_CLS_MOVE: fit = x == o + 1 && a->axis >= 0 && a->axis < o; break;
   case TP_CLS_GATH: letters = r->nin == 2 ? "sis" : "siss", fit &= picks(r); break;
   case TP_CLS_ENV: return env_types(l);
+  case TP_CLS_SRC:
+    return !r->nin || (r->nin == 1 && !x && types(l, "ix")) || bad(l, "a key is an i64 scalar");
   default: return true;
   }
   return types(l, letters) && (fit || bad(l, "the axes do not fit"));

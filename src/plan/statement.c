@@ -74,8 +74,26 @@ static bool may_fail(const tp_node *n) {
   }
 }
 
+/* Is the operand a draw's key that is an index expression? */
+static bool is_point_key(const tp_node *n, const tp_opnd *o) {
+  return n->op == TP_OP_RAND && o->base.node->op == TP_OP_VALUE;
+}
+
+/* A draw's key stands in the place of its point: an index expression as its only coordinate. */
+static void key_point(pb *b, tp_region *r, int i) {
+  tp_opnd o;
+  if (!tp_stmt_operand(b->p, b->s, i, 0, &o, b->err) || !is_point_key(b->s->node[i], &o)) return;
+  const tp_node *key = o.base.node;
+  r->coord = tp_pb_exprs(b, 1);
+  r->coord[r->ncoord++] = tp_pb_here(b, tp_at_point(b->p, key, key->attr.ix[0], o.idx));
+}
+
 static void point(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
+  if (n->op == TP_OP_RAND && n->nin) {
+    key_point(b, r, i);
+    return;
+  }
   r->coord = tp_pb_exprs(b, n->ndom);
   r->dim = TP_NEWN(b->a, const tp_sym *, n->ndom);
   for (int d = 0; d < n->ndom; d++) {
@@ -276,7 +294,7 @@ static bool op_region(pb *b, int i) {
   for (int k = adds; k < n->nin; k++) {
     tp_opnd o;
     if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
-    tp_pb_put(b, &in, &nin, nd_operand(b, &o));
+    if (!is_point_key(n, &o)) tp_pb_put(b, &in, &nin, nd_operand(b, &o));
   }
   result_windows(b, i, &out, &nout);
   if (n->op == TP_OP_PAD && i == b->adder) return add_padded(b, i, in, out);
@@ -366,7 +384,7 @@ static bool count_uses(pb *b) {
       tp_opnd o;
       if (!tp_stmt_operand(b->p, s, i, k, &o, b->err)) return false;
       int j = tp_stmt_find(s, &o);
-      if (j < 0) continue;
+      if (j < 0 || is_point_key(s->node[i], &o)) continue;
       b->uses[j] = TP_MAX(b->uses[j], i);
       b->nuse[j]++;
       if (!o.identity || !is_ew(s->node[i])) b->leaks[j] = true;
@@ -422,8 +440,9 @@ bool tp_pb_statement(pb *b, const tp_tree *t) {
       if (!group_add(b, i)) return false;
       continue;
     }
-    /* made where it is wanted */
-    if (n->op == TP_OP_FILL && (s->src.node || i < s->nnode - 1)) continue;
+    /* made where it is wanted; a draw's point */
+    bool inside = s->src.node || i < s->nnode - 1;
+    if (inside && (n->op == TP_OP_FILL || (n->op == TP_OP_VALUE && !b->uses[i]))) continue;
     if (!group_close(b) || !(n->op == TP_OP_FILL ? fill_target(b, n) : op_region(b, i)))
       return false;
   }

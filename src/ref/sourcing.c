@@ -1,4 +1,4 @@
-/* sourcing.c: makes values that have no operands, and runs environments. */
+/* sourcing.c: makes values that have no operands but a draw's key, and runs environments. */
 #include "ref/machine.h"
 #include "base/env.h"
 
@@ -33,6 +33,8 @@ static bool value(ref *r, tp_cell *c) {
 
 static tp_philox_key key_at(ref *r, tp_cell *c) {
   tp_philox_key k = tp_philox_op(r->run->seed, c->node->attr.hash);
+  if (c->node->nin)
+    return tp_philox_coord(k, 1, *(int64_t *)r->ops.v[0].cell->data[r->ops.v[0].out]);
   for (int d = 0; d < c->node->ndom; d++) k = tp_philox_coord(k, d + 1, ref_at(c)[d]);
   return k;
 }

@@ -152,40 +152,40 @@ function tempo.arange(shape, start, step, options) end
 function tempo.linspace(shape, start, stop, options) end
 
 --- Random numbers, uniform in [0, 1).
----@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }): tempo.Tensor
 ---@param shape tempo.Extent|tempo.Extent[]
----@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }
 ---@return tempo.Tensor
 function tempo.uniform(shape, options) end
 
 --- Random numbers of the standard normal distribution.
----@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }): tempo.Tensor
 ---@param shape tempo.Extent|tempo.Extent[]
----@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }
 ---@return tempo.Tensor
 function tempo.normal(shape, options) end
 
 --- 1 with probability p (0.5), else 0; p is a number or a tensor.
----@overload fun(shape: tempo.Extent|tempo.Extent[], options: { p?: tempo.Operand, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { p?: tempo.Operand, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }): tempo.Tensor
 ---@param shape tempo.Extent|tempo.Extent[]
 ---@param p? tempo.Operand
----@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }
 ---@return tempo.Tensor
 function tempo.bernoulli(shape, p, options) end
 
 --- Random integers in [lo, hi), or in [0, lo) without hi; i64. Limits may be i64 scalar tensors.
----@overload fun(shape: tempo.Extent|tempo.Extent[], lo: integer|tempo.Index|tempo.Tensor, options: { hi?: integer|tempo.Index|tempo.Tensor, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@overload fun(shape: tempo.Extent|tempo.Extent[], lo: integer|tempo.Index|tempo.Tensor, options: { hi?: integer|tempo.Index|tempo.Tensor, dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }): tempo.Tensor
 ---@param shape tempo.Extent|tempo.Extent[]
 ---@param lo integer|tempo.Index|tempo.Tensor
 ---@param hi? integer|tempo.Index|tempo.Tensor
----@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }
 ---@return tempo.Tensor
 function tempo.randint(shape, lo, hi, options) end
 
 --- A random permutation of 0 .. n-1 for randperm {n}; i64.
----@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
+---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }): tempo.Tensor
 ---@param shape tempo.Extent|tempo.Extent[]
----@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }
+---@param options? { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string, key?: tempo.Operand }
 ---@return tempo.Tensor
 function tempo.randperm(shape, options) end
 
@@ -886,12 +886,12 @@ function tempo.rms_norm(x, shape, weight, eps) end
 ---@return tempo.Tensor
 function tempo.batch_norm(x, running_mean, running_var, weight, bias, training, momentum, eps) end
 
---- Zero with probability p (0.5), else x / (1 - p); drawn at every point of x.
----@overload fun(x: tempo.Operand, options: { p?: number, training?: boolean, name?: string }): tempo.Tensor
+--- Zero with probability p (0.5), else x / (1 - p); drawn at every point of x, or by a key.
+---@overload fun(x: tempo.Operand, options: { p?: number, training?: boolean, name?: string, key?: tempo.Operand }): tempo.Tensor
 ---@param x tempo.Operand
 ---@param p? number
 ---@param training? boolean
----@param options? { name?: string }
+---@param options? { name?: string, key?: tempo.Operand }
 ---@return tempo.Tensor
 function tempo.dropout(x, p, training, options) end
 
@@ -1832,11 +1832,11 @@ function Tensor:rms_norm(shape, weight, eps) end
 ---@return tempo.Tensor
 function Tensor:batch_norm(running_mean, running_var, weight, bias, training, momentum, eps) end
 
---- Zero with probability p (0.5), else x / (1 - p); drawn at every point of x.
----@overload fun(self: tempo.Tensor, options: { p?: number, training?: boolean, name?: string }): tempo.Tensor
+--- Zero with probability p (0.5), else x / (1 - p); drawn at every point of x, or by a key.
+---@overload fun(self: tempo.Tensor, options: { p?: number, training?: boolean, name?: string, key?: tempo.Operand }): tempo.Tensor
 ---@param p? number
 ---@param training? boolean
----@param options? { name?: string }
+---@param options? { name?: string, key?: tempo.Operand }
 ---@return tempo.Tensor
 function Tensor:dropout(p, training, options) end
 

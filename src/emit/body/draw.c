@@ -1,18 +1,20 @@
 /* draw.c: prints random numbers (docs/random.md). Functions of the prelude make words of a strip of
- * points by vectors; a loop then makes numbers of them. The part of the key that points share is
- * made before. In a loop over single points the strip holds iterations to come: a number depends on
- * nothing that the loop does. */
+ * points by vectors; a loop then makes numbers of them. Philox's key is made of a row of *links*: a
+ * point's coordinates, then the key that the script gives, if it does. The part that points share
+ * is made before. In a loop over single points the strip holds iterations to come: a number of
+ * coordinates depends on nothing that the loop does. */
 #include "emit/priv.h"
 
 enum { FEW_DRAWN = 16, POINTS_DRAWN = 64, DRAWN_AHEAD = 16 };
 
 /* var: a strip goes along this variable, by `step` from point to point: that of the region's last
- * axis or, with `ahead`, of a loop; NULL: there is no strip. per: words of an element */
+ * axis or, with `ahead`, of a loop; NULL: there is no strip. kept: something is declared before
+ * that loop: numbers, else the op's key. per: words of an element */
 typedef struct {
   tp_emit *e;
   const tp_region *r;
   const tp_sym *var;
-  bool ahead;
+  bool ahead, kept;
   int step, pos, per;
   tp_dtype d;
 } drawn;
@@ -28,16 +30,33 @@ static bool moves_evenly(const tp_emit *e, const tp_region *r, const tp_sym *var
   return all;
 }
 
-/* ---- numbers of further iterations ---- */
+/* ---- before a loop ---- */
+
+static void put_op_key(tp_emit *e, const tp_region *r, const char *key) {
+  tp_emit_line(e, "uint32_t %s[2] = { (uint32_t)h->seed, (uint32_t)(h->seed >> 32) };\n", key);
+  tp_emit_line(e, "tp_philox_next(%s, 0, ", key);
+  tp_emit_argument(e, "int64_t", &r->how.hash,
+      tp_printf(e->a, "(int64_t)%lluULL", (unsigned long long)r->how.hash));
+  tp_puts(e->b, ");\n");
+}
+
+/* Are its numbers known before the loop's iterations? */
+static bool goes_ahead(const tp_emit *e, const tp_pnode *loop, const tp_region *r) {
+  bool ok = !r->nin && (loop->step == 1 || loop->step == -1) && moves_evenly(e, r, loop->var);
+  for (int i = 0; ok && i < r->ncoord; i++) ok = emit_is_steady(loop, r->coord[i]);
+  return ok;
+}
 
 void emit_keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
   const tp_region *r = x->rg;
-  bool ok = r->kind == TP_RG_OP && r->op == TP_OP_RAND && !r->nlead && emit_has_range(r) &&
-      emit_draws_few(e, r) && (loop->step == 1 || loop->step == -1) &&
-      moves_evenly(e, r, loop->var);
-  for (int i = 0; ok && i < r->ncoord; i++) ok = emit_is_steady(loop, r->coord[i]);
-  if (!ok) return;
+  if (r->kind != TP_RG_OP || r->op != TP_OP_RAND || r->nlead || !emit_has_range(r) ||
+      !emit_draws_few(e, r))
+    return;
   TP_PUSH(e->a, &e->ahead, x->pos);
+  if (!goes_ahead(e, loop, r)) {
+    put_op_key(e, r, tp_printf(e->a, "d%d", x->pos));
+    return;
+  }
   tp_emit_line(e, "%s d%d[%d][%d];\n", tp_emit_type(tp_emit_dtype(e, &r->out[0])), x->pos,
       (int)emit_elements(&r->out[0], FEW_DRAWN), DRAWN_AHEAD);
   tp_emit_line(e, "int64_t d%d_from = 0, d%d_n = 0;\n", x->pos, x->pos);
@@ -49,36 +68,49 @@ bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x) {
   return any;
 }
 
-/* ---- keys ---- */
+/* ---- links ---- */
 
-/* How many coordinates come before the first one that moves from point to point. */
-static int shared_coords(const drawn *w) {
-  for (int i = 0; i < w->r->ncoord; i++) {
-    if (w->var && tp_ix_mentions(w->r->coord[i], w->var)) return i;
-    for (int k = 0; k < w->r->nlead; k++)
-      if (tp_ix_mentions(w->r->coord[i], w->r->leadvar[k])) return i;
-  }
-  return w->r->ncoord;
+static int links(const drawn *w) { return w->r->ncoord + w->r->nin; }
+
+static bool link_moves(const drawn *w, int i) {
+  const tp_region *r = w->r;
+  bool moves = i < r->ncoord && w->var && tp_ix_mentions(r->coord[i], w->var);
+  for (int k = 0; k < r->nlead; k++)
+    moves |= i < r->ncoord ? tp_ix_mentions(r->coord[i], r->leadvar[k])
+                           : r->in[0].lead && !tp_is_number(r->in[0].lead[k], 0);
+  return moves;
 }
 
-static void put_coords(const drawn *w, const char *key, int from, int to) {
-  for (int i = from; i < to; i++)
-    tp_emit_line(w->e, "tp_philox_next(%s, %d, %s);\n", key, i + 1, emit_ix(w->e, w->r->coord[i]));
+/* How many links come before the first one that moves from point to point. */
+static int shared_links(const drawn *w) {
+  int n = 0;
+  while (n < links(w) && !link_moves(w, n)) n++;
+  return n;
+}
+
+static void put_link(const drawn *w, int i) {
+  if (i < w->r->ncoord) tp_puts(w->e->b, emit_ix(w->e, w->r->coord[i]));
+  else emit_point_cell(w->e, w->r, 0, tp_ix_const(w->e->ix, 0));
+}
+
+static void put_links(const drawn *w, const char *key, int from, int to) {
+  for (int i = from; i < to; i++) {
+    tp_emit_line(w->e, "tp_philox_next(%s, %d, ", key, i + 1);
+    put_link(w, i);
+    tp_puts(w->e->b, ");\n");
+  }
 }
 
 static void put_shared_key(const drawn *w) {
-  tp_emit *e = w->e;
-  tp_emit_line(e, "uint32_t shared[2] = { (uint32_t)h->seed, (uint32_t)(h->seed >> 32) };\n");
-  tp_emit_line(e, "tp_philox_next(shared, 0, ");
-  tp_emit_argument(e, "int64_t", &w->r->how.hash,
-      tp_printf(e->a, "(int64_t)%lluULL", (unsigned long long)w->r->how.hash));
-  tp_puts(e->b, ");\n");
-  put_coords(w, "shared", 0, shared_coords(w));
+  if (w->kept && !w->ahead)
+    tp_emit_line(w->e, "uint32_t shared[2] = { d%d[0], d%d[1] };\n", w->pos, w->pos);
+  else put_op_key(w->e, w->r, "shared");
+  put_links(w, "shared", 0, shared_links(w));
 }
 
 static void put_key(const drawn *w) {
   tp_emit_line(w->e, "uint32_t key[2] = { shared[0], shared[1] };\n");
-  put_coords(w, "key", shared_coords(w), w->r->ncoord);
+  put_links(w, "key", shared_links(w), links(w));
 }
 
 /* ---- numbers ---- */
@@ -120,6 +152,27 @@ static void put_number(const drawn *w, const char *lo, const char *hi) {
 
 /* ---- few numbers a point ---- */
 
+/* Puts link i of many points into their keys. */
+static void put_next_of_many(const drawn *w, int i) {
+  tp_emit *e = w->e;
+  int64_t k = 0;
+  const tp_ix *rest;
+  if (i < w->r->ncoord) {
+    (void)tp_ix_linear_in(e->ix, w->r->coord[i], w->var, &k, &rest);
+    tp_emit_line(e, "tp_philox_next_many(m, %d, %s, %lld, many);\n", i + 1,
+        emit_ix(e, w->r->coord[i]), (long long)k * w->step);
+    return;
+  }
+  tp_emit_line(e, "int64_t given[TP_PHILOX_MANY] = { 0 };\n");
+  emit_open(e, "for (int64_t k = 0; k < some; k++) {\n");
+  tp_emit_line(e, "const int64_t x%d = j + k;\n", w->r->nlead - 1);
+  tp_emit_line(e, "given[k] = ");
+  put_link(w, i);
+  tp_puts(e->b, ";\n");
+  emit_shut(e, 1);
+  tp_emit_line(e, "tp_philox_given_many(m, %d, given, many);\n", i + 1);
+}
+
 /* Prints the words of many points into rows of m: two of keys, then the words. The variable has its
  * value at the first point. */
 static void put_words_of_many(const drawn *w, int words) {
@@ -129,13 +182,7 @@ static void put_words_of_many(const drawn *w, int words) {
       e, "uint32_t m[%d][TP_PHILOX_MANY], (*const w)[TP_PHILOX_MANY] = m + 2;\n", 2 + 4 * blocks);
   tp_emit_line(e, "const int64_t many = (some + 15) / 16 * 16;\n");
   tp_emit_line(e, "tp_philox_begin_many(m, shared, many);\n");
-  for (int i = shared_coords(w); i < w->r->ncoord; i++) {
-    int64_t k = 0;
-    const tp_ix *rest;
-    (void)tp_ix_linear_in(e->ix, w->r->coord[i], w->var, &k, &rest);
-    tp_emit_line(e, "tp_philox_next_many(m, %d, %s, %lld, many);\n", i + 1,
-        emit_ix(e, w->r->coord[i]), (long long)k * w->step);
-  }
+  for (int i = shared_links(w); i < links(w); i++) put_next_of_many(w, i);
   for (int b = 0; b < blocks; b++) tp_emit_line(e, "tp_philox_words_many(m, %d, many);\n", b);
 }
 
@@ -163,7 +210,7 @@ static void put_elements(const drawn *w, const char *kept, bool takes) {
   for (tp_walk_start(&at, o->rank, shape); at.ok; tp_walk_next(&at), i++) {
     tp_emit_indent(e);
     if (kept && !takes) tp_putf(e->b, "d%d[%d][%s]", w->pos, i, kept);
-    else emit_point_cell(e, w->r, 0, emit_own_offset(e, o, at.at));
+    else emit_point_cell(e, w->r, w->r->nin, emit_own_offset(e, o, at.at));
     tp_puts(e->b, " = ");
     snprintf(lo, sizeof lo, "w[%d][k]", i * w->per);
     snprintf(hi, sizeof hi, "w[%d][k]", i * w->per + w->per - 1);
@@ -221,7 +268,7 @@ static void put_stream(const drawn *w) {
         q * (w->per - 1));
   tp_emit_line(e, "(void)word1;\n");
   tp_emit_indent(e);
-  emit_point_element(e, w->r, 0);
+  emit_point_element(e, w->r, w->r->nin);
   tp_puts(e->b, " = ");
   put_number(w, "word0", "word1");
   tp_emit_line(e, "i++;\n");
@@ -240,8 +287,9 @@ void emit_draw(tp_emit *e, const tp_pnode *x) {
     tp_emit_line(e, "TP_END_IF(h->fault(h->exec, %d, TPX_FAULT_RANGE, NULL));\n", x->pos);
     return;
   }
-  if ((w.ahead = tp_emit_is_ahead(e, x))) {
-    w.var = e->loop[e->nloop - 1]->var, w.step = e->loop[e->nloop - 1]->step;
+  const tp_pnode *loop = (w.kept = tp_emit_is_ahead(e, x)) ? e->loop[e->nloop - 1] : NULL;
+  if ((w.ahead = loop && goes_ahead(e, loop, r))) {
+    w.var = loop->var, w.step = loop->step;
     put_ahead(&w);
     return;
   }

@@ -1,4 +1,4 @@
-/* methods: creation. Every body ends with the options dtype, domain, name. */
+/* methods: creation. Every body ends with the options dtype, domain, name; of a draw, key. */
 #include "graph/methods/rows.h"
 
 typedef struct making { /* the options of all of them */
@@ -7,13 +7,13 @@ typedef struct making { /* the options of all of them */
   int ndom;
   const tp_sym *const *dom;
   tp_dtype dtype;
-  const tp_arg *name;
+  const tp_arg *name, *key;
 } making;
 
 static bool creation_start(tp_mk k, const tp_arg *a, int options, tp_dtype dflt, making *o) {
   const tp_arg *d = &a[options];
   *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : dflt,
-    &d[2] };
+    &d[2], &d[3] };
   for (int i = 0; i < o->rank; i++) {
     int64_t v;
     if (tp_ix_is_const(o->shape[i], &v) && v < 0)
@@ -96,13 +96,25 @@ static bool random_name(tp_mk k, const tp_arg *name, tp_attr *at) {
   return true;
 }
 
+/* The key of the draw: a number and an index expression become i64. */
+static bool key_of(tp_mk k, const tp_arg *a, tp_val *key) {
+  double num;
+  const char *no = a->weak ? tp_weak_refused(a, TP_I64, &num) : NULL;
+  if (no) return tp_wrong(k, TP_E_DTYPE, "the key %.14g is %s", num, no);
+  *key = a->weak ? tp_weak_as(k, a, TP_I64) : a->val;
+  return key->node;
+}
+
 static tp_val drawn(tp_mk k, const making *o, tp_attr at) {
+  tp_val key;
+  int nin = o->key->kind == 'T';
+  if (nin && !key_of(k, o->key, &key)) return tp_none;
   at.nix = o->rank;
   at.ix = o->shape;
   at.ndom = o->ndom;
   at.dom = o->dom;
   if (!random_name(k, o->name, &at)) return tp_none;
-  return with_name(k, mk_op(k, TP_OP_RAND, 0, NULL, &at), o->name);
+  return with_name(k, mk_op(k, TP_OP_RAND, nin, &key, &at), o->name);
 }
 
 METHOD(random) {

@@ -98,6 +98,15 @@ static bool rand_ok(tp_typing q) {
   if (ints && (isfloat || a->dtype == TP_BOOL))
     return tp_fail(q.err, TP_E_DTYPE, q.pos, "randint draws integers, not %s: convert with :to",
         tp_dtype_name(a->dtype));
+  const tp_out *key = q.n->nin ? tp_inof(q.n, 0) : NULL;
+  if (key && key->dtype != TP_I64)
+    return tp_fail(q.err, TP_E_DTYPE, q.pos,
+        "the key of a draw is an i64 scalar, not %s: convert with :to(\"i64\")",
+        tp_dtype_name(key->dtype));
+  if (key && key->rank)
+    return tp_fail(q.err, TP_E_SHAPE, q.pos,
+        "the key of a draw is an i64 scalar, not one of shape (%s)",
+        tp_extents(q.g, key->rank, key->shape));
   if (ints && a->limits[0] >= a->limits[1])
     return tp_fail(q.err, TP_E_OPTION, q.pos, "randint needs lo < hi, not %lld and %lld",
         (long long)a->limits[0], (long long)a->limits[1]);

@@ -45,6 +45,7 @@ bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err) {
       least = want >= 0 ? want : op == TP_OP_GRAD || op == TP_OP_CONCAT || op == TP_OP_PARAM,
       most = want >= 0    ? want
       : op == TP_OP_PARAM ? 2
+      : op == TP_OP_RAND  ? 1
                           : INT32_MAX;
   if (nin >= least && nin <= most) return true;
   return tp_fail(err, TP_E_SHAPE, pos, "'%s' takes %d operand%s, not %d", tp_ops[op].text, least,
