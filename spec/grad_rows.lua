@@ -56,6 +56,8 @@ local listed = {
   gather = { "a:gather(0, k)", "a:gather(1, k)", "a:gather(1, k:slice(1, 0, 2)) * b:slice(1, 0, 2)" },
   scatter_add = { "a:scatter_add(0, k, b)", "a:scatter_add(1, k, b * a)", "a:scatter_add(1, k:slice(1, 0, 1), b)" },
   index_select = { "a:index_select(0, k:select(1, 0))", "a:index_select(1, k:select(0, 1))", "a:index_select(1, k:select(0, 0):sum())" },
+  put = { "a:put(0, k:select(0, 0):select(0, 0), b:select(0, 1))", "a:put(1, 2, b:select(1, 0) * 2)",
+    "a:put(1, 0, 0.5):put(1, k:sum() % 3, a:select(1, 2)) * b" },
   sort = { "(a:sort(1))", "(a:sort(0, { descending = true })) * b", "(a:sort())" },
   topk = { "(a:topk(2, 1))", "(a:topk(1, 0, { largest = false }))" },
   leaky_relu = { "a:leaky_relu(0.3)", "a:leaky_relu()" },
@@ -86,7 +88,7 @@ local listed = {
 -- Recipes that need the extents they are given.
 local static = {}
 for name in ([[full matmul dot outer einsum reshape flatten permute expand squeeze split chunk narrow gather scatter_add index_select topk tril triu
-  cross_entropy nll_loss batch_norm conv1d conv2d conv_transpose2d max_pool2d avg_pool2d slice select where pad dropout]]):gmatch "%S+" do
+  cross_entropy nll_loss batch_norm conv1d conv2d conv_transpose2d max_pool2d avg_pool2d slice select where pad dropout put]]):gmatch "%S+" do
   static[name] = true
 end
 

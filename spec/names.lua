@@ -15,7 +15,7 @@ return {
   contraction = words "matmul dot outer einsum",
   movement = words [[reshape flatten permute transpose mT expand squeeze unsqueeze split chunk pad flip roll slice select narrow cat stack
     tril triu]],
-  pick = words "gather scatter_add index_select one_hot sort argsort topk",
+  pick = words "gather scatter_add index_select put one_hot sort argsort topk",
   activation = words "relu leaky_relu elu gelu silu softplus",
   window = words "conv1d conv2d conv_transpose2d max_pool2d avg_pool2d",
   normalisation = words "layer_norm rms_norm batch_norm dropout",

@@ -3,7 +3,7 @@
 -- spelled alike.
 local tempo = require "tempo"
 
-local at_place = "tempo.where(tempo.arange {n}:eq(i), v, x), which is done in place"
+local at_place = "x:put(axis, i, v), which is done in place"
 local by_compiler = "nothing: how a tensor lies in memory is the compiler's to choose"
 local no_gradient = "nothing: only what a loss reads has gradients; x:detach() stops one"
 local seed = "tempo.program { seed = 0 }, or f(inputs, bounds, { seed = 0 })"
@@ -96,11 +96,12 @@ local ours = {
   "nan", "0 / 0",
   -- elements
   "masked_fill", "tempo.where(mask, value, x)",
-  "scatter", "x:scatter_add, or tempo.where(tempo.arange {n}:eq(i), v, x), which is done in place",
+  "scatter", "x:scatter_add, or x:put(axis, i, v) for one index",
   "scatter_reduce index_add segment_sum put_along_axis", "x:scatter_add(axis, index, src)",
   "take", "x:index_select(0, indices)",
   "take_along_axis take_along_dim", "x:gather(axis, index)",
-  "index_put index_copy index_fill slice_scatter dynamic_update_slice set fill_", at_place,
+  "index_put index_copy index_fill select_scatter slice_scatter at_set set fill_", at_place,
+  "dynamic_update_slice dynamic_update_index_in_dim", at_place,
   "dynamic_slice", "x:narrow(axis, start, length)",
   "get", "x:select(axis, i); of an array, a:get(i)",
   "clip", "x:clamp(lo, hi)",

@@ -424,6 +424,45 @@ end
 
 -- ---- by data ----
 
+local function is_shaped(x, shape)
+  for k, extent in ipairs(rank_of(x) == #shape and shape or {}) do
+    if not core.equal(extent_of(x, k - 1), extent) then return false end
+  end
+  return rank_of(x) == #shape
+end
+
+local function type_text(dtype, shape)                    -- "f32 (8, 10)"
+  for k, extent in ipairs(shape) do shape[k] = tostring(extent) end
+  return ("%s (%s)"):format(dtype, table.concat(shape, ", "))
+end
+
+-- The index, which must be one of an axis of n: what select takes of n copies of it. Messages call
+-- these "put".
+local function checked(index, axis, rank, n)
+  local copies = {}
+  for k = 1, rank do copies[k] = k == axis + 1 and n or 1 end
+  local i = by_data(index) or tempo.full({}, index, { dtype = "i64" })
+  return i:expand(copies):name "put":select(axis, index):name "put":unsqueeze(axis)
+end
+
+-- A scalar fills the row.
+function methods.put(x, axis, index, value)
+  axis = core.axis(rank_of(x), axis)
+  local at, row, own = x:shape(), x:shape(), x:dtype()
+  at[axis + 1] = 1
+  table.remove(row, axis + 1)
+  value = core.element(x, value)
+  if rank_of(value) == 0 then value = value:expand(row) end
+  local fits = is_shaped(value, row)
+  if not fits or value:dtype() ~= own then
+    check(false, fits and "dtype" or "shape", "the value is %s; %s has %s at an index of axis %d%s",
+      type_text(value:dtype(), value:shape()), core.called(x), type_text(own, row), axis,
+      fits and (': convert it, :to "%s"'):format(own) or "")
+  end
+  local i = checked(index, axis, #at, extent_of(x, axis))
+  return core.put_at(x, axis, i:expand(at), value:unsqueeze(axis))
+end
+
 function methods.one_hot(x, classes)
   check(is_whole(x) and is_extent(classes), "dtype", "takes integers and the number of classes")
   return x:to("i64"):unsqueeze(-1):eq(core.iota({ classes }, 0)):to "i64"
@@ -559,18 +598,6 @@ end, function(y, reduction)
 end)
 
 -- ---- negative log likelihood ----
-
-local function is_shaped(x, shape)
-  for k, extent in ipairs(rank_of(x) == #shape and shape or {}) do
-    if not core.equal(extent_of(x, k - 1), extent) then return false end
-  end
-  return rank_of(x) == #shape
-end
-
-local function type_text(dtype, shape)                    -- "f32 (8, 10)"
-  for k, extent in ipairs(shape) do shape[k] = tostring(extent) end
-  return ("%s (%s)"):format(dtype, table.concat(shape, ", "))
-end
 
 -- Indices have x's shape without the classes; probabilities (`shares`) have x's.
 local function check_target(x, target, axis, shares)

@@ -417,6 +417,12 @@ function G:spatial(v)                                  -- reductions, movement, 
       if not k then return self:op({ v }, "%1:sum()", {}, v.dtype) end
       return self:op({ v, k }, ("%%1:index_select(0, tempo.mod(%%2, %d))"):format(first), {}, v.dtype)
     end },
+    { 2, function()
+      local put = ("%%1:put(0, %d, %%1:select(0, %d))"):format(self.r(first), self.r(first))
+      local k = not v.open and self:choose(function(x) return x.dtype == "i64" and #x.shape == 0 and not x.open end)
+      if not k then return self:op({ v }, put, v.shape, v.dtype) end
+      return self:op({ v, k }, put .. (":put(0, tempo.mod(%%2, %d), 1)"):format(first), v.shape, v.dtype)
+    end },
   }()
 end
 

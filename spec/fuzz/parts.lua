@@ -1,4 +1,4 @@
--- Random programs whose carried states change in part: rows and elements by `where`, `scatter_add`, concatenations of parts, products; read at several
+-- Random programs whose carried states change in part: rows and elements by `where`, `put`, `scatter_add`, concatenations of parts, products; read at several
 -- offsets, whole and by ranges, differentiated. generate(seed) gives a case as spec/fuzz/generate.lua does.
 local S = require "spec.support"
 local generate = require "spec.fuzz.generate"
@@ -124,6 +124,27 @@ function G:scatter(p, shape, dtype)
   return ("%s:scatter_add(%d, %s:abs() %% %d, %s)"):format(p, a, self:input(dom, count, "i64"), shape[a + 1], self:input(self:dims(), count, dtype))
 end
 
+-- p with something else at an index of an axis, by put.
+function G:put(p, shape, dtype)
+  local a = self.r(#shape)
+  local n, row = shape[a + 1], { table.unpack(shape) }
+  table.remove(row, a + 1)
+  local function index()
+    return self:pick {
+      function() return ("%s:abs() %% %d"):format(self:input(self:dims(), {}, "i64"), n) end,
+      function() return ("%s %% %d"):format(NAMES[self.d], n) end,
+      function() return tostring(self.r(n)) end,
+    }()
+  end
+  local v = self:pick {
+    function() return self:input(self:dims(), row, dtype) end,
+    function() return self:input(self:dims(), {}, dtype) end,
+    function() return self:pick { "1", NAMES[self.d] } end,
+    function() return ("%s:select(%d, %s)"):format(p, a, index()) .. self:pick { "", dtype == "i64" and " + 1" or " * 0.5" } end,
+  }()
+  return ("%s:put(%d, %s, %s)"):format(p, a, index(), v)
+end
+
 -- Two rows, by data or not, change places.
 function G:swap(p, shape, dtype)
   local n = shape[1]
@@ -147,6 +168,7 @@ function G:row(p, shape, dtype)
       function() return self:choice(e, shape, dtype) end,
       function() return self:scatter(e, shape, dtype) end,
       function() return self:parts(e, shape, dtype) end,
+      function() return self:put(e, shape, dtype) end,
       function() return (self:swap(e, shape, dtype)) end,
       function() return ("%s * 0.5"):format(e) end,
     }()), { deps = self.deps })
@@ -173,6 +195,8 @@ function G:change(p, shape, dtype)
     end,
     function() return self:scatter(self:choice(p, shape, dtype), shape, dtype) end,
     function() return self:choice(("(%s * 0.5)"):format(p), shape, dtype) end,
+    function() return self:put(p, shape, dtype) end,
+    function() return self:put(self:choice(p, shape, dtype), shape, dtype) end,
     function() return self:swap(p, shape, dtype) end,
     function() return self:row(p, shape, dtype) end,
     function() return self:row(p, shape, dtype) end,

@@ -249,6 +249,11 @@ RULE(SCATTER_ADD) {
   return d;
 }
 
+RULE(PUT) {
+  return k ? d_SCATTER_ADD(mk, n, k, dy)
+           : with_axis(mk, TP_OP_PUT, n, 3, (tp_val[]){ dy, IN(1), mk_zeros_like(mk, IN(2)) });
+}
+
 /* ---- every row of ops.def marked D ---- */
 static tp_vjp *const rules[TP_NOP] = {
 #define RULE_D(N) [TP_OP_##N] = d_##N,

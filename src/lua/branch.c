@@ -150,7 +150,7 @@ int tl_assign(lua_State *L) {
   if (u->v.node->op != TP_OP_MERGE && u->v.node->op != TP_OP_PARAM)
     tl_fail(L,
         "option: x[...] = e defines a tensor made by P:tensor or updates a parameter; this one "
-        "(%s) is a value already",
+        "(%s) is a value already; x:put(axis, k, v) is x with another element",
         tp_called(u->lp->p->g, u->v.node));
   tl_mark(L, u->lp);
   const tp_at *at = tl_at(L, u->lp, u->v, 2);

@@ -719,6 +719,14 @@ function tempo.scatter_add(x, axis, index, src) end
 ---@return tempo.Tensor
 function tempo.index_select(x, axis, index) end
 
+--- x with value at this index of an axis; a row of a carried state costs a row.
+---@param x tempo.Operand
+---@param axis integer
+---@param index integer|tempo.Index|tempo.Tensor
+---@param value tempo.Operand
+---@return tempo.Tensor
+function tempo.put(x, axis, index, value) end
+
 --- A last axis of this extent with 1 at x, else 0; i64.
 ---@param x tempo.Operand
 ---@param classes integer|tempo.Index|tempo.Tensor
@@ -1682,6 +1690,13 @@ function Tensor:scatter_add(axis, index, src) end
 ---@param index tempo.Operand
 ---@return tempo.Tensor
 function Tensor:index_select(axis, index) end
+
+--- x with value at this index of an axis; a row of a carried state costs a row.
+---@param axis integer
+---@param index integer|tempo.Index|tempo.Tensor
+---@param value tempo.Operand
+---@return tempo.Tensor
+function Tensor:put(axis, index, value) end
 
 --- A last axis of this extent with 1 at x, else 0; i64.
 ---@param classes integer|tempo.Index|tempo.Tensor
