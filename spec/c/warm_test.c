@@ -2,7 +2,7 @@
  * all that can be seen of it the one that was compiled; whatever the file has become. */
 #include "check.h"
 #include "api/api.h"
-#include "rt/cache.h"
+#include "io/io.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -242,7 +242,7 @@ static void changed_files(void) {
   empty_folder();
   CHECK(!is_found(&o, 1) && plan_file(path));
   snprintf(name, sizeof name, "%.32s", strrchr(path, '/') + 1);
-  whole = tp_cache_get(name, &n);
+  whole = tp_cache_get(name, ".plan", &n);
   CHECK(whole != NULL);
   unsigned long at = 1;
   int found = 0;
@@ -252,7 +252,7 @@ static void changed_files(void) {
     tp_putn(&b, whole, k % 3 ? n : n - (size_t)(k + 1) * n / 70);
     at = at * 6364136223846793005u + 1442695040888963407u;
     if (k % 3) b.s[(at >> 33) % b.n] ^= (char)(k % 3 == 1 ? 1 << k % 7 : (int)(at >> 20 & 127));
-    tp_cache_put(name, &b);
+    tp_cache_put(name, ".plan", &b);
     tp_buf_free(&b);
     tempo_function *f = compiled(&o, 1);
     found += f && asked(f) == 0;
@@ -265,7 +265,7 @@ static void changed_files(void) {
   tp_buf b;
   tp_buf_init(&b);
   tp_putn(&b, whole, n);
-  tp_cache_put(name, &b);
+  tp_cache_put(name, ".plan", &b);
   tp_buf_free(&b);
   CHECK(!is_found(&o, 1) && is_found(&o, 1));
   tp_free(whole);

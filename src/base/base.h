@@ -199,6 +199,8 @@ void tp_put_double(tp_buf *b, double x);
 void tp_put_float(tp_buf *b, float x); /* the same among floats */
 /* strtod with a point, whatever the locale's is; end = s: no number */
 double tp_read_double(const char *s, const char **end);
+/* of a compiler's words the first line that tells of an error, or else the first line */
+void tp_put_complaint(tp_buf *b, const char *said);
 /* Components of n nodes over edges { from, to }, by node; one comes before those from which it is
  * reached (scc.c). How many. */
 typedef struct tp_link {

@@ -167,6 +167,13 @@ const char *tp_nearest(const char *word, const char *const *names, int n) {
   return best;
 }
 
+void tp_put_complaint(tp_buf *b, const char *said) {
+  const char *line = strstr(said, "error");
+  while (line && line > said && line[-1] != '\n') line--;
+  if (!line) line = said;
+  tp_putf(b, "%.*s", (int)TP_MIN(strcspn(line, "\n"), 255), line);
+}
+
 int tp_by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }

@@ -30,12 +30,13 @@ typedef struct tp_gplace {
 
 /* What the device is. arch: what its compiler is asked for ("sm_90"). units: multiprocessors.
  * warp: threads that go together. threads: most in a block. local: bytes of memory that a block
- * shares, at most. ieee: are division and square root of f32 rounded to nearest, and subnormal
- * numbers kept? */
+ * shares, at most; memory, most: bytes of all of it, and of one tp_gmem; parameters: bytes that a
+ * kernel's take at most. ieee: are division and square root of f32 rounded to nearest, and
+ * subnormal numbers kept? */
 typedef struct tp_gspec {
   char name[96], arch[24];
-  int units, warp, threads;
-  int64_t memory, local;
+  int units, warp, threads, parameters;
+  int64_t memory, most, local;
   bool f64, i64_atomics, ieee, tapes;
 } tp_gspec;
 
@@ -68,7 +69,8 @@ typedef struct tp_gproduct {
 
 typedef struct tp_gdriver {
   const char *name; /* what compile{ device = } and TEMPO_DEVICE say */
-  /* How many devices there are; with `which` below that, fills *to. 0: none, and why (one line). */
+  /* How many devices there are; with `which` below that, fills *to. why: one line that says why
+   * there is none, or what device `which` lacks so that it cannot be opened; else empty. */
   int (*find)(int which, tp_gspec *to, tp_buf *why);
   tp_gdev *(*open)(int which, tp_error *err);
   void (*close)(tp_gdev *d); /* and all that was made with it */
@@ -83,27 +85,26 @@ typedef struct tp_gdriver {
   void (*needs)(const tp_gkernel *k, int threads, tp_gneeds *to);
   tp_gqueue *(*queue)(tp_gdev *d, tp_error *err);
   bool (*launch)(tp_gqueue *q, const tp_glaunch *l, tp_error *err);
-  /* between memories of the device and pinned ones; does not wait */
+  /* between a memory of the device and another, or a pinned one; does not wait */
   bool (*copy)(tp_gqueue *q, tp_gplace to, tp_gplace from, int64_t bytes, tp_error *err);
   /* from or to any memory of the host; waits until it may be used again */
   bool (*put)(tp_gqueue *q, tp_gplace to, const void *from, int64_t bytes, tp_error *err);
   bool (*get)(tp_gqueue *q, void *to, tp_gplace from, int64_t bytes, tp_error *err);
+  /* fill: of the device's memory */
   bool (*fill)(tp_gqueue *q, tp_gplace to, int byte, int64_t bytes, tp_error *err);
   /* All work on q so far is over when the mark is reached. again: a mark to use anew, or NULL. */
   tp_gmark *(*mark)(tp_gqueue *q, tp_gmark *again, tp_error *err);
   bool (*after)(tp_gqueue *q, const tp_gmark *m, tp_error *err); /* q waits for it */
   /* 1: it is reached; 0: not yet (unless wait); -1: the device failed */
   int (*reached)(tp_gmark *m, bool wait, tp_error *err);
-  /* Notes what is put on q from `begin` on, instead of doing it; NULL where the device cannot. */
+  /* Notes what is put on q from `begin` on, instead of doing it, but not put, get and waits, which
+   * fail; where !tapes, begin fails. Each `begin` has its `end`, after errors too. again: a tape
+   * that is dropped, or NULL. A first product takes memory: it belongs before `begin`. */
   bool (*begin)(tp_gqueue *q, tp_error *err);
-  tp_gtape *(*end)(tp_gqueue *q, tp_error *err);
+  tp_gtape *(*end)(tp_gqueue *q, tp_gtape *again, tp_error *err);
   bool (*play)(tp_gqueue *q, tp_gtape *t, tp_error *err);
   /* *did false: no library, or the product is too small for one; ours does it */
   bool (*product)(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error *err);
 } tp_gdriver;
 extern const tp_gdriver tp_cuda, tp_opencl;
-
-/* A library that is opened once and stays: the first of `names` (a list that ends with NULL) that
- * opens, and its functions, fn[i] named symbol[i] of the same list form. False: why. */
-bool tp_gpu_library(const char *const *names, const char *const *symbols, void **fn, tp_buf *why);
 #endif

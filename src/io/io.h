@@ -1,5 +1,6 @@
 /* io: files. Rank 1. A written file replaces the old one as a whole; every offset and size that is
- * read is checked. file.c has files, npy.c and npz.c NumPy's formats. */
+ * read is checked. file.c has files, cache.c those that we keep for later runs, npy.c and npz.c
+ * NumPy's formats. */
 #ifndef TP_IO_H
 #define TP_IO_H
 #include "base/base.h"
@@ -27,6 +28,27 @@ bool tp_file_read(FILE *f, void *p, size_t n); /* n bytes or false */
 TP_GIVE char *tp_file_whole(const char *path, size_t *n, tp_error *err);
 /* "file: path: why"; false */
 bool tp_file_fail(tp_error *err, const char *path, const char *why);
+
+/* ---- cache.c: our files in a folder of the user's ---- */
+enum { TP_CACHE_PATH = 1024 };
+/* it stands between a file's bytes and their checksum (cksum's) and length */
+#define TP_CACHE_TAIL "\ntempo "
+/* Finds the folder. False: there is none; `why`, unless NULL, names a folder that was refused. */
+bool tp_cache_folder(char dir[TP_CACHE_PATH], tp_buf *why);
+/* Removes the oldest files from the file's folder if it has grown too large. */
+void tp_cache_prune(const char *file);
+bool tp_cache_write(const char *path, const char *text, size_t n);
+/* Reads a file that ends with its checksum and length, and leaves these away; a 0 stands behind.
+ * For tp_free. NULL: it is not there, or not whole. */
+TP_GIVE char *tp_cache_whole(const char *path, size_t *n);
+uint64_t tp_cache_processor(uint64_t h); /* hashes the lines that describe the processor */
+/* 32 hexadecimal digits for a text and the hash of all else that its file depends on */
+void tp_cache_name(char name[33], const char *text, size_t n, uint64_t h);
+/* The same for files with such a name and a kind, ".plan" or ".gpu", if there is a folder. put adds
+ * the tail. */
+TP_GIVE char *tp_cache_get(const char *name, const char *kind, size_t *n);
+void tp_cache_put(const char *name, const char *kind, tp_buf *b);
+void tp_cache_drop(const char *name, const char *kind);
 
 /* ---- npy.c, npz.c: NumPy's files ---- */
 typedef struct {

@@ -34,7 +34,7 @@ static uint64_t hash_program(const char *command, uint64_t h) {
   size_t n = strcspn(command, " ");
   const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
   for (const char *p = path ? path : "";; p++) {
-    char file[TP_CC_PATH];
+    char file[TP_CACHE_PATH];
     struct stat s;
     size_t k = strcspn(p, ":");
     snprintf(file, sizeof file, "%.*s%s%.*s", (int)k, p, k ? "/" : "", (int)n, command);
@@ -54,13 +54,10 @@ static const char *isa_flags(void) {
 }
 
 static void name_of(const tp_cc_source *s, char name[33]) {
-  const char *cc = compiler();
-  for (int i = 0; i < 2; i++) {
-    uint64_t h = tp_cache_processor(hash_program(cc, tp_hash(cc, strlen(cc), (uint64_t)i + 1)));
-    h = tp_hash(isa_flags(), strlen(isa_flags()),
-        tp_hash(flags, strlen(flags), tp_hash(s->flags, strlen(s->flags), h)));
-    snprintf(name + 16 * i, 17, "%016llx", (unsigned long long)tp_hash(s->text, s->n, h));
-  }
+  const char *parts[] = { compiler(), isa_flags(), flags, s->flags };
+  uint64_t h = tp_cache_processor(hash_program(parts[0], 0));
+  for (size_t i = 0; i < TP_LEN(parts); i++) h = tp_hash(parts[i], strlen(parts[i]) + 1, h);
+  tp_cache_name(name, s->text, s->n, h);
 }
 
 /* ---- compiling ---- */
@@ -99,13 +96,9 @@ static pid_t beside(char **argv, int out) {
   return pid;
 }
 
-/* Puts the first line that tells of an error, or else the first line. */
 static void put_failure(tp_buf *why, const char *said) {
-  const char *line = strstr(said, "error");
-  while (line && line > said && line[-1] != '\n') line--;
-  if (!line) line = said;
-  tp_putf(why, "'%s' failed%s%.*s", compiler(), *line ? ": " : "",
-      (int)TP_MIN(strcspn(line, "\n"), 255), line);
+  tp_putf(why, "'%s' failed%s", compiler(), *said ? ": " : "");
+  tp_put_complaint(why, said);
 }
 
 void tp_cc_command(tp_buf *b, const char *own) {
@@ -116,7 +109,7 @@ void tp_cc_command(tp_buf *b, const char *own) {
 }
 
 typedef struct {
-  char c[TP_CC_PATH], so[TP_CC_PATH], done_c[TP_CC_PATH], done_so[TP_CC_PATH];
+  char c[TP_CACHE_PATH], so[TP_CACHE_PATH], done_c[TP_CACHE_PATH], done_so[TP_CACHE_PATH];
 } paths;
 
 static void name_files(paths *p, const char *dir, const tp_cc_source *s) {
@@ -216,7 +209,7 @@ static tp_cc_job *begin_in(const char *dir, const tp_cc_source *s, double until,
 }
 
 tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why) {
-  char dir[TP_CC_PATH];
+  char dir[TP_CACHE_PATH];
   if (tp_cache_folder(dir, why)) return begin_in(dir, s, ends_at(), why);
   if (!why->n) tp_puts(why, "no folder for it");
   return NULL;
@@ -235,7 +228,7 @@ static void hear(tp_cc_job *j) {
 }
 
 /* If other code has waited for all children of the process, only the files tell how it ended. */
-bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
+bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CACHE_PATH], tp_buf *why) {
   bool mine = j->owner == getpid(), late = tp_now() > j->until;
   pid_t got = mine ? waitpid(j->pid, NULL, WNOHANG) : -1;
   hear(j);
@@ -269,8 +262,8 @@ tp_cc_job *tp_cc_drop(tp_cc_job *j) {
 
 /* ---- the functions of cc.h ---- */
 
-void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
-  char dir[TP_CC_PATH];
+void *tp_cc_cached(const tp_cc_source *s, char path[TP_CACHE_PATH]) {
+  char dir[TP_CACHE_PATH];
   paths p;
   if (!tp_cache_folder(dir, NULL)) return NULL;
   name_files(&p, dir, s);
@@ -280,7 +273,7 @@ void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
 
 /* Waits for a compiler: its words on the pipe, or the pipe's end, wake us. */
 static void *build_in(
-    const char *dir, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
+    const char *dir, const tp_cc_source *s, double until, char path[TP_CACHE_PATH], tp_buf *why) {
   tp_cc_job *j = begin_in(dir, s, until, why);
   void *lib = NULL;
   while (j && !tp_cc_ended(j, &lib, path, why)) {
@@ -292,12 +285,12 @@ static void *build_in(
 }
 
 static void *build_for_now(
-    const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
-  char dir[TP_CC_PATH];
+    const tp_cc_source *s, double until, char path[TP_CACHE_PATH], tp_buf *why) {
+  char dir[TP_CACHE_PATH];
   paths p;
   const char *tmp = getenv("TMPDIR");
-  int n = snprintf(dir, TP_CC_PATH, "%s/tempo-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-  if (n >= TP_CC_PATH - 128 || !mkdtemp(dir)) return tp_puts(why, "no folder for it"), NULL;
+  int n = snprintf(dir, TP_CACHE_PATH, "%s/tempo-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
+  if (n >= TP_CACHE_PATH - 128 || !mkdtemp(dir)) return tp_puts(why, "no folder for it"), NULL;
   name_files(&p, dir, s);
   void *lib = build_in(dir, s, until, path, why);
   *path = 0;
@@ -308,8 +301,8 @@ static void *build_for_now(
 }
 
 /* If the folder is full, a temporary one gets the rest of the time. */
-void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
-  char dir[TP_CC_PATH];
+void *tp_cc_open(const tp_cc_source *s, char path[TP_CACHE_PATH], tp_buf *why) {
+  char dir[TP_CACHE_PATH];
   double until = ends_at();
   void *lib = tp_cc_cached(s, path);
   if (lib) return lib;

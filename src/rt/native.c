@@ -19,7 +19,7 @@ struct tp_native_code {
   code_stage stage;
   void *lib;
   tp_native **part;
-  char path[TP_CC_PATH]; /* part: NULL until it is THERE */
+  char path[TP_CACHE_PATH]; /* part: NULL until it is THERE */
   tp_cc_job *job;
   double ran;    /* tier auto: seconds of running */
   char why[256]; /* of NEVER */

@@ -5,7 +5,7 @@
  * (tp_fn_whole). */
 #include "rt/fn.h"
 #include "cpu/machine.h"
-#include "rt/cache.h"
+#include "io/io.h"
 #include <dlfcn.h>
 #include <sys/stat.h>
 
@@ -56,9 +56,7 @@ static void warm_name(const tp_fn *f, char name[33]) {
   uint64_t h = hash_build(0);
   if (!h) return;
   h = hash_options(f, hash_settings(tp_cache_processor(h)));
-  for (int i = 0; i < 2; i++)
-    snprintf(name + 16 * i, 17, "%016llx",
-        (unsigned long long)tp_hash(f->text.s, f->text.n, h + (uint64_t)i));
+  tp_cache_name(name, f->text.s, f->text.n, h);
 }
 
 /* ---- writing ---- */
@@ -124,7 +122,7 @@ void tp_warm_put(tp_fn *f) {
   tp_buf_hold(&w.out, &out);
   tp_buf_hold(&w.text, &text);
   put_parts(&w, f);
-  if (!w.out.failed && w.out.n < WARM_MOST) tp_cache_put(f->name, &w.out);
+  if (!w.out.failed && w.out.n < WARM_MOST) tp_cache_put(f->name, ".plan", &w.out);
   tp_buf_drop(&w.text, &text);
   tp_buf_drop(&w.out, &out);
 }
@@ -242,7 +240,7 @@ bool tp_warm_get(tp_fn *f) {
   warm_name(f, f->name);
   if (!*f->name) return false;
   declare_symbols(f);
-  char *p = tp_cache_get(f->name, &n);
+  char *p = tp_cache_get(f->name, ".plan", &n);
   if (!p) return false;
   tp_hold_set(&hold, tp_free, p);
   int was = tp_sym_begin(c);
@@ -252,7 +250,7 @@ bool tp_warm_get(tp_fn *f) {
   tp_free(p);
   if (f->warm) return true;
   if (err.code == TP_E_MEMORY) tp_oom();
-  tp_cache_drop(f->name);
+  tp_cache_drop(f->name, ".plan");
   tp_fn_drop(f);
   tp_ictx_overflowed(c);
   return false;

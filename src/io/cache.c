@@ -1,10 +1,9 @@
 /* cache: keeps our files in a folder of the user's,
  * ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, each named by all that it depends on: native
- * code (cc.c) and plans (warm.c). A file is written under a temporary name and renamed, so any
+ * code, plans, and kernels of devices. A file is written under a temporary name and renamed, so any
  * number of processes may write the same at once. It ends with its checksum and length: a file that
  * was cut off counts as none. Only files with such names are removed from the folder, and a folder
  * that holds other files is not used unless tempo made it. */
-#include "rt/cache.h"
 #include "io/io.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -40,7 +39,8 @@ static bool is_our_name(const char *name) {
   if (n != 32) return false;
   for (name += n; name[0] == '.' && isdigit((unsigned char)name[1]);)
     name += 1 + strspn(name + 1, "0123456789");
-  return !strcmp(name, ".c") || !strcmp(name, ".so") || !strcmp(name, ".plan");
+  return !strcmp(name, ".c") || !strcmp(name, ".so") || !strcmp(name, ".plan") ||
+      !strcmp(name, ".gpu");
 }
 
 /* False: there are other files, or the folder cannot be read. */
@@ -58,7 +58,7 @@ static bool has_only_ours(const char *dir) {
  * ours. */
 static bool make_folder(char *dir, tp_buf *why) {
   struct stat s;
-  char mark[TP_CC_PATH];
+  char mark[TP_CACHE_PATH];
   for (char *p = dir + 1; *p; p++) {
     if (*p != '/') continue;
     *p = 0;
@@ -80,14 +80,14 @@ static bool make_folder(char *dir, tp_buf *why) {
   return false;
 }
 
-bool tp_cache_folder(char dir[TP_CC_PATH], tp_buf *why) {
+bool tp_cache_folder(char dir[TP_CACHE_PATH], tp_buf *why) {
   const char *own = tp_setting("TEMPO_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
              *home = getenv("HOME");
   int n = -1;
-  if (own && strcmp(own, "none")) n = snprintf(dir, TP_CC_PATH, "%s", own);
-  else if (!own && xdg && *xdg == '/') n = snprintf(dir, TP_CC_PATH, "%s/tempo", xdg);
-  else if (!own && home && *home == '/') n = snprintf(dir, TP_CC_PATH, "%s/.cache/tempo", home);
-  return n > 0 && n < TP_CC_PATH - 128 && make_folder(dir, why);
+  if (own && strcmp(own, "none")) n = snprintf(dir, TP_CACHE_PATH, "%s", own);
+  else if (!own && xdg && *xdg == '/') n = snprintf(dir, TP_CACHE_PATH, "%s/tempo", xdg);
+  else if (!own && home && *home == '/') n = snprintf(dir, TP_CACHE_PATH, "%s/.cache/tempo", home);
+  return n > 0 && n < TP_CACHE_PATH - 128 && make_folder(dir, why);
 }
 
 /* ---- a cache that stays small: the oldest files of ours go ---- */
@@ -122,13 +122,13 @@ static int list_files(const char *dir, cached_file *v, int max, int64_t *total) 
 void tp_cache_prune(const char *file) {
   enum { MOST = 1 << 14 };
   cached_file *v = tp_alloc(sizeof *v * MOST);
-  char dir[TP_CC_PATH];
+  char dir[TP_CACHE_PATH];
   snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(file, '/') - file), file);
   int64_t total = 0;
   int n = v ? list_files(dir, v, MOST, &total) : 0;
   if (n > 1) qsort(v, (size_t)n, sizeof *v, oldest_first);
   for (int i = 0; i < n && (total > CACHED_BYTES || n - i > MOST / 2); i++) {
-    char path[TP_CC_PATH + 64];
+    char path[TP_CACHE_PATH + 64];
     snprintf(path, sizeof path, "%s/%s", dir, v[i].name);
     if (unlink(path) == 0) total -= v[i].size;
   }
@@ -175,38 +175,45 @@ char *tp_cache_whole(const char *path, size_t *length) {
     unsigned long sum = strtoul(p + at + strlen(TP_CACHE_TAIL), &end, 10);
     whole = strtoul(end, NULL, 10) == at && checksum((unsigned char *)p, at) == sum;
   }
-  if (whole) return *length = at + 1, p;
+  if (whole) return p[at + 1] = 0, *length = at + 1, p;
   tp_free(p);
   return NULL;
 }
 
 /* ---- by name ---- */
 
-static bool path_of(char path[TP_CC_PATH], const char *name) {
-  char dir[TP_CC_PATH];
-  return tp_cache_folder(dir, NULL) && snprintf(path, TP_CC_PATH, "%.900s/%s.plan", dir, name) > 0;
+void tp_cache_name(char name[33], const char *text, size_t n, uint64_t h) {
+  for (int i = 0; i < 2; i++)
+    snprintf(name + 16 * i, 17, "%016llx", (unsigned long long)tp_hash(text, n, h + (uint64_t)i));
 }
 
-char *tp_cache_get(const char *name, size_t *n) {
-  char path[TP_CC_PATH];
-  char *p = path_of(path, name) ? tp_cache_whole(path, n) : NULL;
+static bool path_of(char path[TP_CACHE_PATH], const char *name, const char *kind) {
+  char dir[TP_CACHE_PATH];
+  return tp_cache_folder(dir, NULL) &&
+      snprintf(path, TP_CACHE_PATH, "%.900s/%s%s", dir, name, kind) > 0;
+}
+
+char *tp_cache_get(const char *name, const char *kind, size_t *n) {
+  char path[TP_CACHE_PATH];
+  char *p = path_of(path, name, kind) ? tp_cache_whole(path, n) : NULL;
   if (p) utimensat(AT_FDCWD, path, NULL, 0); /* used now: removed after all others */
   return p;
 }
 
-void tp_cache_drop(const char *name) {
-  char path[TP_CC_PATH];
-  if (path_of(path, name)) unlink(path);
+void tp_cache_drop(const char *name, const char *kind) {
+  char path[TP_CACHE_PATH];
+  if (path_of(path, name, kind)) unlink(path);
 }
 
-void tp_cache_put(const char *name, tp_buf *b) {
+void tp_cache_put(const char *name, const char *kind, tp_buf *b) {
   static int made;
-  char path[TP_CC_PATH], own[TP_CC_PATH + 64];
-  if (!path_of(path, name)) return;
+  char path[TP_CACHE_PATH], own[TP_CACHE_PATH + 64];
+  if (!path_of(path, name, kind)) return;
   tp_putf(b, TP_CACHE_TAIL "%lu %zu\n", (unsigned long)checksum((unsigned char *)b->s, b->n), b->n);
   if (b->failed) return;
   int k = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
-  snprintf(own, sizeof own, "%.*s.%ld.%d.plan", (int)(strlen(path) - 5), path, (long)getpid(), k);
+  snprintf(own, sizeof own, "%.*s.%ld.%d%s", (int)(strlen(path) - strlen(kind)), path,
+      (long)getpid(), k, kind);
   if (!tp_cache_write(own, b->s, b->n) || rename(own, path)) unlink(own);
   else tp_cache_prune(path);
 }
