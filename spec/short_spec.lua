@@ -313,7 +313,8 @@ describe("tempo.program { dtype = }", function()
     local P = tempo.program { dtype = "f64" }
     local zero = P:constant(0)
     local made = { zeros = { {} }, ones = { {} }, full = { {}, 3 }, eye = { { 2 } },
-      arange = { { 3 } }, linspace = { { 3 }, 0, 1 }, uniform = { { 2 } }, normal = { { 2 } }, bernoulli = { { 2 } },
+      arange = { { 3 } }, linspace = { { 3 }, 0, 1 }, uniform = { { 2 } }, normal = { { 2 } },
+      bernoulli = { { 2 } },
       randint = { { 2 }, 0, 9 }, randperm = { { 3 } } }
     local outputs = {}
     for name, a in pairs(made) do outputs[name] = tempo[name](a[1], a[2], a[3]) end
@@ -457,7 +458,8 @@ describe("w:next()", function()
       return function(P)
         local i = P:dim "i"
         local net = tempo.nn.Sequential(P, {
-          tempo.nn.Linear(P, 2, 3, { along = { i }, name = "net" }), tempo.nn.BatchNorm(P, 3, { along = { i }, name = "norm" }) })
+          tempo.nn.Linear(P, 2, 3, { along = { i }, name = "net" }),
+          tempo.nn.BatchNorm(P, 3, { along = { i }, name = "norm" }) })
         local x = tempo.normal({ 4, 2 }, { domain = { i }, name = "x" })
         local early = not long and net:next()
         local loss = net(x):square():mean() + net(x):mean()
