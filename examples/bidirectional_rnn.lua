@@ -23,8 +23,7 @@ local function run(both)
   local with = { along = { i }, name = name .. ".forwards" }
   local cell = nn.RNNCell(P, 1, H, with)
   local h = P:tensor { domain = { i, t }, shape = { n, H } }
-  h[{ t = 0 }] = cell(x, tempo.zeros { n, H })
-  h:otherwise(cell(x, h[{ i, t - 1 }]))
+  h:otherwise(cell(x, tempo.prev(h, t, 0)))
   local learnt, state = { cell }, h
   if both then
     local back = nn.RNNCell(P, 1, H, { along = { i }, name = name .. ".backwards" })

@@ -32,7 +32,7 @@ local function walk(arrays)
   return place, reward, done
 end
 
-local place = P:tensor { domain = { i, b, t }, name = "place" }
+local place = P:tensor { domain = { i, b, t }, first = 0, along = t, name = "place" }
 local policy = nn.MLP(P, { 1, 16, 2 }, { name = "policy", activation = "tanh", along = { i } })
 local pi = dist.Categorical { logits = policy((place * 0.2):unsqueeze(-1)) }
 local action = pi:sample { name = "action", domain = { i, b, t } }
@@ -40,7 +40,6 @@ local slip = tempo.uniform({}, { domain = { i, b, t }, name = "slip" })
 local like = { domain = { i, b, t } }
 local ends = { domain = { i, b, t }, dtype = "bool" }
 local after, reward, done = P:call(walk, { place, action, slip }, { like, like, ends }, { over = { b } })
-place[{ t = 0 }] = 0
 place:otherwise(after[t - 1])
 P:stop(t, done)
 

@@ -4,9 +4,8 @@
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg, { steps = 15 })
 
-local function state(P, t, name, shape, first, step, dtype)
-  local x = P:tensor { name = name, domain = { t }, shape = shape, dtype = dtype or "f32" }
-  x[0] = first
+local function state(P, t, name, first, step, dtype)
+  local x = P:tensor { name = name, domain = { t }, first = first, dtype = dtype }
   x[t] = step(x[t - 1])
   return x
 end
@@ -15,29 +14,29 @@ local loops = {}
 
 loops[1] = { "the loop of the paper", function(P, t)
   local a = P:constant { { 1, 2, 3 }, { 4, 5, 6 } }
-  local x = state(P, t, "x", { 2, 3 }, tempo.zeros { 2, 3 }, function(x) return x + a end)
-  return state(P, t, "y", { 3 }, tempo.zeros { 3 }, function(y) return y + x:select(0, 1) end)
+  local x = state(P, t, "x", tempo.zeros { 2, 3 }, function(x) return x + a end)
+  return state(P, t, "y", tempo.zeros { 3 }, function(y) return y + x:select(0, 1) end)
 end }
 
 loops[2] = { "sums of sums, integers modulo 2^64", function(P, t)
-  local x = state(P, t, "x", {}, 7, function(x) return x + 3 end, "i64")
-  local y = state(P, t, "y", {}, 1, function(y) return y + x * t end, "i64")
-  return state(P, t, "z", {}, 0, function(z) return z - y end, "i64")
+  local x = state(P, t, "x", 7, function(x) return x + 3 end, "i64")
+  local y = state(P, t, "y", 1, function(y) return y + x * t end, "i64")
+  return state(P, t, "z", 0, function(z) return z - y end, "i64")
 end }
 
 loops[3] = { "interest and savings", function(P, t)
-  return state(P, t, "account", {}, 1000, function(x) return 1.0025 * x + 50 end)
+  return state(P, t, "account", 1000, function(x) return 1.0025 * x + 50 end)
 end }
 
 loops[4] = { "gradient descent with momentum on a constant slope", function(P, t)
   local g = P:constant { 1, -2, 0.5 }
-  local v = state(P, t, "v", { 3 }, tempo.zeros { 3 }, function(v) return 0.9 * v + g end)
-  return state(P, t, "w", { 3 }, tempo.ones { 3 }, function(w) return w - 0.01 * v end)
+  local v = state(P, t, "v", tempo.zeros { 3 }, function(v) return 0.9 * v + g end)
+  return state(P, t, "w", tempo.ones { 3 }, function(w) return w - 0.01 * v end)
 end }
 
 loops[5] = { "Fibonacci numbers by a matrix", function(P, t)
   local step = P:constant({ { 1, 1 }, { 1, 0 } }):to "i64"
-  return state(P, t, "f", { 2 }, P:constant({ 1, 0 }):to "i64", function(f) return step:matmul(f) end, "i64")
+  return state(P, t, "f", P:constant({ 1, 0 }):to "i64", function(f) return step:matmul(f) end, "i64")
 end }
 
 local function work(f, steps) return f:explain("work", { T = steps + 1 }):match "^%s*([%d,]+)" end

@@ -9,8 +9,7 @@ local t = P:dim "t"                                         -- frames of a game
 local seen = P:input("seen", { domain = { t }, shape = { 6 } })
 local h = P:tensor { domain = { t }, shape = { 16 } }       -- what it remembers
 local cell = tempo.nn.GRUCell(P, 6, 16, { name = "cell" })
-h[0] = cell(seen, tempo.zeros { 16 })
-h[t] = cell(seen, h[t - 1])
+h[t] = cell(seen, tempo.prev(h, t, 0))
 local logits = tempo.nn.Linear(P, 16, 4, { name = "head" })(h)
 
 local f = P:compile { outputs = { action = logits:argmax(0), logits = logits }, tick = t, tier = "interpreter" }

@@ -4,9 +4,7 @@ local opt = require "tempo.cli" (arg, { steps = 20, quiet = false })
 
 local P = tempo.program()
 local t, T = P:dim "t"
-local fib = P:tensor { domain = { t }, dtype = "i64" }
-fib:name "fib"
-fib[0] = 0
+local fib = P:tensor { domain = { t }, dtype = "i64", first = 0, name = "fib" }
 fib[1] = 1
 fib[t] = fib[t - 1] + fib[t - 2]
 

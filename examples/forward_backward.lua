@@ -12,8 +12,7 @@ local like = emit:index_select(1, seen)                                 -- of wh
 local function normalise(x) return x / x:sum() end
 
 local a = P:tensor { domain = { t }, shape = { 2 } }                    -- what the past tells
-a[0] = normalise(P:constant({ 0.5, 0.5 }):matmul(stay) * like)
-a[t] = normalise(a[t - 1]:matmul(stay) * like)
+a[t] = normalise(tempo.prev(a, t, { 0.5, 0.5 }):matmul(stay) * like)
 local b = P:tensor { domain = { t }, shape = { 2 } }                    -- what the future tells
 b[T - 1] = tempo.ones { 2 }
 b[t] = normalise(stay:matmul(like[t + 1] * b[t + 1]))

@@ -35,9 +35,7 @@ G:otherwise(reward[t + 1] + opt.gamma * G[t + 1])
 local value = critic(obs):squeeze(-1)
 local pi = dist.Categorical { logits = policy(obs) }
 local loss = 0.5 * (G - value):square() - pi:log_prob(action) * (G - value):detach() - 0.01 * pi:entropy()
-local params = policy:parameters()
-for _, w in ipairs(critic:parameters()) do params[#params + 1] = w end
-optim.Adam(params, { lr = opt.lr }):step(loss * (1 / (B * T):value():to "f32"))
+optim.Adam({ policy, critic }, { lr = opt.lr }):step(loss * (1 / (B * T):value():to "f32"))
 
 local learned = 0
 P:sink({ loss[{ t = 0 .. T, b = 0 .. B }]:mean() }, function() learned = learned + 1 end)

@@ -44,7 +44,7 @@ local function train()
     f({}, { I = opt.iterations }, { state = f:state() })
     return
   end
-  if exists(opt.params) then f:load_params(tempo.load(opt.params)) end
+  if exists(opt.params) then f:load_params(opt.params) end
   f:start({}, { I = opt.iterations }, { seed = opt.seed })
   local done, taken = false, 0
   while not done and (opt.stop == 0 or taken < opt.stop) do
@@ -55,7 +55,6 @@ local function train()
 end
 
 local ok, e = pcall(train)
-local params = f:params()                                   -- after an error at the first point there are none
-if opt.params ~= "" and next(params) then tempo.save(opt.params, params) end
+if opt.params ~= "" and next(f:params()) then f:save(opt.params, { portable = true }) end    -- none before i = 0
 log:close()
 if not ok then error(e, 0) end

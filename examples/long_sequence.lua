@@ -13,15 +13,12 @@ local t, T = P:dim "t"
 
 local x = tempo.normal({ opt.batch, 1 }, { domain = { i, t }, name = "noise" })
 local target = P:tensor { domain = { i, t }, shape = { opt.batch, 1 } }
-target[{ [t] = 0 }] = x * 0.3
-target:otherwise(target[{ i, t - 1 }] * 0.9 + x * 0.3)
+target:otherwise(tempo.prev(target, t, 0) * 0.9 + x * 0.3)
 
 local cell = nn.RNNCell(P, 1, opt.hidden, { along = { i }, name = "rnn" })
 local head = nn.Linear(P, opt.hidden, 1, { along = { i }, name = "head" })
-local h = P:tensor { domain = { i, t }, shape = { opt.batch, opt.hidden } }
-h:name "state"
-h[{ [t] = 0 }] = cell(x, tempo.zeros { opt.batch, opt.hidden })
-h:otherwise(cell(x, h[{ i, t - 1 }]))
+local h = P:tensor { domain = { i, t }, shape = { opt.batch, opt.hidden }, name = "state" }
+h:otherwise(cell(x, tempo.prev(h, t, 0)))
 
 local loss = (head(h) - target):square():mean()[{ t = 0 .. T }]:mean()
 optim.Adam({ cell, head }, { lr = 0.02, clip_norm = 1 }):step(loss)

@@ -7,23 +7,19 @@ local opt = require "tempo.cli" (arg,
   { seed = 0, iterations = 20, updates = 5, batch = 8, steps = 16, out = "", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
-local i = P:dim("i", "I")
-local k, K = P:dim("k", "K")
-local b, B = P:dim("b", "B")
-local t, T = P:dim("t", "T")
+local i, k, b, t = P:dims "i k b t"
+local K, B, T = k:upper(), b:upper(), t:upper()
 
 -- Data of iteration i, the same for all its updates.
 local x = tempo.normal({}, { domain = { i, b, t }, name = "x" }) + P:constant(0)
 local y = P:tensor { domain = { i, b, t } }
-y[{ t = 0 }] = 0.5 * x
-y:otherwise(0.8 * y[{ i, b, t - 1 }] + 0.5 * x)
+y:otherwise(0.8 * tempo.prev(y, t, 0) + 0.5 * x)
 
 -- The model; its parameters go from update to update, and from the last of one iteration to the first of the next.
 local a = P:param("a", { along = { i, k }, init = 0 })
 local c = P:param("c", { along = { i, k }, init = 0 })
 local h = P:tensor { domain = { i, k, b, t } }
-h[{ t = 0 }] = c * x
-h:otherwise(a * h[{ i, k, b, t - 1 }] + c * x)
+h:otherwise(a * tempo.prev(h, t, 0) + c * x)
 
 local loss = (h - y):square()
 tempo.optim.SGD({ a, c }, { lr = 0.1, momentum = 0.5 }):step(loss / (B * T):value())

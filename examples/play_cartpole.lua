@@ -13,15 +13,11 @@ local opt = require "tempo.cli" (arg, {
 })
 
 -- The arrays say how large the layers are.
-local saved, sizes = {}, {}
+local there, saved = pcall(tempo.load, opt.checkpoint .. "/params.npz")
+local sizes = {}
 for k = 0, 99 do
-  local path = string.format("%s/policy.%d", opt.checkpoint, k)
-  local exists = io.open(path .. ".weight.npy", "rb")
-  if not exists then break end
-  exists:close()
-  local weight = tempo.load(path .. ".weight.npy")
-  saved["policy." .. k .. ".weight"] = weight
-  saved["policy." .. k .. ".bias"] = tempo.load(path .. ".bias.npy")
+  local weight = there and saved["policy." .. k .. ".weight"]
+  if not weight then break end
   sizes[k + 1], sizes[k + 2] = weight:shape()[2], weight:shape()[1]
 end
 if #sizes == 0 then
@@ -30,13 +26,12 @@ if #sizes == 0 then
 end
 
 local P = tempo.program()
-local e = P:dim("e", "E")                                   -- episode
-local t = P:dim("t", "T")
+local e, t = P:dims "e t"                                   -- episode, step
 local env = rl.env(P, "CartPole-v1", { domain = { e, t }, time = t })
 local policy = nn.MLP(P, sizes, { name = "policy", activation = "tanh", init = "zeros" })    -- no along: it stays
 env:step(dist.Categorical({ logits = policy(env.obs) }).mode)
 local f = P:compile { outputs = { obs = env.obs, reward = env.reward, done = env.done }, tier = opt.tier }
-f:load_params(saved)
+f:load_params(saved, { strict = false })                    -- without the critic and the moments
 local out = f({}, { E = opt.episodes, T = opt.steps }, { seed = opt.seed })
 
 local obs, reward, done = out.obs:totable(), out.reward:totable(), out.done:totable()

@@ -9,8 +9,7 @@ local prefix = x[0 .. t + 1]:sum(0)                         -- x[0] + .. + x[t]
 local suffix = x[t .. T]:sum(0)                             -- x[t] + .. + x[T-1]: looks at the future
 
 local forward = P:tensor { domain = { t } }                 -- the same, step by step
-forward[0] = x
-forward[t] = forward[t - 1] + x
+forward[t] = tempo.prev(forward, t, 0) + x
 local backward = P:tensor { domain = { t } }
 backward[T - 1] = x
 backward[t] = backward[t + 1] + x

@@ -43,9 +43,7 @@ local advantage = (G - value):detach()
 local scale = 1 / (B * T):value():to("f32")
 local loss = (0.5 * (G - value):square() - pi:log_prob(action) * advantage) * scale
 local lr = opt.lr * (1 - i:value() / I:value())
-local params = policy:parameters()
-for _, w in ipairs(critic:parameters()) do params[#params + 1] = w end
-optim.Adam(params, { lr = lr }):step(loss)
+optim.Adam({ policy, critic }, { lr = lr }):step(loss)
 
 -- Progress, as it happens.
 local log = logger.csv(opt.out .. "/metrics.csv", { "iteration", "return", "steps_per_second", "seconds" })
@@ -79,10 +77,7 @@ last = start
 f({}, { I = opt.iterations, B = opt.envs, T = opt.steps })
 log:close()
 
--- The policy, for examples/play_cartpole.lua: one array a file.
-for name, array in pairs(f:params()) do
-  if name:match "^policy%." then array:save(folder .. "/" .. name .. ".npy") end
-end
+f:save(folder .. "/params.npz", { portable = true })        -- for examples/play_cartpole.lua
 
 local tail, n = 0, math.min(20, #history)
 for k = #history - n + 1, #history do tail = tail + history[k] end

@@ -20,8 +20,7 @@ target:otherwise(0.5)                                       -- nothing to repeat
 local cell = nn.RNNCell(P, 1, opt.hidden, { along = { i }, name = "rnn" })
 local head = nn.Linear(P, opt.hidden, 1, { along = { i }, name = "head" })
 local h = P:tensor { domain = { i, t }, shape = { opt.batch, opt.hidden } }
-h[{ [t] = 0 }] = cell(x, tempo.zeros { opt.batch, opt.hidden })
-h:otherwise(cell(x, h[{ i, t - 1 }]))
+h:otherwise(cell(x, tempo.prev(h, t, 0)))                   -- h at t - 1, 0 before the first
 
 local loss = (head(h) - target):square():mean()
 optim.Adam({ cell, head }, { lr = 0.01, clip_norm = 1 }):step(loss / T:value())

@@ -16,8 +16,7 @@ local t, T = P:dim "t"
 local number = tempo.uniform({ opt.batch }, { domain = { i, t }, name = "numbers" }) * 2 - 1
 local marked = tempo.bernoulli({ opt.batch }, 1 / 6, { domain = { i, t }, name = "marks" })
 local wanted = P:tensor { domain = { i, t }, shape = { opt.batch }, name = "wanted" }
-wanted[{ t = 0 }] = number * marked
-wanted:otherwise(tempo.where(marked:gt(0), number, wanted[{ i, t - 1 }]))
+wanted:otherwise(tempo.where(marked:gt(0), number, tempo.prev(wanted, t, 0)))
 
 local function linear(n, m, name) return nn.Linear(P, n, m, { along = { i }, name = name }) end
 local enter, time = linear(2, opt.width, "enter"), linear(opt.width, opt.width, "time")

@@ -283,10 +283,12 @@ local function load_param(g, name, array)
   C.tempo_array_free(a)
 end
 
-function fn.load_params(f, params)
-  was.load_params(f, params)
-  for name in pairs(params) do load_param(twins[f].f, name, f:params()[name]) end
-  return f
+function fn.load_params(f, params, o)
+  local missing, over = was.load_params(f, params, o)
+  for name, a in pairs(f:params()) do
+    if params[name] ~= nil then load_param(twins[f].f, name, a) end
+  end
+  return missing, over
 end
 
 -- ---- the script ----------------------------------------------------------------------------------------------------

@@ -31,8 +31,11 @@ api.classes = {
   { title = "The module", class = "tempo", receiver = "tempo", dot = true,
     text = "`require \"tempo\"` has no side effect and prints nothing. Operators are also functions on it ([operators](operators.md)), and so are the methods `shape dtype domain name at backward peek` of tensors; libraries load on first use.",
     entries = {
-      { name = "program", args = {}, options = { arg("seed", "integer", "of random numbers (0); a call may give another") }, returns = { { "tempo.Program" } },
-        text = "A new, empty program.", example = "print(tempo.program { seed = 7 })", fails = "tempo.program { sed = 7 }" },
+      { name = "program", args = {}, options = { arg("seed", "integer", "of random numbers (0); a call may give another"), arg("dtype", "tempo.Dtype", "of all that names none (\"f32\")") }, returns = { { "tempo.Program" } },
+        text = "A new, empty program. Its dtype is that of inputs, tensors, parameters, modules, nested tables, fractions on "
+          .. "their own, and of creation but for random integers, when a literal meets the program. A quotient or a mean "
+          .. "of integers stays f32, and so does what environments give.",
+        example = 'print(tempo.program { seed = 7 })\nprint(tempo.program { dtype = "f64" }:input "x")', fails = "tempo.program { sed = 7 }" },
       { name = "grad", args = { arg("loss", "tempo.Tensor", "floats"), arg("x", "tempo.Tensor|tempo.Tensor[]", "") },
         options = { arg("leaf", "boolean", "(false)") },
         returns = { { "tempo.Tensor|tempo.Tensor[]", "as many, each with the domain, shape and dtype of its tensor" } },
@@ -90,6 +93,18 @@ os.remove(path)]] },
       { name = "mod", row = true, args = { arg("a", "tempo.Operand", ""), arg("b", "tempo.Operand", "of an index expression: an integer > 0") },
         returns = { { "any", "an index expression, a number or a tensor, as its operands" } }, text = "a % b, with the sign of b.", errors = "`affine` else.",
         example = "print(tempo.mod(t, 2), tempo.mod(-7, 2))" },
+      { name = "prev", args = { arg("x", "tempo.Operand", "may be declared and not defined yet"), arg("t", "tempo.Index", "a dim of it"), arg("first", "tempo.Operand|table", "the value before"), arg("n?", "integer", "points back (1)") },
+        returns = { { "tempo.Tensor" } },
+        text = "x at t - n where t >= n, and `first` before: a tensor p with `p:when(t:lt(n), first)` and "
+          .. "`p:otherwise(x[t-n])`. Gradients go to x and to `first`.",
+        errors = "`domain` for a dim that x lacks; `option` for an n that is no integer above 0; `shape`, `dtype` for a "
+          .. "`first` that is not as x.",
+        example = [[
+local y = P:tensor { domain = { t } }
+y[t] = 0.5 * tempo.prev(y, t, 0) + x
+local out = P:compile { outputs = { y = y, change = x - tempo.prev(x, t, x) } }({ x = { 4, 4, 6 } }, { T = 3 })
+print(out.y, out.change)]],
+        fails = 'print(tempo.prev(x, t, 0, 0))' },
       { name = "associative_scan", args = { arg("fn", "fun(a: any, b: any): any", "of two values in the form of x, many at once"),
           arg("x", "tempo.Tensor|table", "a tensor, or tensors that are scanned together") },
         options = { arg("axis", "integer", "(0), its extent a number"), arg("dim", "tempo.Index", "in place of an axis"), arg("reverse", "boolean", "from the end (false)") },
@@ -125,6 +140,9 @@ print(P:compile { outputs = { h = y.b } } ({}, {}).h)]],
         text = "A dim and its bound, an integer >= 0 that every call gives by name. The order of `P:dim` is the order of "
           .. "axes in arrays.",
         errors = "`option` for a name that is taken.", example = 'local b, B = P:dim("b", "batch")\nprint(b, B)' },
+      { name = "dims", args = { arg("names", "string", "with spaces between") }, returns = { { "tempo.Index", "one for each name, in this order" } },
+        text = "Several dims, without their bounds: `t:upper()`.", errors = "`option` for a name that is taken or is no name.",
+        example = 'local i, b = P:dims "i b"\nprint(i, b, b:upper())', fails = 'P:dims "i, b"' },
       { name = "bound", args = { arg("name", "string", "") }, returns = { { "tempo.Index" } },
         text = "A bound without a dim: a window, a horizon. Every call gives it by name.",
         example = [[
@@ -151,7 +169,7 @@ print(out.x, out.sum, out.T)]],
 P:stop(t, x:gt(1))
 P:compile { outputs = { y = x[t + 1] } }]] },
       { name = "input", args = { arg("name", "string", "") },
-        options = { arg("domain", "tempo.Dims", "in the order of `P:dim` (none)"), arg("shape", "tempo.Extent[]", "({})"), arg("dtype", "tempo.Dtype", "(\"f32\")") },
+        options = { arg("domain", "tempo.Dims", "in the order of `P:dim` (none)"), arg("shape", "tempo.Extent[]", "({})"), arg("dtype", "tempo.Dtype", "(the program's)") },
         returns = { { "tempo.Tensor" } },
         text = "A tensor whose values the call gives: an array of shape (bounds of the domain.., shape..), a nested table, "
           .. "or a number for a scalar.",
@@ -163,7 +181,8 @@ print(P:compile { outputs = { s = y:sum() } }({ y = { { 1, 2 }, { 3, 4 } } }, { 
         fails = [[
 local y = P:input("y", { domain = { t }, shape = { 2 } })
 P:compile { outputs = { s = y:sum() } }({ y = { { 1, 2 } } }, { T = 2 })]] },
-      { name = "tensor", args = {}, options = { arg("domain", "tempo.Dims", "(none)"), arg("shape", "tempo.Extent[]", "({})"), arg("dtype", "tempo.Dtype", "(\"f32\")"), arg("name", "string", "for messages") },
+      { name = "tensor", args = {}, options = { arg("domain", "tempo.Dims", "(none)"), arg("shape", "tempo.Extent[]", "({})"), arg("dtype", "tempo.Dtype", "(the program's)"), arg("name", "string", "for messages"),
+          arg("first", "tempo.Operand|table", "its value at the first point, of this shape and dtype"), arg("along", "tempo.Index", "of which dim, if it has several") },
         returns = { { "tempo.Declared", "a tensor that may be assigned to" } },
         text = "A tensor that is defined by branches, `h[0] = a`, `h[t] = f(h[t-1])`, of which the first that matches "
           .. "counts.",
@@ -179,7 +198,7 @@ print(P:compile { outputs = { fib = fib } }({}, { T = 10 }).fib)]],
       { name = "param", args = { arg("name", "string", "its path in `f:params()`") },
         options = { arg("init", "tempo.Operand|table", "a number, an array or an expression"), arg("along", "tempo.Dims", "(none: a constant of the run)"),
           arg("domain", "tempo.Dims", "one such state for each of their points (none)"), arg("shape", "tempo.Extent[]", "(init's, else {})"),
-          arg("dtype", "tempo.Dtype", "(init's, else f32)") },
+          arg("dtype", "tempo.Dtype", "(init's, else the program's)") },
         returns = { { "tempo.Declared", "a tensor that may be assigned to" } },
         text = "A state that evolves along dims: first `init`, or what `f:load_params` gave, then what `w:update(e)` says; "
           .. "without an update it stays. Gradients take it as given at each point.",
@@ -360,6 +379,17 @@ print(P:compile { outputs = { h = h } }({}, { T = 4 }).h)]] },
 local w = P:param("w", { along = { t }, init = 0 })
 w:update(w + 3)
 print(P:compile { outputs = { w = w } }({}, { T = 3 }).w)]] },
+      { name = "next", args = {}, returns = { { "tempo.Tensor" } },
+        text = "The value that a parameter takes at the next point of `along`: what `update` is given, before this line or "
+          .. "after it, at the last point too. A second loss at the same point so sees the parameters after the step. A "
+          .. "gradient by w goes through what `update` was given, which optimisers detach; one by `w:next()` stops there. "
+          .. "Of a net: `net:next()`.",
+        errors = "`option` for what is no parameter or does not evolve; `undefined` for what nothing updates.",
+        example = [[
+local w = P:param("w", { along = { t }, init = 1 })
+local change = w:next() - w
+w:update(w * 2)
+print(P:compile { outputs = { change = change } }({}, { T = 3 }).change)]] },
       { name = "backward", args = {}, returns = { { "tempo.Tensor", "itself" } }, text = "Marks a loss for `x:grad()`.", errors = "`dtype` unless float.",
         example = [[
 x:square():backward()
@@ -473,8 +503,8 @@ print(f({ x = { 1, 2, 3 } }, { T = 3 }, { state = here }).s)
 f:load(path)
 print(select(2, f:step { x = 7 }).s)
 os.remove(path)]] },
-      { name = "save", args = { arg("path", "string", "") }, returns = { { "true" } }, text = "Writes the state to a file, whole or not at all. After a step that was cancelled or failed it is that of a "
-          .. "run that is over.",
+      { name = "save", args = { arg("path", "string", "") }, options = { arg("portable", "boolean", "parameters and moments alone, by path (false)") }, returns = { { "true" } }, text = "Writes the state to a file, whole or not at all. After a step that was cancelled or failed it is that of a "
+          .. "run that is over. A portable file is an .npz of `f:params()`: `f:load_params(path)` of a changed program takes it.",
         errors = "as `state`; `file` if it cannot be written.",
         example = [[
 local s = P:tensor { domain = { t } }
@@ -527,12 +557,12 @@ f({}, { T = 5 })
 print(f:params().w)
 f:load_params { w = tempo.array(10) }
 print(f({}, { T = 3 }).w)]] },
-      { name = "load_params", args = { arg("params", "table<string, tempo.Data>", "any of them, by path"), arg("options?", "{ strict?: boolean }", "`false` leaves out paths that the function lacks (true)") },
+      { name = "load_params", args = { arg("params", "table<string, tempo.Data>|string", "any of them, by path, or a portable file"), arg("options?", "{ strict?: boolean }", "`false` leaves out paths that the function lacks (true)") },
         returns = { { "tempo.Function|string[]", "itself; unless strict the paths that were missing" }, { "string[]?", "and those left over" } },
         text = "First values for runs to come, which begin at the first point again, with the same random numbers and "
           .. "schedules: give them another `seed =`, or go on from the whole state (`f:save`, `f:state`) instead; "
           .. "`examples/going_on.lua` does both. Arrays are borrowed: runs see what the script writes into them. "
-          .. "`g:load_params(f:params{ of = net })` takes a net into another program.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",
+          .. "`g:load_params(f:params{ of = net })` takes a net into another program.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`; `file`.",
         example = [[
 local w = P:param("w", { along = { t }, init = 1 })
 w:update(w + 1)

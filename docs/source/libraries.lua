@@ -63,6 +63,10 @@ local net = nn.Linear(P, 1, 1, { init = "ones", bias = false })
 local loss = net(P:constant { 3 }):square():sum()
 local ahead = net:mapped(function(w) return w - 0.125 * tempo.grad(loss, w) end)
 show(ahead(P:constant { 3 }))]],
+  ["tempo.nn Module:next"] = [[
+local net = nn.Linear(P, 1, 1, { along = { t }, init = "zeros", bias = false })
+net.weight:update(net.weight + 1)
+show(net:next().weight:sum(), { T = 3 })]],
   ["tempo.nn Module:target"] = [[
 local net = nn.Linear(P, 1, 1, { along = { t }, init = "zeros", bias = false })
 net.weight:update(net.weight + 1)

@@ -6,8 +6,7 @@ local function walk(seed, noise)
   local t = P:dim "t"
   local other = noise and tempo.normal({}, { domain = { t }, name = "other" })
   local step = tempo.bernoulli({}, { domain = { t }, name = "step" }) * 2 - 1
-  local at = P:tensor { domain = { t } }
-  at[0] = 0
+  local at = P:tensor { domain = { t }, first = 0 }
   at[t] = at[t - 1] + step
   return P:compile { outputs = { at = at, other = other or nil } }
 end

@@ -8,8 +8,8 @@ local t = P:dim "t"
 local secret = P:source(function() return 37 end, { dtype = "i64" })
 
 -- The state: what the answer can be, lo .. hi.
-local lo = P:tensor { domain = { t }, dtype = "i64" }
-local hi = P:tensor { domain = { t }, dtype = "i64" }
+local lo = P:tensor { domain = { t }, dtype = "i64", first = 0 }
+local hi = P:tensor { domain = { t }, dtype = "i64", first = 100 }
 local guess = (lo + hi):floordiv(2)
 
 -- Lua plays: called once at every t, in order.
@@ -18,7 +18,6 @@ local answer = P:call(function(arrays, point)
   return g < s and 1 or g > s and -1 or 0
 end, { guess, secret }, { { domain = { t }, dtype = "i64" } })
 
-lo[0], hi[0] = 0, 100
 lo[t] = tempo.where(answer:gt(0), guess + 1, lo)[t - 1]
 hi[t] = tempo.where(answer:lt(0), guess - 1, hi)[t - 1]
 

@@ -5,8 +5,7 @@ local tempo = require "tempo"
 local P = tempo.program { seed = 1 }
 local t = P:dim "t"
 local parent = P:input("parent", { domain = { t }, dtype = "i64" })
-local depth = P:tensor { domain = { t }, dtype = "i64", name = "depth" }
-depth[0] = 0
+local depth = P:tensor { domain = { t }, dtype = "i64", first = 0, name = "depth" }
 depth[t] = depth[0 .. t]:select(0, parent) + 1
 local f = P:compile { outputs = { depth = depth } }
 print(f({ parent = { 0, 0, 0, 1, 3, 4 } }, { T = 6 }).depth)
@@ -15,8 +14,7 @@ print(f({ parent = { 0, 0, 0, 1, 3, 4 } }, { T = 6 }).depth)
 local function replay(window)
   local Q = tempo.program { seed = 1 }
   local s, S = Q:dim "s"
-  local at = Q:tensor { domain = { s }, shape = { 2 }, name = "at" }
-  at[0] = tempo.zeros { 2 }
+  local at = Q:tensor { domain = { s }, first = tempo.zeros { 2 }, name = "at" }
   at[s] = 0.9 * at[s - 1] + tempo.normal({ 2 }, { domain = { s }, name = "step" })
   local from = window and tempo.max(0, s - window + 1) or 0
   local past = at[from .. s + 1]

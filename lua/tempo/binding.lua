@@ -308,6 +308,109 @@ define(Array, "int64", 1, function(a)
   return nest(1)
 end)
 
+-- ---- several dims, first values, the point before ------------------------------------------------
+define(Program, "dims", 2, function(P, names)
+  if type(names) ~= "string" or not names:find "%S" then
+    fail("option", "dims: expected names with spaces between, P:dims \"s i t\"; got %s",
+      type(names) == "string" and "none" or describe(names))
+  end
+  local dims = {}
+  for name in names:gmatch "%S+" do dims[#dims + 1] = (P:dim(name)) end
+  return (table.unpack or rawget(_G, "unpack"))(dims)
+end)
+
+-- The first value v as a tensor of P, of this dtype if it is a table. A number or an index
+-- expression stays: it takes the dtype of its place.
+local function strong(P, what, v, dtype)
+  if type(v) == "number" or is_index(v) and v:value():dtype() ~= "bool" then return v end
+  if type(v) == "table" and dtype then v = tempo.array(v, dtype) end
+  return hidden.lift(P, v, what)
+end
+
+-- The options of a tensor with this first value, whose shape and dtype are those that are left out.
+local function spec_of(o, first)
+  local spec = { domain = o.domain, along = o.along, shape = o.shape, dtype = o.dtype,
+    name = o.name, init = first }
+  if is_tensor(first) then
+    spec.shape, spec.dtype = spec.shape or first:shape(), spec.dtype or first:dtype()
+  end
+  return spec
+end
+
+define(Program, "param", 3, function(P, name, o)
+  options(o, "param", { "along", "domain", "shape", "init", "dtype" })
+  if o == nil or o.init == nil then return core.param(P, name, o) end
+  return core.param(P, name, spec_of(o, strong(P, "init", o.init, o.dtype)))
+end)
+
+define(Program, "constant", 2, function(P, v)
+  local kind = type(v)
+  if kind == "number" then v = tempo.full({}, v)
+  elseif kind ~= "boolean" and kind ~= "table" and not rawequal(getmetatable(v), Array) then
+    fail("option", "constant: expected an array, a nested table or a number, got %s", describe(v))
+  end
+  return hidden.lift(P, v, "constant")
+end)
+
+local function dims_text(x)
+  local names = {}
+  for k, d in ipairs(x:domain()) do names[k] = d:name() end
+  return #names > 0 and "(" .. table.concat(names, ", ") .. ")" or "none"
+end
+
+-- P:tensor{ domain =, first = e, along = t }: as e, which it is at the first point of t.
+define(Program, "tensor", 2, function(P, o)
+  options(o, "tensor", { "domain", "shape", "dtype", "name", "first", "along" })
+  if o == nil or o.first == nil then
+    if o and o.along ~= nil then
+      fail("option", "tensor: along says where the first value stands, and first = is missing")
+    end
+    return core.declare(P, o)
+  end
+  local first, along = strong(P, "first", o.first, o.dtype), o.along
+  local x = core.declare(P, spec_of(o, first))
+  if type(along) == "table" and #along == 1 then along = along[1] end
+  local dims = x:domain()
+  if along == nil and #dims == 1 then along = dims[1] end
+  if along == nil then
+    fail("option", "tensor: the first value stands at the first point of one dim; the dims are %s%s",
+      dims_text(x), #dims > 0 and ": write along = " .. dims[#dims]:name() or "")
+  end
+  if not is_index(along) and type(along) ~= "string" then
+    fail("option", "tensor: along is a dim of the domain, got %s", describe(along))
+  end
+  x[{ [along] = 0 }] = first
+  return x
+end)
+
+-- tempo.prev(x, t, first[, n]): x at t - n, where there is such a point, else first.
+define(tempo, "prev", 4, function(x, t, first, n)
+  if is_index(x) then x = x:value() end
+  if not is_tensor(x) then fail("option", "prev: expected a tensor first, got %s", describe(x)) end
+  if not is_index(t) then
+    fail("option", "prev: expected a dim of the tensor, prev(x, t, first); got %s", describe(t))
+  end
+  local has = false
+  for _, d in ipairs(x:domain()) do has = has or d == t end
+  if not has then
+    fail("domain", "prev: %s is no dim of the tensor, whose dims are %s", written(t), dims_text(x))
+  end
+  if n == nil then n = 1 end
+  if type(n) ~= "number" or n < 1 or n % 1 ~= 0 or n == math.huge then
+    fail("option", "prev: how many points back is an integer, 1 or more; got %s", written(n))
+  end
+  if first == nil then
+    fail("option", "prev: the value where there is no point before is missing: prev(x, %s, 0)",
+      t:name())
+  end
+  local P = x:program()
+  first = strong(P, "first", first, x:dtype())
+  local was = core.declare(P, { domain = is_tensor(first) and { x, first } or { x },
+    shape = x:shape(), dtype = x:dtype() })
+  hidden.may_miss(was):when(t:lt(n), first)
+  return was:otherwise(x:at { [t] = t - n })
+end)
+
 -- ---- the outside world in the graph ---------------------------------------------------------------------------------
 local function check_function(what, f)
   local class = debug_metatable(f)
@@ -442,12 +545,23 @@ local function lacking(set, other)
   return names
 end
 
+-- The table of the file that f:save(path, { portable = true }) wrote.
+local function parameters_of(path)
+  local ok, t = pcall(tempo.load, path)
+  if ok then return t end
+  if not t:find "no NumPy file" then error(t, 0) end
+  fail("file", "%s holds no parameters by name: f:save(path, { portable = true }) writes such a file",
+    path)
+end
+
 -- All or nothing: finds mistakes before it replaces the first.
 define(Function, "load_params", 3, function(f, t, o)
   local at, arrays = {}, {}
   for k, name in ipairs(core.parameters(f, "load_params")) do at[name] = k end
+  if type(t) == "string" then t = parameters_of(t) end
   if type(t) ~= "table" then
-    fail("option", "load_params takes a table by name, as f:params() gives; got %s", describe(t))
+    fail("option", "load_params takes a table by name, as f:params() gives, or the path of such a "
+      .. "file; got %s", describe(t))
   end
   options(o, "load_params", { "strict" })
   local strict = o and o.strict
@@ -469,6 +583,21 @@ define(Function, "load_params", 3, function(f, t, o)
   for k, a in next, arrays do core.load(f, k, a) end
   if strict then return f end
   return lacking(at, t), lacking(t, at)
+end)
+
+-- ---- files of parameters -------------------------------------------------------------------------
+define(Function, "save", 3, function(f, path, o)
+  options(o, "save", { "portable" })
+  local portable = o and o.portable
+  if portable ~= nil and type(portable) ~= "boolean" then
+    fail("option", "portable of save: expected true or false, got %s", describe(portable))
+  end
+  if not portable then return core.save(f, path) end
+  local values = f:params()
+  if next(values) == nil then
+    fail("option", "save: there are no values of parameters yet; run the function first")
+  end
+  return tempo.save(path, values)
 end)
 
 -- ---- variables of unnamed tensors -----------------------------------------------------------------------------------

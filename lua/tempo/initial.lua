@@ -178,10 +178,9 @@ local function orthonormalise(arrays) return arrays[1]:orthonormal() end
 function init.orthogonal(P, shape, o)
   o = options("orthogonal", P, shape, o, "gain")
   local columns = init.fans(shape)                          -- all axes but the first
-  local dtype = o.dtype or "f32"
-  local normal = tempo.normal({ shape[1], columns }, literal(o)) + P:constant(0)          -- no longer loose
+  local normal = util.lift(P, tempo.normal({ shape[1], columns }, literal(o)))
   local q = P:call(orthonormalise, { normal },
-    { { shape = { shape[1], columns }, dtype = dtype, domain = normal:domain() } })
+    { { shape = { shape[1], columns }, dtype = normal:dtype(), domain = normal:domain() } })
   if #shape > 2 then q = q:reshape(shape) end
   if o.gain and o.gain ~= 1 then q = q * o.gain end
   return q

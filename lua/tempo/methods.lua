@@ -41,7 +41,7 @@ function methods.eye(shape, dtype, domain, name)
   local n, m, options = shape[1], shape[#shape], { domain = domain }
   check(#shape == 1 or #shape == 2, "shape", "the shape is {n} or {n, m}")
   local row, column = core.iota({ n, m }, 0, options), core.iota({ n, m }, 1, options)
-  return with_name(row:eq(column):to(dtype or "f32"), name)
+  return with_name(row:eq(column):to(dtype), name)
 end
 
 -- first + step * i, computed in f64, or in i64 for integers.
@@ -52,7 +52,7 @@ end
 
 function methods.arange(shape, first, step, dtype, domain, name)
   check_vector(shape, "arange")
-  first, step, dtype = first or 0, step or 1, dtype or "f32"
+  first, step = first or 0, step or 1
   check(is_float(dtype) or first % 1 == 0 and step % 1 == 0, "dtype",
     "integers start and step by integers")
   if first == 0 and step == 1 then
@@ -64,7 +64,7 @@ end
 function methods.linspace(shape, first, last, dtype, domain, name)
   check_vector(shape, "linspace")
   local gaps = tempo.full({}, core.plain(tempo.max(shape[1] - 1, 1)), { dtype = "f64" })
-  return ramp(shape, first, (last - first) / gaps, "f64", dtype or "f32", domain, name)
+  return ramp(shape, first, (last - first) / gaps, "f64", dtype, domain, name)
 end
 
 -- A limit as an i64 scalar.

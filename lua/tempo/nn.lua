@@ -4,7 +4,7 @@
 ---   along   the dims along which the parameters evolve ({i}); none: constants of the run
 ---   domain  further dims: one such state for each of their points (layers, seeds)
 ---   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
----   dtype   ("f32")
+---   dtype   (the program's)
 --- and layers, where their options have them, init (see tempo.nn.init), gain, bias (true: there is one) and bias_init.
 --- Shapes of weights and defaults are PyTorch's.
 local tempo = require "tempo"
@@ -85,7 +85,7 @@ function Module:create(P, o)
   o = o or {}
   return setmetatable({
     program = P, name = o.name and util.take(P, o.name) or util.fresh(P, self._type:lower()),
-    _along = util.list(o.along), _domain = util.list(o.domain), _dtype = o.dtype or "f32",
+    _along = util.list(o.along), _domain = util.list(o.domain), _dtype = o.dtype,
     _params = {}, _states = {}, _children = {}, training = true,
   }, self)
 end
@@ -270,6 +270,25 @@ function Module:at(at)
     end
   end
   return view(self, at)
+end
+
+--- The same module with the values that its parameters take at the next point: w:next().
+---   local after = net:next()(x)          by now the step of this point has changed the parameters
+--- Running statistics are those of the next point too. What nothing updates is an error when
+--- compiling.
+---@return tempo.nn.Module
+function Module:next()
+  local any = false
+  local function taken(p)
+    any = any or evolves(p)
+    return evolves(p) and p:next() or p
+  end
+  local v = copied(self, { param = taken, state = taken, made = {} })
+  if not any then
+    util.fail("option", "next: no parameter of '%s' evolves: make it with along = {i}, and ask the "
+      .. "module itself, not net:at{...}", self.name)
+  end
+  return v
 end
 
 --- The same module with what f(p, path) gives in the place of each parameter p, once for each path; buffers stay.

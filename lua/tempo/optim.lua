@@ -162,7 +162,7 @@ function Optimizer:keep(p, e)
   if self.when then
     local next = may_miss(self.program:tensor { domain = { p }, shape = p:shape(), dtype = p:dtype() })
     next:when(self.when, new)
-    next:otherwise(p)
+    next:otherwise(p:detach())
     new = next
   end
   p:update(new)

@@ -175,6 +175,9 @@ end
 
 util.is_tensor = is_tensor
 
+--- The tensor of P that a literal, an array or a number becomes.
+util.lift = getmetatable(tempo).lift
+
 --- Refuses whatever is not a program where one comes first.
 function util.program(what, P)
   if type(P) == "userdata" and tostring(P):find "^tempo%.Program" then return P end

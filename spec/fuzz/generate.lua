@@ -466,8 +466,18 @@ function G:call()
     :format(dom_text(v.dom), shape_text(v.shape), v.dtype, self:over(v)), v.shape, v.dtype, v.dom, { rough = true })
 end
 
+-- One of the past's rows of value v, or `first`.
+function G:prev(v)
+  local d, first = self:pick(dims_of(v.dom)), v.dtype == "bool" and "false" or v.dtype == "i64" and "3" or "0.5"
+  local u = self:choose(function(x) return x.dtype == v.dtype and same_shape(x.shape, v.shape) and not x.open and not x.restricted end)
+  local from = u and self:chance(0.5) and { v, u } or { v }
+  return self:op(from, ("tempo.prev(%%1, %s, %s%s)"):format(NAMES[d], from[2] and "%2" or first, self:pick { "", ", 2", ", 3" }),
+    v.shape, v.dtype)
+end
+
 function G:read()
   local v = self:choose(function(x) return next(x.dom) end, true)
+  if self.short and v and not v.open and self:chance(0.4) then return self:prev(v) end
   if not v then return self:index_value() end
   local ranges = self:weighted { { 4, 0 }, { 5, 1 }, { 1, 2 } }
   local text, dom, n, empty = self:read_text(v, ranges)
@@ -544,12 +554,28 @@ function G:outside(dom)                                -- a value for a base: no
     or self:input(dom, {}, self.float)
 end
 
-function G:declare(dom, shape, dtype)
-  local z = { name = self:fresh "z", dom = dom, shape = shape, dtype = dtype, declared = true }
-  z.code = ('%s = P:tensor { domain = %s, shape = %s, dtype = "%s", name = "%s" }'):format(z.name, dom_text(dom), shape_text(shape), dtype, z.name)
+-- first: its value where dim d is 0.
+function G:declare(dom, shape, dtype, first, d)
+  local z = { name = self:fresh "z", dom = dom, shape = shape, dtype = dtype, declared = true, first = first }
+  local own = self.short and dtype == self.float and "" or ('dtype = "%s", '):format(dtype)
+  local is = ("shape = %s, %s"):format(shape_text(shape), own)
+  if first then
+    is = ("first = %s, "):format(self:coerce(first, dom, shape, dtype)) .. (#dims_of(dom) > 1 and ("along = %s, "):format(NAMES[d]) or "")
+    z.deps = { first.name }
+  end
+  z.code = ('%s = P:tensor { domain = %s, %sname = "%s" }'):format(z.name, dom_text(dom), is, z.name)
   self:emit(z)
   table.insert(self.pool, z)
   return z
+end
+
+-- Puts its past, which is there at each point, into the place of an open tensor.
+function G:hide(z, d)
+  table.remove(self.pool)
+  local x = self:outside(z.dom)
+  local expr = ("tempo.prev(%%1, %s, %s)"):format(NAMES[d], self:coerce(x, z.dom, z.shape, z.dtype))
+  z.hidden = true
+  self:op({ z, x }, expr, z.shape, z.dtype, z.dom, { derived = true, past = true })
 end
 
 function G:define(z, left, v, expr)
@@ -564,7 +590,7 @@ function G:body(n)
   while #self.pool - before < n and tries < 4 * n do
     tries = tries + 1
     if self:chance(0.5) then                           -- make sure that open tensors are read
-      local v = self:choose(function(x) return x.open and not x.derived end, true)
+      local v = self:choose(function(x) return x.open and (not x.derived or x.past) end, true)
       local text, dom, ranges, empty = self:read_text(v, self:chance(0.4) and 1 or 0)
       local k = #self.pool
       if ranges == 0 then self:op({ v }, "%1" .. text, v.shape, v.dtype, dom)
@@ -605,10 +631,13 @@ function G:group()
   local group = { d = d, forward = forward, strict = form ~= "shift", lag = lag }
   if form == "carry" then group.outer = list[1] == d and list[2] or list[1] end
   local zs = {}
+  local short = self.short and form == "branches" and forward and lag == 1
   for k = 1, count do
     local dtype = self:weighted { { 6, self.float }, { 2, "i64" } }
-    zs[k] = self:declare(dom, self:random_shape(), dtype)
+    local first = short and self:chance(0.5) and self:outside(dom) or nil
+    zs[k] = self:declare(dom, self:random_shape(), dtype, first, d)
     if form ~= "plain" then zs[k].open = group end
+    if short and not first then self:hide(zs[k], d) end
   end
   if form == "plain" then
     local z = zs[1]
@@ -663,7 +692,7 @@ function G:group()
       self:define(z, ("[{ %s = %s }] = @"):format(n, start), nil, self:coerce(last, dom, z.shape, z.dtype))
       self:define(z, ":otherwise(@)", dep, expr)
     else
-      for k = 0, lag - 1 do
+      for k = 0, (z.first or z.hidden) and -1 or lag - 1 do
         local at = forward and tostring(k) or ("%s - %d"):format(N, k + 1)
         if #list == 1 and self:chance(0.6) then base(("[%s] = @"):format(at), rest) else base(("[{ %s = %s }] = @"):format(n, at), rest) end
       end
@@ -676,6 +705,9 @@ function G:group()
       end
       self:define(z, ":otherwise(@)", dep, expr)
     end
+  end
+  for _, z in ipairs(zs) do
+    if z.hidden then table.insert(self.pool, z) end
   end
   self:close(group, form == "shift")
 end
@@ -714,6 +746,7 @@ function G:parameter()
   end
   self.has_param = true
   self:close(group, true)
+  if self.short and v then self:op({ w }, "%1:next()", shape, w.dtype, nil, { rough = true }) end
 end
 
 -- ---- whole programs ---------------------------------------------------------------------------------------------------------------
@@ -813,6 +846,8 @@ function M.generate(seed, ends, float)
   self.float = float or self.float
   self.wild = self:chance(0.15)
   self.case = { seed = seed, stmts = {}, outputs = {}, ndim = self.ndim, options = M.options(seed, OPTIONS) }
+  self.short = seed % 4 == 1                           -- it is written with short forms
+  self.case.dtype = self.short and self.float
   self.leaf = seed % 8 == 7 and ", { leaf = true }" or ""
   self.ends = {}
   if ends == "yes" then
@@ -885,7 +920,7 @@ local function input_code(s)
 end
 
 local function header(case)
-  local lines = { "P = tempo.program { seed = 1 }" }
+  local lines = { ("P = tempo.program { seed = 1%s }"):format(case.dtype and (', dtype = "%s"'):format(case.dtype) or "") }
   for d = 1, case.ndim do lines[#lines + 1] = ('%s, %s = P:dim "%s"'):format(NAMES[d], BOUNDS[d], NAMES[d]) end
   lines[#lines + 1] = 'w = P:bound "w"'
   return lines

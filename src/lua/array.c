@@ -249,7 +249,7 @@ int tl_array_new(lua_State *L) {
   int rank = lua_isnil(L, 3) ? -1 : read_shape(L, 3, shape);
   tp_dtype d = lua_isnil(L, 2) ? TP_F32 : tl_dtype(L, 2, "array");
   if (lua_istable(L, 1)) {
-    tp_array *a = tl_nested(L, 1, "array", 0, lua_isnil(L, 2) ? NULL : &d, rank, shape);
+    tp_array *a = tl_nested(L, 1, "array", 0, d, lua_isnil(L, 2), rank, shape);
     if (rank >= 0) reshape(L, a, rank, shape);
     return 1;
   }

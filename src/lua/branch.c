@@ -99,25 +99,56 @@ int tl_may_miss(lua_State *L) {
   return 1;
 }
 
+static tp_node *next_of(tl_prog *lp, const tp_node *w) {
+  return tp_hmap_get(&lp->nexts, &w->id, sizeof w->id);
+}
+
+static void define_next(lua_State *L, tl_prog *lp, const tp_node *w) {
+  tp_error e = { 0 };
+  tp_node *n = next_of(lp, w);
+  bool can = n && !n->done && w->nin > 1;
+  if (can && !tp_merge_add(lp->p->g, n, NULL, w->in[1].src, &e)) tl_raise(L, &e);
+}
+
 static int update(lua_State *L, tl_tensor *u, int i) {
   tp_error e = { 0 };
   tp_node *w = u->v.node;
   tp_val v = tl_lift_as(
       L, u->lp, i, "update of a parameter", w->out[0].dtype, w->out[0].rank, w->out[0].shape);
   if (!tp_param_update(u->lp->p->g, w, v, &e)) tl_raise(L, &e);
+  define_next(L, u->lp, w);
   lua_settop(L, 1);
   return 1;
 }
 
-int tl_update(lua_State *L) {
-  tl_tensor *u = tl_check(L, 1, TL_TENSOR, "update");
+static tl_tensor *evolving(lua_State *L, const char *what) {
+  tl_tensor *u = tl_check(L, 1, TL_TENSOR, what);
   if (u->v.node->op != TP_OP_PARAM)
-    tl_fail(L, "option: update: only a parameter, made by P:param, has an update");
+    tl_fail(L, "option: %s: only a parameter, made by P:param, has an update", what);
   if (!u->v.node->attr.nalong)
-    tl_fail(L, "option: update: '%s' evolves along nothing; give P:param along = {i}",
+    tl_fail(L, "option: %s: '%s' evolves along nothing; give P:param along = {i}", what,
         u->v.node->attr.str);
   tl_mark(L, u->lp);
-  return update(L, u, 2);
+  return u;
+}
+
+int tl_update(lua_State *L) { return update(L, evolving(L, "update"), 2); }
+
+int tl_next(lua_State *L) {
+  tl_tensor *u = evolving(L, "next");
+  tp_node *w = u->v.node, *n = next_of(u->lp, w);
+  tp_attr a = { .ndom = w->ndom, .dom = w->dom, .nix = w->attr.nix, .ix = w->attr.ix };
+  tp_error e = { 0 };
+  a.dtype = w->out[0].dtype;
+  if (!n) {
+    n = tp_build(u->lp->p->g, TP_OP_MERGE, 0, NULL, &a, &e);
+    if (!n) tl_raise(L, &e);
+    n->name = tl_intern(u->lp, lua_pushfstring(L, "%s:next()", w->attr.str));
+    tp_hmap_set(&u->lp->nexts, &w->id, sizeof w->id, n);
+  }
+  define_next(L, u->lp, w);
+  tl_pushtensor(L, u->lp, tp_v(n));
+  return 1;
 }
 
 static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at *at) {

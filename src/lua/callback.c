@@ -70,7 +70,7 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   snprintf(what, sizeof what, "%s: result %d", call_place(c, at, sizeof at), k + 1);
   if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, what);
   else if (lua_istable(L, i))
-    from = tl_nested(L, i, what, TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
+    from = tl_nested(L, i, what, TP_E_CALLBACK, to->dtype, false, to->rank, to->shape);
   else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) {
     tl_putelem(L, what, TP_E_CALLBACK, to, 0, i);
     return;

@@ -194,7 +194,7 @@ int tl_fn_fit(lua_State *L) {
   tp_error e = { 0 };
   if (tl_typeof(L, 3) != TL_ARRAY) {
     const char *what = lua_pushfstring(L, "parameter '%s'", w->attr.str);
-    tl_nested(L, 3, what, 0, &w->out[0].dtype, -1, NULL);
+    tl_nested(L, 3, what, 0, w->out[0].dtype, false, -1, NULL);
     lua_replace(L, 3);
   }
   lua_settop(L, 3);
@@ -324,7 +324,6 @@ static const tl_reg fn_methods[] = {
   { "cancel", tl_fn_cancel, 1 },
   { "state", tl_fn_state, 1 },
   { "load_state", tl_fn_load_state, 2 },
-  { "save", tl_fn_save, 2 },
   { "load", tl_fn_load, 2 },
   { "profile", fn_profile, 3 },
   { "export", fn_export, 3 },

@@ -27,7 +27,7 @@ void tl_number(lua_State *L, tl_prog *lp, tp_arg *out) {
   bool whole = out->num == floor(out->num) && fabs(out->num) < 0x1p63;
   tp_node *n = tp_hmap_get(&lp->numbers, &out->num, sizeof out->num);
   if (!n) {
-    n = mk_num((tp_mk){ .g = lp->p->g, .err = &e }, out->num, whole ? TP_I64 : TP_F32).node;
+    n = mk_num((tp_mk){ .g = lp->p->g, .err = &e }, out->num, whole ? TP_I64 : lp->dtype).node;
     if (!n) tl_raise(L, &e);
     tp_hmap_set(&lp->numbers, &out->num, sizeof out->num, n);
   }
@@ -58,7 +58,7 @@ static void lift_boolean(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
 }
 
 static void lift_table(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
-  out->val = constant(L, lp, tl_nested(L, i, what, 0, NULL, -1, NULL));
+  out->val = constant(L, lp, tl_nested(L, i, what, 0, lp->dtype, true, -1, NULL));
   lua_pop(L, 1);
 }
 
@@ -141,7 +141,7 @@ tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d
     const tp_ix *const *shape) {
   tp_arg a = { 0 };
   if (lua_istable(L, i)) {
-    a.val = constant(L, lp, tl_nested(L, i, what, 0, &d, -1, NULL));
+    a.val = constant(L, lp, tl_nested(L, i, what, 0, d, false, -1, NULL));
     lua_pop(L, 1);
     return a.val;
   }

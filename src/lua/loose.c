@@ -31,7 +31,7 @@ static tl_prog *scratch(lua_State *L) {
   tl_prog *lp = lua_touserdata(L, -1);
   lua_pop(L, 1);
   if (lp && lp->p->g->nodes.n < TP_TUNE_SCRATCH_NODES) return lp;
-  lp = tl_program_new(L, tl_stateof(L), 0);
+  lp = tl_program_new(L, tl_stateof(L), 0, TP_F32);
   lp->scratch = true;
   tl_rawsetp(L, LUA_REGISTRYINDEX, &scratch_key);
   return lp;

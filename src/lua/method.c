@@ -81,14 +81,14 @@ static void to_indices(call_t *c, int i, tp_arg *a) {
     tl_lift(L, c->lp, i, c->what, a);
     return;
   }
-  tl_nested(L, i, c->what, 0, &(tp_dtype){ TP_I64 }, -1, NULL);
+  tl_nested(L, i, c->what, 0, TP_I64, false, -1, NULL);
   tl_lift(L, c->lp, -1, c->what, a);
   lua_pop(L, 1);
 }
 
-/* the dtype of the weak operands */
-static tp_dtype common_dtype(int n, const tp_arg *v) {
-  tp_dtype d = TP_F32, least;
+/* the dtype of the weak operands: d if there are no others */
+static tp_dtype common_dtype(tp_dtype d, int n, const tp_arg *v) {
+  tp_dtype least;
   bool any = false;
   for (int k = 0; k < n; k++)
     if (!v[k].weak)
@@ -105,7 +105,7 @@ static void to_list(call_t *c, tp_arg *a, int n, int first) {
   tp_arg *v = TP_NEWN(&mk.g->arena, tp_arg, n + 1);
   tp_val *vals = TP_NEWN(&mk.g->arena, tp_val, n + 1);
   for (int k = 0; k < n; k++) tl_lift_beside(c->L, c->lp, first + k, c->what, &v[k]);
-  tp_dtype d = common_dtype(n, v);
+  tp_dtype d = common_dtype(c->lp->dtype, n, v);
   for (int k = 0; k < n; k++) {
     vals[k] = v[k].weak ? tp_weak_as(mk, &v[k], d) : v[k].val;
     if (!vals[k].node) tl_raise(c->L, &e);
@@ -271,12 +271,9 @@ static void warn_random(call_t *c) {
   }
   if (!larger || !draw || draw->nin || draw->mark == -1) return;
   ((tp_node *)draw)->mark = -1; /* once */
-  lua_pushfstring(c->L,
-      "%s:%d: a random tensor without a domain is one draw for all points; give it { domain = "
-      "{...} } for one a point",
-      draw->pos.file ? draw->pos.file : "?", draw->pos.line);
-  tl_warn(c->L, lua_tostring(c->L, -1));
-  lua_pop(c->L, 1);
+  tl_warn_at(c->L, draw->pos,
+      "a random tensor without a domain is one draw for all points; give it { domain = {...} } for "
+      "one a point");
 }
 
 /* Warns of a reduction of a scalar, where the points were meant; not in libraries, which are
@@ -315,6 +312,13 @@ static void make_numbers(call_t *c) {
     if (c->sig[k].type == 'U' && !c->a[k].val.node) tl_number(c->L, c->lp, &c->a[k]);
 }
 
+/* Creation has the program's dtype, but for random integers. */
+static void default_dtype(call_t *c) {
+  bool any = c->m->kinds[0] == 'c' && strncmp(c->m->name, "rand", 4) != 0;
+  for (int k = 0; any && k < c->nsig; k++)
+    if (c->sig[k].type == 'D' && !c->a[k].kind) c->a[k].kind = 'D', c->a[k].dtype = c->lp->dtype;
+}
+
 /* Pushes the results, gives their number. */
 static int run(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
   call_t c = { .L = L, .lp = lp, .m = m };
@@ -324,6 +328,7 @@ static int run(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
   c.nsig = tp_sig_parse(m->sig, c.sig);
   take_arguments(&c, first);
   make_numbers(&c);
+  default_dtype(&c);
   if (!lp->scratch && !outer) {
     warn_random(&c);
     warn_scalar(&c);

@@ -77,6 +77,12 @@ static int core_operator(lua_State *L) { /* method, operands */
   return tl_callmethod(L, m, 2);
 }
 
+static int module_lift(lua_State *L) { /* P, a value, what it is -> its tensor */
+  tl_prog *lp = tl_self(L, "lift");
+  tl_pushtensor(L, lp, tl_lifted(L, lp, 2, luaL_optstring(L, 3, "lift")));
+  return 1;
+}
+
 static int core_unknown(lua_State *L) { /* what, name, { [name] = anything } */
   const char *names[TL_NAMES];
   int n = tl_names(L, 3, names);
@@ -101,6 +107,7 @@ static const luaL_Reg hidden[] = {
   { "nearest", tl_nearest },
   { "step", tl_grad_step },
   { "may_miss", tl_may_miss },
+  { "lift", module_lift },
   { 0 },
 };
 
@@ -119,6 +126,9 @@ static const luaL_Reg core[] = {
   { "parameter", tl_fn_parameter },
   { "fit", tl_fn_fit },
   { "load", tl_fn_load_param },
+  { "save", tl_fn_save },
+  { "declare", tl_declare },
+  { "param", tl_param },
   { "record", tl_record },
   { "shape", tl_array_shape },
   { "peek", tl_peek },

@@ -197,7 +197,7 @@ static void complete_empty(nest_t *n, int rank, const int64_t *shape) {
   for (; n->rank < rank; n->rank++) n->shape[n->rank] = shape[n->rank];
 }
 
-tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d,
+tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, tp_dtype d, bool own,
     int rank, const int64_t *shape) {
   i = lua_absindex(L, i);
   nest_t n = { .L = L, .what = what, .code = code };
@@ -205,7 +205,7 @@ tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, const t
   int written = n.rank;
   complete_empty(&n, rank, shape);
   tl_array *u = tl_pusharray(L);
-  tl_setarray(L, u, tp_array_new(d ? *d : n.boolean ? TP_BOOL : TP_F32, n.rank, n.shape));
+  tl_setarray(L, u, tp_array_new(own && n.boolean ? TP_BOOL : d, n.rank, n.shape));
   n.a = u->a;
   n.rank = written;
   fill_level(&n, i, 0, 0);

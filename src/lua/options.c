@@ -222,7 +222,7 @@ int tl_domain(
 
 void tl_spec(lua_State *L, tl_prog *lp, int i, bool ordered, tp_attr *a) {
   int top = lua_gettop(L);
-  a->dtype = tl_option(L, i, "dtype") ? tl_dtype(L, top + 1, "dtype") : TP_F32;
+  a->dtype = tl_option(L, i, "dtype") ? tl_dtype(L, top + 1, "dtype") : lp->dtype;
   lua_settop(L, top);
   if (tl_option(L, i, "shape")) a->nix = tl_shape(L, lp, top + 1, "shape", false, &a->ix);
   lua_settop(L, top);

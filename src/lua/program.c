@@ -2,11 +2,13 @@
 #include "lua/tl.h"
 
 int tl_program(lua_State *L) {
-  static const char *const known[] = { "seed", NULL };
+  static const char *const known[] = { "seed", "dtype", NULL };
   uint64_t seed = 0;
+  tp_dtype d = TP_F32;
   tl_options(L, 1, "program", known);
   if (tl_option(L, 1, "seed")) seed = (uint64_t)tl_integer(L, -1, "seed");
-  tl_program_new(L, tl_stateof(L), seed);
+  if (tl_option(L, 1, "dtype")) d = tl_dtype(L, -1, "program");
+  tl_program_new(L, tl_stateof(L), seed, d);
   return 1;
 }
 
@@ -91,20 +93,17 @@ static int program_input(lua_State *L) {
   tp_attr a = { .str = tl_string(L, 2, "name of input") };
   for (int k = 0; k < lp->p->g->inputs.n; k++)
     if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0)
-      tl_fail(L, "option: there is an input '%s' already, made at %s:%d", a.str,
-          lp->p->g->inputs.v[k]->pos.file ? lp->p->g->inputs.v[k]->pos.file : "?",
-          lp->p->g->inputs.v[k]->pos.line);
+      tl_fail(L, "option: there is an input '%s' already, made at %s", a.str,
+          tp_line_of(lp->p->g, lp->p->g->inputs.v[k]->pos));
   tl_options(L, 3, "input", known);
   tl_spec(L, lp, 3, true, &a);
   equal_rows(L, lp, &a);
   return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);
 }
 
-static int program_tensor(lua_State *L) {
-  static const char *const known[] = { "domain", "shape", "dtype", "name", NULL };
+int tl_declare(lua_State *L) { /* P, options */
   tl_prog *lp = tl_self(L, "tensor");
   tp_attr a = { 0 };
-  tl_options(L, 2, "tensor", known);
   tl_spec(L, lp, 2, false, &a);
   push_node(L, lp, TP_OP_MERGE, 0, NULL, &a);
   ((tl_tensor *)lua_touserdata(L, 3))->v.node->name = tl_option_string(L, lp, 2, "name");
@@ -124,52 +123,16 @@ static void take_along(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
   lua_pop(L, 1);
 }
 
-static bool given(lua_State *L, int i, const char *name) {
-  if (!tl_option(L, i, name)) return false;
-  lua_pop(L, 1);
-  return true;
-}
-
-/* Takes the shape, unless there is one, of a nested table, array or tensor, and the dtype of the
- * latter two. */
-static void shape_of_init(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
-  bool shaped = given(L, 3, "shape");
-  if (lua_istable(L, i) && !shaped) {
-    tl_nested(L, i, "init", 0, &a->dtype, -1, NULL);
-    lua_replace(L, i);
-  }
-  if (tl_typeof(L, i) != TL_ARRAY && !tl_is_tensor(L, i)) return;
-  tp_val v = tl_lifted(L, lp, i, "init");
-  if (!given(L, 3, "dtype")) a->dtype = tp_dtypeof(v);
-  if (shaped) return;
-  a->ix = tp_outof(v)->shape;
-  a->nix = tp_rankof(v);
-}
-
-static int program_param(lua_State *L) {
-  static const char *const known[] = { "along", "domain", "shape", "init", "dtype", NULL };
+int tl_param(lua_State *L) { /* P, name, options */
   tl_prog *lp = tl_self(L, "param");
   tp_attr a = { .str = tl_string(L, 2, "name of param") };
-  tl_options(L, 3, "param", known);
   tl_spec(L, lp, 3, false, &a);
   take_along(L, lp, 3, &a);
   if (!tl_option(L, 3, "init"))
     tl_fail(L, "option: param '%s' needs a first value: init = a number, an array or an expression",
         a.str);
-  shape_of_init(L, lp, 4, &a);
   tp_val init = tl_lift_as(L, lp, 4, "init", a.dtype, a.nix, a.ix);
   return push_node(L, lp, TP_OP_PARAM, 1, &init, &a);
-}
-
-static int program_constant(lua_State *L) {
-  tl_prog *lp = tl_self(L, "constant");
-  bool number = lua_type(L, 2) == LUA_TNUMBER;
-  if (!number && tl_typeof(L, 2) != TL_ARRAY && !lua_istable(L, 2) && !lua_isboolean(L, 2))
-    tl_fail(L, "option: constant: expected an array, a nested table or a number, got %s",
-        tl_describe(L, 2));
-  tl_pushtensor(L, lp,
-      number ? tl_lift_as(L, lp, 2, "constant", TP_F32, 0, NULL) : tl_lifted(L, lp, 2, "constant"));
-  return 1;
 }
 
 static int program_env_reset(lua_State *L) { return tl_record_env(L, TP_OP_ENV_RESET); }
@@ -182,9 +145,6 @@ static const tl_reg program_methods[] = {
   { "bound", program_bound, 2 },
   { "stop", program_stop, 3 },
   { "input", program_input, 3 },
-  { "tensor", program_tensor, 2 },
-  { "param", program_param, 3 },
-  { "constant", program_constant, 2 },
   { "env_reset", program_env_reset, 3 },
   { "env_obs", program_env_obs, 3 },
   { "env_step", program_env_step, 5 },

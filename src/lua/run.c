@@ -152,7 +152,7 @@ static void convert_input(
   char what[256];
   snprintf(what, sizeof what, "input '%s'", name);
   if (lua_istable(L, i)) {
-    tp_array *a = tl_nested(L, i, what, TP_E_INPUT, &o->dtype, rank, shape);
+    tp_array *a = tl_nested(L, i, what, TP_E_INPUT, o->dtype, false, rank, shape);
     tp_array_unref(*to);
     *to = tp_array_ref(a);
     lua_pop(L, 1);

@@ -303,9 +303,10 @@ static void push_end(lua_State *L, tl_prog *lp) { /* the table: on top */
   lua_setmetatable(L, -2);
 }
 
-tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
+tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed, tp_dtype d) {
   tl_prog *lp = tl_new(L, TL_PROGRAM, sizeof *lp);
   lp->S = S;
+  lp->dtype = d;
   lua_createtable(L, 5, 0);
   push_end(L, lp);
   lua_rawseti(L, -2, TL_PT_END);
@@ -328,6 +329,7 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lua_pop(L, 1);
   tp_hmap_init(&lp->lines, tp_ictx_arena(lp->p->ix));
   tp_hmap_init(&lp->numbers, tp_ictx_arena(lp->p->ix));
+  tp_hmap_init(&lp->nexts, tp_ictx_arena(lp->p->ix));
   return lp;
 }
 

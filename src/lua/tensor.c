@@ -212,6 +212,7 @@ static const tl_reg tensor_methods[] = {
   { "otherwise", tl_otherwise, 2 },
   { "when", tl_when, 3 },
   { "update", tl_update, 2 },
+  { "next", tl_next, 1 },
   { 0 },
 };
 

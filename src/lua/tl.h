@@ -46,9 +46,11 @@ typedef struct tl_state {
 typedef struct tl_prog {
   tp_program *p; /* NULL: collected */
   tl_state *S;
+  tp_dtype dtype;  /* of what names none */
   bool scratch;    /* where loose literals are tried out */
   tp_hmap lines;   /* (file, line) -> how many nodes it recorded */
   tp_hmap numbers; /* number -> its node */
+  tp_hmap nexts;   /* id of a parameter -> its next(), which the update defines */
   int *line, seen; /* the line that records now; nodes before it */
   tp_pos pos;
   bool warned;
@@ -144,7 +146,7 @@ void tl_stress(lua_State *L);                 /* nothing but in hostile builds *
 /* lua_call and lua_pcall of functions that may be the script's */
 void tl_call(lua_State *L, int nargs, int nresults);
 int tl_pcall(lua_State *L, int nargs, int nresults);
-tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed); /* pushes it */
+tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed, tp_dtype d); /* pushes it */
 void tl_pushprogtable(lua_State *L, tl_prog *lp);
 void tl_push_program(lua_State *L, tl_prog *lp); /* its handle */
 /* the one program of these values, tables included; NULL: none */
@@ -222,7 +224,7 @@ void tl_lift_beside(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *
 void tl_number(lua_State *L, tl_prog *lp, tp_arg *out);
 /* refuses a boolean for a condition: t == 3 is one at once */
 void tl_not_boolean(lua_State *L, int i, const char *what);
-/* numbers become i64 or f32 */
+/* a whole number becomes i64, another has the program's dtype */
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);
 /* A value for a place of known dtype and shape, which a number or index expression fills. */
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank,
@@ -265,9 +267,9 @@ void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
 void tl_putelem(lua_State *L, const char *what, tp_code code, tp_array *a, int64_t k, int i);
 /* for messages, the same under every Lua */
 const char *tl_numeral(double v, char out[32]);
-/* Pushes an array of a nested table, of dtype d (NULL: f32 or bool, by its leaves). One with an
- * extent 0 takes `shape` (rank -1: none); code as above. */
-tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d,
+/* Pushes an array of a nested table, of dtype d (own: bool if its leaves are). One with an extent 0
+ * takes `shape` (rank -1: none); code as above. */
+tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, tp_dtype d, bool own,
     int rank, const int64_t *shape);
 void tl_pushnested(lua_State *L, const tp_array *a);
 
@@ -347,6 +349,8 @@ int tl_index_combine(lua_State *L);
 int tl_index_quotient(lua_State *L);
 int tl_index_range(lua_State *L);
 int tl_program(lua_State *L);
+int tl_declare(lua_State *L);
+int tl_param(lua_State *L);
 int tl_record(lua_State *L);
 int tl_record_env(lua_State *L, tp_op op);
 int tl_compile(lua_State *L);
@@ -358,6 +362,7 @@ int tl_otherwise(lua_State *L);
 int tl_when(lua_State *L);
 int tl_may_miss(lua_State *L);
 int tl_update(lua_State *L);
+int tl_next(lua_State *L);
 int tl_peek(lua_State *L);
 int tl_array_new(lua_State *L);
 int tl_array_shape(lua_State *L);

@@ -80,7 +80,8 @@ bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err) {
 
 static bool broken(tp_fn *f, tp_error *err) {
   return tp_fail(err, TP_E_FILE, f->pos,
-      "this is no whole state: it was cut, changed or not written by f:state() or f:save(path)");
+      "this is no whole state: it was cut, changed or not written by f:state() or f:save(path) "
+      "(what is portable is read by f:load_params)");
 }
 
 static bool check_head(tp_fn *f, tp_reader *r, tp_error *err) {

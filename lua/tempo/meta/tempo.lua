@@ -29,8 +29,8 @@
 ---@field _VERSION string
 local tempo = {}
 
---- A new, empty program.
----@param options? { seed?: integer }
+--- A new, empty program. Its dtype is that of inputs, tensors, parameters, modules, nested tables, fractions on their own, and of creation but for random integers, when a literal meets the program. A quotient or a mean of integers stays f32, and so does what environments give.
+---@param options? { seed?: integer, dtype?: tempo.Dtype }
 ---@return tempo.Program
 function tempo.program(options) end
 
@@ -88,6 +88,14 @@ function tempo.floordiv(a, b) end
 ---@param b tempo.Operand of an index expression: an integer > 0
 ---@return any # an index expression, a number or a tensor, as its operands
 function tempo.mod(a, b) end
+
+--- x at t - n where t >= n, and `first` before: a tensor p with `p:when(t:lt(n), first)` and `p:otherwise(x[t-n])`. Gradients go to x and to `first`.
+---@param x tempo.Operand may be declared and not defined yet
+---@param t tempo.Index a dim of it
+---@param first tempo.Operand|table the value before
+---@param n? integer points back (1)
+---@return tempo.Tensor
+function tempo.prev(x, t, first, n) end
 
 --- All prefixes of x under fn: y[0] = x[0], y[k] = fn(y[k-1], x[k]). Along an axis it takes 2 log2(n) applications of fn to slices, and fn must be associative, which is not checked; along a dim it is the recurrence.
 ---@param fn fun(a: any, b: any): any of two values in the form of x, many at once
@@ -976,6 +984,11 @@ local Program = {}
 ---@return tempo.Index # the bound
 function Program:dim(name, bound) end
 
+--- Several dims, without their bounds: `t:upper()`.
+---@param names string with spaces between
+---@return tempo.Index # one for each name, in this order
+function Program:dims(names) end
+
 --- A bound without a dim: a window, a horizon. Every call gives it by name.
 ---@param name string
 ---@return tempo.Index
@@ -993,7 +1006,7 @@ function Program:stop(dim, done) end
 function Program:input(name, options) end
 
 --- A tensor that is defined by branches, `h[0] = a`, `h[t] = f(h[t-1])`, of which the first that matches counts.
----@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype, name?: string }
+---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype, name?: string, first?: tempo.Operand|table, along?: tempo.Index }
 ---@return tempo.Declared # a tensor that may be assigned to
 function Program:tensor(options) end
 
@@ -1203,6 +1216,10 @@ function Tensor:when(c, e) end
 --- A parameter's value at the next point of `along`, at most once; along one dim `w[i+1] = e` is the same.
 ---@param e tempo.Operand
 function Tensor:update(e) end
+
+--- The value that a parameter takes at the next point of `along`: what `update` is given, before this line or after it, at the last point too. A second loss at the same point so sees the parameters after the step. A gradient by w goes through what `update` was given, which optimisers detach; one by `w:next()` stops there. Of a net: `net:next()`.
+---@return tempo.Tensor
+function Tensor:next() end
 
 --- Marks a loss for `x:grad()`.
 ---@return tempo.Tensor # itself
@@ -1937,10 +1954,11 @@ function Function:state() end
 ---@return tempo.Function # itself
 function Function:load_state(s) end
 
---- Writes the state to a file, whole or not at all. After a step that was cancelled or failed it is that of a run that is over.
+--- Writes the state to a file, whole or not at all. After a step that was cancelled or failed it is that of a run that is over. A portable file is an .npz of `f:params()`: `f:load_params(path)` of a changed program takes it.
 ---@param path string
+---@param options? { portable?: boolean }
 ---@return true
-function Function:save(path) end
+function Function:save(path, options) end
 
 --- Goes on from a state in a file; after an error the function is as it was.
 ---@param path string
@@ -1956,7 +1974,7 @@ function Function:cancel() end
 function Function:params(options) end
 
 --- First values for runs to come, which begin at the first point again, with the same random numbers and schedules: give them another `seed =`, or go on from the whole state (`f:save`, `f:state`) instead; `examples/going_on.lua` does both. Arrays are borrowed: runs see what the script writes into them. `g:load_params(f:params{ of = net })` takes a net into another program.
----@param params table<string, tempo.Data> any of them, by path
+---@param params table<string, tempo.Data>|string any of them, by path, or a portable file
 ---@param options? { strict?: boolean } `false` leaves out paths that the function lacks (true)
 ---@return tempo.Function|string[] # itself; unless strict the paths that were missing
 ---@return string[]? # and those left over

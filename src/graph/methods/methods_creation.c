@@ -10,9 +10,9 @@ typedef struct making { /* the options of all of them */
   const tp_arg *name, *key;
 } making;
 
-static bool creation_start(tp_mk k, const tp_arg *a, int options, tp_dtype dflt, making *o) {
+static bool creation_start(tp_mk k, const tp_arg *a, int options, making *o) {
   const tp_arg *d = &a[options];
-  *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : dflt,
+  *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : TP_I64,
     &d[2], &d[3] };
   for (int i = 0; i < o->rank; i++) {
     int64_t v;
@@ -22,9 +22,9 @@ static bool creation_start(tp_mk k, const tp_arg *a, int options, tp_dtype dflt,
   return true;
 }
 
-#define START(options, dflt) \
+#define START(options) \
   making o; \
-  if (!creation_start(k, a, options, dflt, &o)) return false
+  if (!creation_start(k, a, options, &o)) return false
 
 static tp_val with_name(tp_mk k, tp_val v, const tp_arg *name) {
   if (v.node && name->kind) v.node->name = tp_strdup(&k.g->arena, name->s);
@@ -36,7 +36,7 @@ static tp_val filled(tp_mk k, const making *o, double v) {
 }
 
 METHOD(zeros) {
-  START(1, TP_F32);
+  START(1);
   GIVE(filled(k, &o, IS("ones")));
 }
 
@@ -49,7 +49,7 @@ static tp_val over(tp_mk k, tp_val v, const making *o) {
 }
 
 METHOD(full) {
-  START(2, TP_F32);
+  START(2);
   const tp_arg *v = &a[1];
   double num;
   const char *no = v->weak ? tp_weak_refused(v, o.dtype, &num) : NULL;
@@ -69,7 +69,7 @@ METHOD(full) {
 }
 
 METHOD(iota) {
-  START(2, TP_I64);
+  START(2);
   tp_val i = mk_iota(k, (int)a[1].i, o.rank, o.shape, o.ndom, o.dom);
   GIVE(with_name(k, mk_cast(k, i, o.dtype), o.name));
 }
@@ -118,13 +118,13 @@ static tp_val drawn(tp_mk k, const making *o, tp_attr at) {
 }
 
 METHOD(random) {
-  START(1, TP_F32);
+  START(1);
   tp_randkind rand = IS("normal") ? TP_RAND_NORMAL : TP_RAND_UNIFORM;
   GIVE(drawn(k, &o, (tp_attr){ .rand = rand, .dtype = o.dtype }));
 }
 
 METHOD(bernoulli) {
-  START(2, TP_F32);
+  START(2);
   const tp_arg *p = &a[1];
   if (!p->kind || p->isnum)
     GIVE(drawn(k, &o,
@@ -134,7 +134,7 @@ METHOD(bernoulli) {
 }
 
 METHOD(randint) {
-  START(3, TP_I64);
+  START(3);
   GIVE(drawn(k, &o,
       (tp_attr){ .rand = TP_RAND_RANDINT,
           .dtype = o.dtype,

@@ -126,7 +126,11 @@ static bool is_read(check *c, const tp_node *m) {
 
 /* The branch to write: for the first point of a dim if the witness is there, else for the rest. */
 static void note_branch(check *c, const tp_node *m) {
-  const char *name = named(m, "h"), *first = "";
+  const char *name = named(m, "h"), *first = "", *next = strstr(name, ":next()");
+  if (!m->nin && next) {
+    tp_note(c->err, "nothing updates the parameter '%.*s'", (int)(next - name), name);
+    return;
+  }
   if (!m->nin) {
     tp_note(c->err, "nothing was ever assigned to it: %s[%s] = ...", name,
         m->ndom == 1 ? m->dom[0]->name : "...");
