@@ -82,7 +82,7 @@ describe("example", function()
       "highest   \t3 3 4 4 5 9 9 9", "recent    \t3 3 4 4 5 9 9 9", "ahead     \t31 28 27 23 22 17 8 6")
     local steps = {}
     for with, without in out:gmatch "T = +%d+ +(%d+) +(%d+)\n" do steps[#steps + 1] = { tonumber(with), tonumber(without) } end
-    assert.is_true(steps[3][1] <= steps[1][1] and steps[3][2] > 50 * steps[1][2], out)
+    assert.is_true(steps[3][1] <= steps[1][1] and steps[3][2] > 20 * steps[1][2], out)
   end)
 
   it("sliding_mean", function()
