@@ -9,6 +9,9 @@
 local core = [[ again agents algebra auto block c_examples conv dtypes ends export fuzz grad grad_rows halves
   incremental late_cycle lead leaf memory moving native one_compile oracle programs reproducible ridge
   schedule schedule_golden shown stop storage threads torch ]]
+-- These take ten seconds and more. They begin first, so that no processor waits for the last one.
+local slow = " ends examples export fuzz grad_rows graph_text incremental native reproducible " ..
+  "storage "
 local only = { capi = "luajit", capi_host = "luajit", graph_text = "luajit" }        -- they need LuaJIT's FFI
 
 -- Folders that a spec lists: what it reads of them, and which files stand beside each; where '' is one,
@@ -84,19 +87,25 @@ local function luas(name)
   return (" " .. core:gsub("%s+", " ")):find(" " .. name .. " ", 1, true) and { arg[1] } or arg
 end
 
-local there = {}
+local there, runs = {}, {}
 for _, path in ipairs(files) do
   local name = path:match "([%w_]+)_spec%.lua$"
   if name then
     there[name] = true
     for _, lua in ipairs(luas(name)) do
       for _, given in ipairs(arg) do
-        if given == lua then print(lua .. " " .. path) end
+        if given == lua then runs[#runs + 1] = { name = name, line = lua .. " " .. path } end
       end
     end
   end
 end
-for name in core:gmatch "%S+" do
+for name in (core .. slow):gmatch "%S+" do
   if not there[name] then offend("spec/%s_spec.lua: listed in .ci/specs.lua, but not there", name) end
+end
+
+for _, first in ipairs { true, false } do
+  for _, run in ipairs(runs) do
+    if first == (slow:find(" " .. run.name .. " ", 1, true) ~= nil) then print(run.line) end
+  end
 end
 os.exit(offences == 0)

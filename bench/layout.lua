@@ -304,7 +304,7 @@ local failed = not python and "no python3 with JAX and NumPy is there: its rows 
 
 local wanted = sides.rows(opt.rows)
 local function mine(what) return ("%s%s bench/layout.lua --run %s"):format(sides.PIN, arg[-1], what) end
-local function peer(what) return ("%s%s bench/layout_peer.py %s 2>/dev/null"):format(sides.PIN, python, what) end
+local function peer(what) return ("%s%s bench/peers/layout_peer.py %s 2>/dev/null"):format(sides.PIN, python, what) end
 
 local function ratio(name, a, b, unit, value)
   print(("RATIO %s %.3g (%.4g vs %.4g %s)"):format(name, value or b / a, a, b, unit))
@@ -376,7 +376,10 @@ local function against_best(name, what, near)
     print(("%-16s PyTorch is missing"):format(name))
   end
   local commands = { mine(what), peer(what) }
-  if torch then commands[3] = ("%s%s bench/layout_peer.py %s-torch 2>/dev/null"):format(sides.PIN, torch, what) end
+  if torch then
+    commands[3] = ("%s%s bench/peers/layout_peer.py %s-torch 2>/dev/null")
+      :format(sides.PIN, torch, what)
+  end
   local times, said = sides.turns(opt.rounds, commands)
   for k = 2, near and #commands or 0 do
     local same = math.abs(said[1] - said[k]) <= near * math.abs(said[k])
@@ -402,7 +405,7 @@ end
 if wanted "reinforce-plan-vs-jax" and python then
   local tier, a, b = os.getenv "TEMPO_TIER" or "native", math.huge, math.huge
   for _ = 1, opt.rounds do
-    local theirs = sides.output(("%s%s bench/native_peer.py reinforce %d 32 2>/dev/null")
+    local theirs = sides.output(("%s%s bench/peers/native_peer.py reinforce %d 32 2>/dev/null")
       :format(sides.PIN, python, opt.iterations))
     a = math.min(a, sides.cartpole(tier, opt.iterations, 32))
     b = math.min(b, tonumber((theirs:match "%S+")))

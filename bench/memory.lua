@@ -164,7 +164,7 @@ local peers, python = {}, nil
 for _, module in ipairs { "jax", "torch" } do
   local exe = require "bench.common.sides".python(module .. ", numpy")
   python = python or exe
-  if exe then peers[#peers + 1] = { name = module, command = exe .. " bench/memory_peer.py " .. module }
+  if exe then peers[#peers + 1] = { name = module, command = exe .. " bench/peers/memory_peer.py " .. module }
   else print(module .. " is not there: its side is left out") end
 end
 if #peers == 0 then error "neither JAX nor PyTorch is there: nothing to compare with" end
@@ -175,7 +175,7 @@ for _, row in ipairs(rows) do
   local folder = os.tmpname()
   os.remove(folder)
   os.execute("mkdir -p " .. folder)
-  if row.same then lines(("%s bench/memory_peer.py arrays %s %s %s"):format(python, name, folder, sizes)) end
+  if row.same then lines(("%s bench/peers/memory_peer.py arrays %s %s %s"):format(python, name, folder, sizes)) end
   local grew, said, number = lines(("%s bench/memory.lua --run %s %s %s"):format(arg[-1], name, folder, sizes))
     :match "(%d+) (%d+) (%S+)"
   assert(grew, "ours did not run: " .. name)

@@ -144,7 +144,7 @@ local folder = os.tmpname()
 os.remove(folder)
 assert(os.execute("mkdir -p " .. folder))
 local peer = folder .. "/peer"
-local CC = "cc -O3 -march=native -ffp-contract=off -fno-math-errno -o %s bench/native_peer.c -lm"
+local CC = "cc -O3 -march=native -ffp-contract=off -fno-math-errno -o %s bench/peers/native_peer.c -lm"
 assert(os.execute(CC:format(peer)), "cc did not compile the peer")
 
 local function turns(commands, most) return sides.turns(opt.rounds, commands, most) end
@@ -153,7 +153,9 @@ local wanted = sides.rows(opt.rows)
 local function mine(name, n, how)
   return ("%senv TEMPO_TIER=%s %s bench/native.lua --run %s %d"):format(PIN, how, arg[-1], name, n)
 end
-local function in_jax(name, n) return ("%s%s bench/native_peer.py %s %s 2>/dev/null"):format(PIN, python, name, n) end
+local function in_jax(name, n)
+  return ("%s%s bench/peers/native_peer.py %s %s 2>/dev/null"):format(PIN, python, name, n)
+end
 local function in_c(name, n) return ("%s%s %s %d"):format(PIN, peer, name, n) end
 
 local function close_to(a, b, what)
@@ -213,7 +215,7 @@ if wanted "gemm" then products() end
 if wanted "lstm" and python then
   local in_torch = {}
   for k, how in ipairs(torch and { "eager", "compiled" } or {}) do
-    in_torch[k] = ("%s%s bench/native_torch.py %s 512 2>/dev/null"):format(PIN, torch, how)
+    in_torch[k] = ("%s%s bench/peers/native_torch.py %s 512 2>/dev/null"):format(PIN, torch, how)
   end
   against("lstm", 512, in_jax("lstm", 512), "jax", true, "lstm-vs-best", in_torch)
 end

@@ -153,7 +153,7 @@ for name, row in pairs { ["prefix-vs-jax"] = "prefix", ["window-vs-jax"] = "wind
     failed = name .. " is left out: no python3 with JAX and NumPy is there; bench/setup makes one"
     print(failed)
   elseif wanted(name) then
-    local peer = ("%s%s bench/optimiser_peer.py %s %d 2>/dev/null"):format(sides.PIN, python, row, LONG)
+    local peer = ("%s%s bench/peers/optimiser_peer.py %s %d 2>/dev/null"):format(sides.PIN, python, row, LONG)
     local t, said = sides.turns(opt.rounds, { mine(row, LONG), peer })
     assert(math.abs(said[1] - said[2]) < 1e-3, name .. ": the sides differ")
     print(("RATIO %s %.3g (%.1f vs %.1f us)"):format(name, t[2] / t[1], t[1] / 1e3, t[2] / 1e3))

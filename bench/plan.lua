@@ -160,10 +160,10 @@ end
 
 local function against(row, peer, folder)
   local name, sizes, said = row[2], row[3], nil
-  output(("%s bench/plan_peer.py arrays %s %s"):format(python, folder, sizes))
+  output(("%s bench/peers/plan_peer.py arrays %s %s"):format(python, folder, sizes))
   local those = { peer, table.unpack(sides) }
   local best = turns(those, function(side)
-    local script = side == peer and "bench/plan_peer.py" or "bench/plan.lua --run"
+    local script = side == peer and "bench/peers/plan_peer.py" or "bench/plan.lua --run"
     local text = output(("%s%s %s %d %s %s"):format(side[2], script, name, opt.times, folder, sizes))
     local cpu, wall, number = text:match "(%S+) (%S+) (%S+)"
     assert(cpu, side[1] .. " did not run " .. name)

@@ -517,7 +517,7 @@ table.sort(names)
 for _, name in ipairs(names) do
   if opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) then
     local best, said = sides.turns(opt.rounds, { ("%s%s bench/programs.lua one %s"):format(sides.PIN, arg[-1], name),
-      ("%s%s bench/programs_peer.py %s 2>/dev/null"):format(sides.PIN, python, name) })
+      ("%s%s bench/peers/programs_peer.py %s 2>/dev/null"):format(sides.PIN, python, name) })
     local near = math.abs(said[1] - said[2]) <= 1e-3 * math.max(1, math.abs(said[2]))
     assert(near or drawn[name], ("%s: %.9g here, %.9g there"):format(name, said[1], said[2]))
     print(("RATIO program-%s %.3g (%.4g vs %.4g ms)"):format(name, best[2] / best[1], best[1], best[2]))

@@ -22,7 +22,8 @@ local function ours()
 end
 
 local function peer()
-  return assert(tonumber(run(("python3 bench/reinforce_peer.py %d"):format(ITERATIONS))), "the NumPy peer did not run")
+  local ran = run(("python3 bench/peers/reinforce_peer.py %d"):format(ITERATIONS))
+  return assert(tonumber(ran), "the NumPy peer did not run")
 end
 
 local pairs_ = {}

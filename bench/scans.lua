@@ -153,7 +153,7 @@ local function measured(name, what, peers, T)
       print(failed)
       return
     end
-    local command = "%s%s bench/scans_%s.py %s %d 2>/dev/null"
+    local command = "%s%s bench/peers/scans_%s.py %s %d 2>/dev/null"
     commands[#commands + 1] = command:format(sides.PIN, pythons[side], side, row, T)
   end
   return sides.turns(opt.rounds, commands)

@@ -30,6 +30,6 @@ local function work(g, n)
 end
 local without = P:compile { outputs = outputs, tier = "interpreter", passes = { incremental = false } }
 print "elements a step, with the pass and without"
-for _, n in ipairs { 100, 1000, 10000 } do
+for _, n in ipairs { 100, 1000, 3000 } do
   print(("T = %5d  %3.0f %6.0f"):format(n, work(f, n) / n, work(without, n) / n))
 end

@@ -74,7 +74,7 @@ describe("an environment in Lua", function()
     for _, over in ipairs { false, true } do
       local P, outputs, calls = learner(over)
       local out = helper.run(P, outputs, {}, { I = I, B = B, T = T })
-      assert.equal(2 * I * T * (over and 1 or B), calls.n)             -- two tiers
+      assert.equal(3 * I * T * (over and 1 or B), calls.n)             -- three ways
       if first then
         for name, v in pairs(first) do
           if name ~= "te" and name ~= "tr" then assert.is_true(max_difference(v, out[name]) < 1e-5) end

@@ -1,7 +1,6 @@
 -- Blocks: in a loop that something carries, what nothing carries runs over a block of iterations in one call.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local support = require "spec.support"
 
 local function rnn()
   local P = tempo.program()
@@ -217,10 +216,10 @@ describe("products over ranges that follow the loop", function()
     return P:compile(with), shapes
   end
   local function rows(shapes, T)
-    local given, r = {}, support.rng(7)
+    local given, r = {}, helper.rng(7)
     for _, name in ipairs { "q", "k", "v" } do
       local shape = shapes[name]
-      if shape then given[name] = support.random(r, { T, shape[1], shape[2] }, "f32") end
+      if shape then given[name] = helper.random(r, { T, shape[1], shape[2] }, "f32") end
     end
     return given
   end

@@ -1,6 +1,6 @@
 -- Programs in which dims end by data: each a function that gives P, outputs, bounds, inputs(bounds). For ends_spec, and to see how long they take to compile.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 
 local ended = {}
 
@@ -118,9 +118,9 @@ local function decode(window, rows)
   P:stop(t, tok:eq(0):land(t:ge(p - 1):value()))
   local bounds = { T = 24, L = 2, p = 3, B = rows and 4 or nil, W = window == "W" and 5 or nil }
   return P, { tok = tok }, bounds, function(n)
-    local r = S.rng(3)
+    local r = helper.rng(3)
     local shape = rows and { n.B, n.T } or { n.T }
-    return { prompt = S.array(S.fill(shape, function() return r(V - 1) + 1 end), "i64", shape) }
+    return { prompt = helper.array(helper.fill(shape, function() return r(V - 1) + 1 end), "i64", shape) }
   end
 end
 function ended.decode_all() return decode(nil, false) end
@@ -248,8 +248,8 @@ function ended.agent()
   local loss = ((w * x):sum() - 1):square()[0 .. T]:sum(0)
   tempo.optim.SGD({ w }, { lr = 0.05 }):step(loss)
   return P, { act = act, loss = loss }, { I = 6, T = 5 }, function(n)
-    local r = S.rng(11)
-    return { x = S.array(S.fill({ n.I, n.T, 2 }, function() return r() end), "f32", { n.I, n.T, 2 }) }
+    local r = helper.rng(11)
+    return { x = helper.array(helper.numbers({ n.I, n.T, 2 }, r), "f32", { n.I, n.T, 2 }) }
   end
 end
 

@@ -1,7 +1,6 @@
 -- Ends by data where they used to be wrong, dear or refused: whole programs (spec/ended.lua) on every tier, at once and in steps,
 -- and small ones against plain Lua.
 local tempo = require "tempo"
-local S = require "spec.support"
 local ended = require "spec.ended"
 local helper = require "spec.helper"
 local unpack = table.unpack or unpack                  -- luacheck: globals unpack
@@ -26,7 +25,7 @@ local function steps(f, inputs, bounds, values)
     local out
     done, out = f:step(values and values(#all + 1) or {})
     local here = {}
-    for k, v in pairs(out) do here[k] = S.plain(v) end
+    for k, v in pairs(out) do here[k] = helper.plain(v) end
     all[#all + 1] = here
   end
   return all
@@ -36,7 +35,7 @@ describe("a program that ends by data", function()
   for _, name in ipairs(ended.names) do
     it("gives the same on every tier: " .. name, function()
       local P, outputs, bounds, inputs = ended[name]()
-      S.compile(P, outputs)(inputs and inputs(bounds) or {}, bounds)
+      helper.compile(P, outputs)(inputs and inputs(bounds) or {}, bounds)
     end)
   end
 
@@ -60,7 +59,7 @@ describe("a program that ends by data", function()
       for n, want in ipairs(runs[1]) do
         for k, v in pairs(want) do
           assert.is_not_nil(runs[2][n][k], ("%s at step %d"):format(k, n))
-          S.same(runs[2][n][k], v, 1e-4, ("%s at step %d"):format(k, n))
+          helper.same(v, runs[2][n][k], 1e-4, ("%s at step %d"):format(k, n))
         end
         for k in pairs(runs[2][n]) do assert.is_not_nil(want[k], ("%s at step %d"):format(k, n)) end
       end
@@ -158,7 +157,7 @@ describe("rows that end at their own points", function()
     local loss = (A * nv)[0 .. T]:sum(0)[0 .. B]:sum(0)
     local g = tempo.grad(loss, { w })[1]
     local outputs = { nv = nv, A = A, sum = nv[0 .. T]:sum(0), last = v[T - 1], back = v[T - 1 - t], suffix = h[t .. T]:sum(0), loss = loss, g = g }
-    local out = S.run(P, outputs, { n = tempo.array(N, "f64"), w = 0.5 }, { B = 4, T = 9 })
+    local out = helper.run(P, outputs, { n = tempo.array(N, "f64"), w = 0.5 }, { B = 4, T = 9 })
     outputs.suffix = nil                          -- a range of another length for each row: row by row
     for line in P:compile { outputs = outputs }:explain "schedule":gmatch "[^\n]+" do assert.is_nil(line:find "^%s*for b ", line) end
     local function run(weight, put)
@@ -175,14 +174,14 @@ describe("rows that end at their own points", function()
       end
       return total
     end
-    S.same(out.loss, run(0.5, function(row, m, x, following, a, sum)
+    helper.same(run(0.5, function(row, m, x, following, a, sum)
       assert.equal(following, out.nv[row][x + 1])
-      S.same(out.A[row][x + 1], a)
+      helper.same(a, out.A[row][x + 1], 1e-9)
       assert.equal(value(0.5, m - 1 - x), out.back[row][x + 1])
       assert.equal((m * (m + 1) - x * (x + 1)) / 2, out.suffix[row][x + 1])
       if x == 0 then assert.equal(sum, out.sum[row]) assert.equal(value(0.5, m - 1), out.last[row]) end
-    end))
-    S.same(out.g, (run(0.5 + 1e-5) - run(0.5 - 1e-5)) / 2e-5, 1e-6)
+    end), out.loss, 1e-9)
+    helper.same((run(0.5 + 1e-5) - run(0.5 - 1e-5)) / 2e-5, out.g, 1e-6)
     assert.same(N, out.T)
     assert.equal(5, #out.nv[1])
     for row, m in ipairs(N) do
@@ -201,7 +200,7 @@ describe("rows that end at their own points", function()
       h:otherwise(h[t - 1] - 1)
       P:stop(t, h:le(0))
       local f = P:compile { outputs = { s = h:sqrt()[0 .. T]:sum(0) }, tier = tier, check = "nan" }
-      S.same(f({ n = { 3, 1, 2 } }, { B = 3, T = 9 }).s:totable(), { 3 ^ 0.5 + 2 ^ 0.5 + 1, 1, 2 ^ 0.5 + 1 })
+      helper.same({ 3 ^ 0.5 + 2 ^ 0.5 + 1, 1, 2 ^ 0.5 + 1 }, f({ n = { 3, 1, 2 } }, { B = 3, T = 9 }).s:totable(), 1e-9)
       local ok, why = pcall(f, { n = { 3, -1, 2 } }, { B = 3, T = 9 })
       assert.is_false(ok)
       assert.truthy(tostring(why):find("at b = 1, t = 0", 1, true), tostring(why))
@@ -217,7 +216,7 @@ describe("rows that end at their own points", function()
     local x = (t:value() + (i * 10):value() + (b * 100):value())
     local s = x[0 .. T]:sum(0)
     P:stop(i, s[0 .. B]:sum(0):ge(900))
-    local out = S.run(P, { s = s, total = s[0 .. I]:sum(0)[0 .. B]:sum(0), n = T:value()[0 .. B]:sum(0) }, {}, { I = 20, B = 3, T = 50 })
+    local out = helper.run(P, { s = s, total = s[0 .. I]:sum(0)[0 .. B]:sum(0), n = T:value()[0 .. B]:sum(0) }, {}, { I = 20, B = 3, T = 50 })
     local reached, total = 0, 0
     for a = 0, 19 do
       local sum = 0
@@ -248,20 +247,20 @@ describe("a parameter along dims of which one ends", function()
     w:update(w * 0.5 + 0.01)
     local far = (w / w[{ e = 0, m = 0 }]):name "far"
     P:stop(e, far[{ m = M - 1 }]:lt(0.1))
-    local out = S.run(P, { far = far[{ e = E - 1, m = M - 1 }], w = w }, {}, { I = 3, E = 7, M = 2 })
+    local out = helper.run(P, { far = far[{ e = E - 1, m = M - 1 }], w = w }, {}, { I = 3, E = 7, M = 2 })
     local x = 1
     for a = 1, 3 do
       local first, n, last = x, 0, nil
       repeat
         n = n + 1
         for k = 1, 2 do
-          S.same(out.w[a][n][k], x)
+          helper.same(x, out.w[a][n][k], 1e-9)
           last = x / first
           x = x * 0.5 + 0.01
         end
       until last < 0.1 or n == 7
       assert.equal(n, out.E[a])
-      S.same(out.far[a], last)
+      helper.same(last, out.far[a], 1e-9)
     end
   end)
 
@@ -279,7 +278,7 @@ describe("a parameter along dims of which one ends", function()
     bad:otherwise(bad[i - 1])
     P:stop(i, bad:ge(2))
     local s = { 9, 9, 5, 9, 9, 4, 0, 0, 6, 0, 0, 3, 0, 0, 7, 0, 0, 8, 0, 0 }      -- looked at: 5, 4, 6, 3, 7, 8
-    local out = S.run(P, { best = best[I - 1], bad = bad[I - 1] }, { score = tempo.array(s, "f64") }, { I = 20 })
+    local out = helper.run(P, { best = best[I - 1], bad = bad[I - 1] }, { score = tempo.array(s, "f64") }, { I = 20 })
     assert.equal(18, out.I)
     assert.equal(2, out.bad)
     assert.equal(3, out.best)
@@ -295,7 +294,7 @@ describe("what is read at the last point only", function()
       local h = P:tensor { domain = { t }, dtype = "f64", name = "h" }
       fn(P, t, T, h)
       P:stop(t, t:value():ge(3))
-      return S.run(P, { h = h }, {}, { T = 7 }).h
+      return helper.run(P, { h = h }, {}, { T = 7 }).h
     end
     assert.same({ 10, 11, 12, 5 }, run(function(_, t, T, h)
       h[T - 1] = 5
@@ -333,7 +332,7 @@ describe("lines in another order", function()
       local y = P:tensor { domain = { t }, dtype = "i64" }
       y[0] = -1
       y[t] = last[t - 1]
-      return S.run(P, { y = y, last = last }, {}, { T = 4, K = 9 })
+      return helper.run(P, { y = y, last = last }, {}, { T = 4, K = 9 })
     end
     for _, before in ipairs { true, false } do
       local out = run(before)
@@ -421,7 +420,7 @@ describe("steps of what ends by data", function()
 
   local function plain(out)
     local all = {}
-    for k, v in pairs(out) do all[k] = S.plain(v) end
+    for k, v in pairs(out) do all[k] = helper.plain(v) end
     return all
   end
 
@@ -634,8 +633,8 @@ describe("what decides an end", function()
         assert.equal(3, f({ x = { 0, 1, 1 } }, { T = 3, w = 3 }).T:item())
         assert.equal(1, f({ x = { 1, 1, 1 } }, { T = 3, w = 3 }).T:item())
         assert.equal(2, f({ x = { 0, 1, 1 } }, { T = 3, w = 1 }).T:item())
-        S.fails(function() f({ x = { 0, 0, 1 } }, { T = 3, w = 0 }) end, "cycle", "it needs T <= 1 or w >= 1")
-        S.fails(function() program(function(t, T) return tempo.min(t + 1, T - 1) end) end, "cycle", "at its own point")
+        helper.fails(function() f({ x = { 0, 0, 1 } }, { T = 3, w = 0 }) end, "cycle", "it needs T <= 1 or w >= 1")
+        helper.fails(function() program(function(t, T) return tempo.min(t + 1, T - 1) end) end, "cycle", "at its own point")
       end
     end
   end)
@@ -686,7 +685,7 @@ describe("an end judged by one row", function()
       local f = P:compile { outputs = { w = w, sum = sum }, tier = tier }
       local out = f({}, { T = T, B = B })
       assert.same(want.sum, out.sum:totable())
-      S.same(out.w:totable(), want.w, 1e-12)
+      helper.same(want.w, out.w:totable(), 1e-12)
     end
   end)
 end)

@@ -1,5 +1,5 @@
 -- Every example runs, quickly, in a process of its own, and prints what it should.
-local support = require "spec.support"
+local helper = require "spec.helper"
 
 local lua = jit and "luajit" or "lua5.4"
 local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
@@ -82,7 +82,7 @@ describe("example", function()
       "highest   \t3 3 4 4 5 9 9 9", "recent    \t3 3 4 4 5 9 9 9", "ahead     \t31 28 27 23 22 17 8 6")
     local steps = {}
     for with, without in out:gmatch "T = +%d+ +(%d+) +(%d+)\n" do steps[#steps + 1] = { tonumber(with), tonumber(without) } end
-    assert.is_true(steps[3][1] <= steps[1][1] and steps[3][2] > 50 * steps[1][2], out)
+    assert.is_true(steps[3][1] <= steps[1][1] and steps[3][2] > 20 * steps[1][2], out)
   end)
 
   it("sliding_mean", function()
@@ -106,7 +106,7 @@ describe("example", function()
 
   it("sgd_recurrence", function()
     local a, b, c = run "sgd_recurrence":match "w = (%S+) (%S+) (%S+) %(made"
-    support.same({ tonumber(a), tonumber(b), tonumber(c) }, { 2, -3, 0.5 }, 0.01)
+    helper.same({ 2, -3, 0.5 }, { tonumber(a), tonumber(b), tonumber(c) }, 0.01)
   end)
 
   it("rnn_bptt", function()
@@ -137,7 +137,7 @@ describe("example", function()
 
   it("nested_training", function()
     local a, c = run("nested_training", "--quiet"):match "a = (%S+), c = (%S+)"
-    support.same({ tonumber(a), tonumber(c) }, { 0.8, 0.5 }, 0.02)
+    helper.same({ 0.8, 0.5 }, { tonumber(a), tonumber(c) }, 0.02)
   end)
 
   it("going_on goes on: the state as one run, parameters with a seed of their own", function()
@@ -163,7 +163,7 @@ describe("example", function()
           for line in text:gmatch "[^\n]+" do out[#out + 1] = tonumber((line:match(("[^,]*,"):rep(k - 1) .. "([^,]*)"))) end
           return out
         end
-        support.same(column(first .. rest, 2), column(whole, 2), 1e-4)
+        helper.same(column(whole, 2), column(first .. rest, 2), 1e-4)
         local again, anew = fresh("again", "--iterations 20 --tier " .. tier), fresh("anew", "--seed 1 --iterations 20 --tier " .. tier)
         assert.same(column(first, 3), column(again, 3))      -- the same batches once more, but learnt from
         assert.is_true(column(again, 2)[1] < 0.2 * column(first, 2)[1])

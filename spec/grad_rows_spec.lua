@@ -2,7 +2,6 @@
 -- quotients. The quotients' program has a dim more: one point for each perturbed input.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local S = require "spec.support"
 local rows = require "spec.rows"
 local recipes = require "spec.grad_rows"
 local patterns = require "spec.patterns"
@@ -124,7 +123,7 @@ end
 
 -- Both inputs in a line, and the arrays of all perturbations.
 local function numbers(shape, seed)
-  local r, size, line = S.rng(seed), 1, {}
+  local r, size, line = helper.rng(seed), 1, {}
   for _, n in ipairs(shape) do size = size * n end
   for i = 1, 2 * size do line[i] = r() * 1.3 end
   local function array(lines, from, lead)
@@ -302,14 +301,14 @@ describe("the gradient of dropout", function()
     local t = P:dim "t"
     local x = P:input("x", { domain = { t }, shape = { 5 }, dtype = "f64" })
     local y = x:dropout(0.3)
-    local f = S.compile(P, { y = y, g = tempo.grad(y, { x })[1] })
-    local v = S.fill({ 9, 5 }, S.rng(3))
+    local f = helper.compile(P, { y = y, g = tempo.grad(y, { x })[1] })
+    local v = helper.numbers({ 9, 5 }, helper.rng(3))
     local out = f({ x = tempo.array(v, "f64") }, { T = 9 })
     local kept = 0
     for i, row in ipairs(out.y:totable()) do
       for j, value in ipairs(row) do
         if value ~= 0 then kept = kept + 1 end
-        S.same(out.g:get(i - 1, j - 1), value / v[i][j], 1e-12)
+        helper.same(value / v[i][j], out.g:get(i - 1, j - 1), 1e-12)
       end
     end
     assert.is_true(kept > 20 and kept < 45)

@@ -1,7 +1,6 @@
 -- Gradients through reads in time, against central differences of plain loops, closed forms and identities.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local S = require "spec.support"
 
 local min, max, floor = math.min, math.max, math.floor
 local f64 = { dtype = "f64" }
@@ -70,12 +69,12 @@ describe("the gradient of softmax(read) * weight", function()
       local loss = weigh(p[2](x, t, T, w), t)
       local g = tempo.grad(loss, { x })[1]
       assert.same({ 2 }, g:shape())
-      local f = S.compile(P, { loss = loss, g = g })
+      local f = helper.compile(P, { loss = loss, g = g })
       for _, b in ipairs(bounds_of(p)) do
-        local v = S.fill({ b.T, 2 }, S.rng(b.T + 31 * (b.w or 0)))
+        local v = helper.numbers({ b.T, 2 }, helper.rng(b.T + 31 * (b.w or 0)))
         local out = f({ x = tempo.array(v, "f64") }, b)
-        S.same(total(S.plain(out.loss)), plain_loss(p, v, b.T, b.w), 1e-12, "loss")
-        S.same(out.g:totable(), S.differences(function(y) return plain_loss(p, y, b.T, b.w) end, v), 1e-8, "gradient")
+        helper.same(plain_loss(p, v, b.T, b.w), total(helper.plain(out.loss)), 1e-12, "loss")
+        helper.same(helper.differences(function(y) return plain_loss(p, y, b.T, b.w) end, v), out.g:totable(), 1e-8, "gradient")
       end
     end)
   end
@@ -85,7 +84,7 @@ describe("the gradient of softmax(read) * weight", function()
     local z = {}
     for k, row in ipairs(v) do
       z[k] = {}
-      for c = 1, 2 do z[k][c] = k == 1 and 2 * row[c] or z[k - 1][c] * 0.5 + S.tanh(row[c]) end
+      for c = 1, 2 do z[k][c] = k == 1 and 2 * row[c] or z[k - 1][c] * 0.5 + helper.tanh(row[c]) end
     end
     return z
   end
@@ -99,17 +98,17 @@ describe("the gradient of softmax(read) * weight", function()
       z[0] = x * 2
       z[t] = z[t - 1] * 0.5 + x:tanh()
       local g = tempo.grad(weigh(p[2](z, t, T, w), t), { x, z })
-      local f = S.compile(P, { x = g[1], z = g[2] })
+      local f = helper.compile(P, { x = g[1], z = g[2] })
       for _, b in ipairs(bounds_of(p)) do
-        local v = S.fill({ b.T, 2 }, S.rng(b.T + 7 * (b.w or 0)))
+        local v = helper.numbers({ b.T, 2 }, helper.rng(b.T + 7 * (b.w or 0)))
         local out = f({ x = tempo.array(v, "f64") }, b)
-        local want = S.differences(function(y) return plain_loss(p, states(y), b.T, b.w) end, v)
-        S.same(out.x:totable(), want, 1e-8, "dx")
+        local want = helper.differences(function(y) return plain_loss(p, states(y), b.T, b.w) end, v)
+        helper.same(want, out.x:totable(), 1e-8, "dx")
         local dz = out.z:totable()
         for k = 1, b.T do                              -- dx is dz times the local derivative
-          for c = 1, 2 do dz[k][c] = dz[k][c] * (k == 1 and 2 or 1 - S.tanh(v[k][c]) ^ 2) end
+          for c = 1, 2 do dz[k][c] = dz[k][c] * (k == 1 and 2 or 1 - helper.tanh(v[k][c]) ^ 2) end
         end
-        S.same(dz, want, 1e-8, "dz")
+        helper.same(want, dz, 1e-8, "dz")
       end
     end)
   end
@@ -129,17 +128,17 @@ describe("the gradient of softmax(read) * weight", function()
       end
       local loss = 0
       for _, k in ipairs(six) do loss = loss + weigh(patterns[k][2](z, t, T, w), t) * k end
-      local f = S.compile(P, { g = tempo.grad(loss, { x })[1] })
+      local f = helper.compile(P, { g = tempo.grad(loss, { x })[1] })
       for _, b in ipairs { { T = 1, w = 3 }, { T = 2, w = 3 }, { T = 7, w = 3 }, { T = 7, w = 1 }, { T = 4, w = 9 } } do
-        local v = S.fill({ b.T, 2 }, S.rng(b.T))
-        local want = S.differences(function(y)
+        local v = helper.numbers({ b.T, 2 }, helper.rng(b.T))
+        local want = helper.differences(function(y)
           local s = 0
           for _, k in ipairs(six) do
             s = s + plain_loss(patterns[k], declared and states(y) or y, b.T, b.w) * k
           end
           return s
         end, v)
-        S.same(f({ x = tempo.array(v, "f64") }, b).g:totable(), want, 1e-8)
+        helper.same(want, f({ x = tempo.array(v, "f64") }, b).g:totable(), 1e-8)
       end
     end
   end)
@@ -160,8 +159,8 @@ describe("the gradient of softmax(read) * weight", function()
       local g = tempo.grad(loss(v), { x, y })
       outputs["x" .. k], outputs["y" .. k] = g[1], g[2]
     end
-    local f, r = S.compile(P, outputs), S.rng(1)
-    for n = 1, 7 do f({ x = S.random(r, { n, 2, 3 }), y = S.random(r, { n, 2, 3 }) }, { T = n }) end
+    local f, r = helper.compile(P, outputs), helper.rng(1)
+    for n = 1, 7 do f({ x = helper.random(r, { n, 2, 3 }), y = helper.random(r, { n, 2, 3 }) }, { T = n }) end
   end)
 
   it("of a tensor that reads ranges of itself", function()
@@ -172,11 +171,11 @@ describe("the gradient of softmax(read) * weight", function()
     local z = P:tensor { domain = { t }, dtype = "f64" }
     z[0] = x
     z[t] = x + (z[0 .. t]:softmax(0) * z[0 .. t]):sum() * 0.5 + (z[tempo.max(0, t - 2) .. t] * 0.25):sin():sum(0)
-    local f = S.compile(P, { g = tempo.grad(z * c, { x })[1] })
+    local f = helper.compile(P, { g = tempo.grad(z * c, { x })[1] })
     for _, n in ipairs { 1, 2, 3, 7 } do
-      local r = S.rng(n)
-      local v, k = S.fill({ n }, r), S.fill({ n }, r)
-      local want = S.differences(function(y)
+      local r = helper.rng(n)
+      local v, k = helper.numbers({ n }, r), helper.numbers({ n }, r)
+      local want = helper.differences(function(y)
         local s, loss = {}, 0
         for i = 1, n do
           local e, sum, win = 0, 0, 0
@@ -187,7 +186,7 @@ describe("the gradient of softmax(read) * weight", function()
         end
         return loss
       end, v)
-      S.same(f({ x = tempo.array(v, "f64"), c = tempo.array(k, "f64") }, { T = n }).g:totable(), want, 1e-8)
+      helper.same(want, f({ x = tempo.array(v, "f64"), c = tempo.array(k, "f64") }, { T = n }).g:totable(), 1e-8)
     end
   end)
 end)
@@ -257,7 +256,7 @@ describe("the gradient over two dims", function()
         local e = (read * (k + 1):cos()):exp()
         local weight = (k * 1.3 + t:value():to "f64" * 0.7 + b:value():to "f64" * 0.3):sin()
         local loss = (e / (e:sum() + 1) * weight):sum()
-        local f = S.compile(P, { loss = loss, g = tempo.grad(loss, { x })[1] })
+        local f = helper.compile(P, { loss = loss, g = tempo.grad(loss, { x })[1] })
 
         local function states(y)
           if not declared then return y end
@@ -272,10 +271,10 @@ describe("the gradient over two dims", function()
         end
         for _, c in ipairs { { 1, 1 }, { 1, 4 }, { 3, 1 }, { 2, 3 }, { 3, 2 }, { 3, 5 } } do
           for _, width in ipairs(r.window and { 1, 2, 9 } or { 0 }) do
-            local v = S.fill(c, S.rng(c[1] * 10 + c[2]))
+            local v = helper.numbers(c, helper.rng(c[1] * 10 + c[2]))
             local out = f({ x = tempo.array(v, "f64") }, { B = c[1], T = c[2], w = r.window and width or nil })
-            S.same(total(S.plain(out.loss)), loss_of(r, states(v), c[1], c[2], width), 1e-12, "loss")
-            S.same(out.g:totable(), S.differences(function(y) return loss_of(r, states(y), c[1], c[2], width) end, v), 1e-8, "gradient")
+            helper.same(loss_of(r, states(v), c[1], c[2], width), total(helper.plain(out.loss)), 1e-12, "loss")
+            helper.same(helper.differences(function(y) return loss_of(r, states(y), c[1], c[2], width) end, v), out.g:totable(), 1e-8, "gradient")
           end
         end
       end)
@@ -291,11 +290,11 @@ describe("the gradient over two dims", function()
     local v = P:input("v", { domain = { t }, shape = { 2 }, dtype = "f64" })
     local w = P:input("w", f64)
     local g = tempo.grad((x * u * v * w):sum(), { u, v, w, x })
-    local f = S.compile(P, { u = g[1], v = g[2], w = g[3], x = g[4] })
-    local r = S.rng(5)
+    local f = helper.compile(P, { u = g[1], v = g[2], w = g[3], x = g[4] })
+    local r = helper.rng(5)
     local nb, n = 3, 4
-    local X, U, V, W = S.fill({ nb, n, 2 }, r), S.fill({ nb }, r), S.fill({ n, 2 }, r), 0.7
-    local want = { u = { 0, 0, 0 }, v = S.fill({ n, 2 }, function() return 0 end), x = S.fill({ nb, n, 2 }, function() return 0 end) }
+    local X, U, V, W = helper.numbers({ nb, n, 2 }, r), helper.numbers({ nb }, r), helper.numbers({ n, 2 }, r), 0.7
+    local want = { u = { 0, 0, 0 }, v = helper.fill({ n, 2 }, function() return 0 end), x = helper.fill({ nb, n, 2 }, function() return 0 end) }
     local dw = 0
     for i = 1, nb do
       for j = 1, n do
@@ -308,10 +307,10 @@ describe("the gradient over two dims", function()
       end
     end
     local out = f({ x = tempo.array(X, "f64"), u = tempo.array(U, "f64"), v = tempo.array(V, "f64"), w = W }, { B = nb, T = n })
-    S.same(out.u:totable(), want.u, 1e-12)
-    S.same(out.v:totable(), want.v, 1e-12)
-    S.same(out.x:totable(), want.x, 1e-12)
-    S.same(out.w:item(), dw, 1e-12)
+    helper.same(want.u, out.u:totable(), 1e-12)
+    helper.same(want.v, out.v:totable(), 1e-12)
+    helper.same(want.x, out.x:totable(), 1e-12)
+    helper.same(dw, out.w:item(), 1e-12)
   end)
 end)
 
@@ -323,13 +322,13 @@ describe("the gradient through branches, conditions and data", function()
     local d = k and P:input("k", { domain = { t }, dtype = "i64" })
     local loss = build(P, x, t, T, d)
     local g = tempo.grad(loss, { x })[1]
-    local f = S.compile(P, { loss = loss, g = g })
+    local f = helper.compile(P, { loss = loss, g = g })
     for _, n in ipairs(lengths) do
-      local r = S.rng(n)
-      local v, keys = S.fill({ n }, r), S.fill({ n }, function() return r(n) end)
+      local r = helper.rng(n)
+      local v, keys = helper.numbers({ n }, r), helper.fill({ n }, function() return r(n) end)
       local out = f({ x = tempo.array(v, "f64"), k = k and tempo.array(keys, "i64") or nil }, { T = n })
-      S.same(total(S.plain(out.loss)), plain(v, n, keys), 1e-12, "loss")
-      S.same(out.g:totable(), S.differences(function(y) return plain(y, n, keys) end, v), 1e-8, "gradient")
+      helper.same(plain(v, n, keys), total(helper.plain(out.loss)), 1e-12, "loss")
+      helper.same(helper.differences(function(y) return plain(y, n, keys) end, v), out.g:totable(), 1e-8, "gradient")
     end
   end
 
@@ -404,9 +403,9 @@ describe("the gradient through branches, conditions and data", function()
     local P = tempo.program()
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, dtype = "f64" })
-    local f = S.compile(P, { g = tempo.grad(x[0 .. T]:prod(0), { x })[1] })
-    S.same(f({ x = { 2, 0, 3 } }, { T = 3 }).g:totable(), { 0, 6, 0 }, 0)
-    S.same(f({ x = { 0, 0, 3 } }, { T = 3 }).g:totable(), { 0, 0, 0 }, 0)
+    local f = helper.compile(P, { g = tempo.grad(x[0 .. T]:prod(0), { x })[1] })
+    helper.same({ 0, 6, 0 }, f({ x = { 2, 0, 3 } }, { T = 3 }).g:totable(), 0)
+    helper.same({ 0, 0, 0 }, f({ x = { 0, 0, 3 } }, { T = 3 }).g:totable(), 0)
   end)
 
   it("stops at detach", function()
@@ -436,7 +435,7 @@ describe("ties", function()
     local g = tempo.grad((x:max { 0, 2 } * w):sum(), { x })[1]
     local nan = 0 / 0
     local out = helper.run(P, { g = g }, { x = { { { 1, 5 }, { 2, 2 }, { 0, nan } }, { { 5, 5 }, { 2, 1 }, { 7, 7 } } }, w = { 3, 4, 5 } }, {}, { tol = 0 })
-    S.same(out.g, { { { 0, 3 }, { 4, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 }, { 0, 0 } } }, 0, "g")
+    helper.same({ { { 0, 3 }, { 4, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 }, { 0, 0 } } }, out.g, 0, "g")
   end)
   it("of reductions go to the first index, of maximum and minimum to the first operand; kinks have slope 0", function()
     local P = tempo.program()
@@ -457,9 +456,9 @@ describe("ties", function()
     both(x:clamp(0, 1), "clamp", o)
     both((x * 0)[0 .. T]:std(0), "std", o)
     both((x * 0)[0 .. T]:norm(0), "norm", o)
-    local f = S.compile(P, o)
+    local f = helper.compile(P, o)
     local out = f({ x = { 0, 1, 1, 0 }, y = { 0, 1, 0, 1 } }, { T = 4 })
-    local function is(k, want) S.same(out[k]:totable(), want, 0, k) end
+    local function is(k, want) helper.same(want, out[k]:totable(), 0, k) end
     is("maxx", { 0, 1, 0, 0 })
     is("minx", { 1, 0, 0, 0 })
     is("maximumx", { 1, 1, 1, 0 })
@@ -485,10 +484,10 @@ describe("second derivatives", function()
     local g = tempo.grad(s * s * s, { x })[1]
     local h = tempo.grad(g * c, { x })[1]
     local third = tempo.grad(h * c, { x })[1]
-    local f = S.compile(P, { g = g, h = h, third = third })
+    local f = helper.compile(P, { g = g, h = h, third = third })
     for _, n in ipairs { 1, 2, 6 } do
-      local r = S.rng(n)
-      local v, k = S.fill({ n }, r), S.fill({ n }, r)
+      local r = helper.rng(n)
+      local v, k = helper.numbers({ n }, r), helper.numbers({ n }, r)
       local sums, G, H, K = {}, {}, {}, {}
       for i = 1, n do sums[i] = (sums[i - 1] or 0) + v[i] end
       local function prefix(list, j)
@@ -504,9 +503,9 @@ describe("second derivatives", function()
         end
       end
       local out = f({ x = tempo.array(v, "f64"), c = tempo.array(k, "f64") }, { T = n })
-      S.same(out.g:totable(), G, 1e-12)
-      S.same(out.h:totable(), H, 1e-12)
-      S.same(out.third:totable(), K, 1e-12)
+      helper.same(G, out.g:totable(), 1e-12)
+      helper.same(H, out.h:totable(), 1e-12)
+      helper.same(K, out.third:totable(), 1e-12)
     end
   end)
 
@@ -520,7 +519,7 @@ describe("second derivatives", function()
     h[t] = (h[t - 1] * x + 0.5):sin()
     local g = tempo.grad(h[t .. T]:sum(0):square() + h, { x })[1]
     local g2 = tempo.grad(g * c, { x })[1]
-    local f = S.compile(P, { g = g, g2 = g2 })
+    local f = helper.compile(P, { g = g, g2 = g2 })
     local function loss(y)
       local s, n = {}, #y
       for i = 1, n do s[i] = i == 1 and math.sin(y[1]) or math.sin(s[i - 1] * y[i] + 0.5) end
@@ -532,16 +531,16 @@ describe("second derivatives", function()
       return l
     end
     for _, n in ipairs { 1, 2, 5 } do
-      local r = S.rng(n)
-      local v, k = S.fill({ n }, r), S.fill({ n }, r)
+      local r = helper.rng(n)
+      local v, k = helper.numbers({ n }, r), helper.numbers({ n }, r)
       local out = f({ x = tempo.array(v, "f64"), c = tempo.array(k, "f64") }, { T = n })
-      S.same(out.g:totable(), S.differences(loss, v), 1e-7)
-      local want = S.differences(function(y)
+      helper.same(helper.differences(loss, v), out.g:totable(), 1e-7)
+      local want = helper.differences(function(y)
         local d, s = f.reference({ x = tempo.array(y, "f64"), c = tempo.array(k, "f64") }, { T = n }).g:totable(), 0
         for i = 1, n do s = s + d[i] * k[i] end
         return s
       end, v)
-      S.same(out.g2:totable(), want, 1e-7)
+      helper.same(want, out.g2:totable(), 1e-7)
     end
   end)
 
@@ -551,10 +550,10 @@ describe("second derivatives", function()
     local g = tempo.grad(w ^ 4, { w })[1]
     local through = tempo.grad((w - g * 0.1):square(), { w })[1]
     local first = tempo.grad((w - g:detach() * 0.1):square(), { w })[1]
-    local out = S.run(P, { a = through, b = first }, { w = 0.5 }, {})
+    local out = helper.run(P, { a = through, b = first }, { w = 0.5 }, {})
     local step = 0.5 - 0.4 * 0.125
-    S.same(out.a, 2 * step * (1 - 1.2 * 0.25), 1e-12)
-    S.same(out.b, 2 * step, 1e-12)
+    helper.same(2 * step * (1 - 1.2 * 0.25), out.a, 1e-12)
+    helper.same(2 * step, out.b, 1e-12)
   end)
 end)
 
@@ -571,10 +570,10 @@ describe("what is differentiated", function()
     assert.equal("f32", g[1]:dtype())
     assert.equal("f64", g[2]:dtype())
     assert.same({ 2 }, g[1]:shape())
-    local f = S.compile(P, { x = g[1], y = g[2], n = T:value() })
-    local out = f({ x = S.random(S.rng(1), { 5, 2 }, "f32"), y = { 1, 2, 3, 4, 5 } }, { T = 5 })
-    S.same(out.x:totable(), { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 2, 2 }, { 0, 0 } }, 0)
-    S.same(out.y:totable(), { 0, 0, 0, 0, 0 }, 0)
+    local f = helper.compile(P, { x = g[1], y = g[2], n = T:value() })
+    local out = f({ x = helper.random(helper.rng(1), { 5, 2 }, "f32"), y = { 1, 2, 3, 4, 5 } }, { T = 5 })
+    helper.same({ { 0, 0 }, { 0, 0 }, { 0, 0 }, { 2, 2 }, { 0, 0 } }, out.x:totable(), 0)
+    helper.same({ 0, 0, 0, 0, 0 }, out.y:totable(), 0)
   end)
 
   it("is the program as compiled, whatever the order of the lines", function()
@@ -588,10 +587,10 @@ describe("what is differentiated", function()
     local a, b = y * 5, y[0] * 7
     a:backward()
     b:backward()
-    local f = S.compile(P, { g = g, h = h })
+    local f = helper.compile(P, { g = g, h = h })
     local out = f({ x = { 1, 2, 3 } }, { T = 3 })
-    S.same(out.g:totable(), { 6, 12, 18 }, 1e-14)
-    S.same(out.h:totable(), { 10 + 14, 20, 30 }, 1e-14)
+    helper.same({ 6, 12, 18 }, out.g:totable(), 1e-14)
+    helper.same({ 10 + 14, 20, 30 }, out.h:totable(), 1e-14)
   end)
 
   it("leaves a parameter's own update out", function()
@@ -600,7 +599,7 @@ describe("what is differentiated", function()
     local w = P:param("w", { along = { i }, init = 2, dtype = "f64" })
     w[i + 1] = w * 3
     local g = tempo.grad(w * w, { w })[1]
-    S.same(S.run(P, { g = g }, {}, { I = 4 }).g, { 4, 12, 36, 108 }, 0)
+    helper.same({ 4, 12, 36, 108 }, helper.run(P, { g = g }, {}, { I = 4 }).g, 0)
   end)
 
   it("a gradient that needs itself is a cycle, with what to write", function()
@@ -611,7 +610,7 @@ describe("what is differentiated", function()
     w[0] = 1
     w[i + 1] = w - tempo.grad(loss, { w })[1] * 0.1
     for _, tier in ipairs { "reference", "interpreter" } do
-      S.fails(function() return P:compile { outputs = { w = w }, tier = tier } end,
+      helper.fails(function() return P:compile { outputs = { w = w }, tier = tier } end,
         "grad_spec.lua:", "cycle", "w", "parameter", "detach")
     end
   end)
@@ -633,7 +632,7 @@ describe("what is differentiated", function()
       for k = 1, N do last[k] = 0 end
       for s = 2, T0 do
         local now = {}
-        for k = 1, N do now[k] = S.tanh((k == 1 and last[N] + v[s] or now[k - 1]) + last[k]) end
+        for k = 1, N do now[k] = helper.tanh((k == 1 and last[N] + v[s] or now[k - 1]) + last[k]) end
         last, sum = now, sum + now[1]
       end
       return sum
@@ -647,7 +646,7 @@ describe("what is differentiated", function()
       want[s] = (above - loss(x0)) / (2 * step)
       x0[s] = at
     end
-    S.same(S.run(P, { g = g }, { x = x0 }, { T = T0 }).g, want, 1e-7)
+    helper.same(want, helper.run(P, { g = g }, { x = x0 }, { T = T0 }).g, 1e-7)
   end)
 
   it("must be a float", function()
@@ -655,6 +654,6 @@ describe("what is differentiated", function()
     local t = P:dim "t"
     local k = P:input("k", { domain = { t }, dtype = "i64" })
     local x = P:input("x", { domain = { t } })
-    S.fails(function() P:compile { outputs = { g = tempo.grad(x, { k })[1] } } end, "grad_spec.lua:", "dtype")
+    helper.fails(function() P:compile { outputs = { g = tempo.grad(x, { k })[1] } } end, "grad_spec.lua:", "dtype")
   end)
 end)

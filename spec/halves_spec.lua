@@ -3,7 +3,6 @@
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
-local S = require "spec.support"
 local num = require "spec.numbers"
 
 local ulp = { f16 = 2 ^ -10, bf16 = 2 ^ -7 }
@@ -23,7 +22,7 @@ end
 
 -- Every number of got within `ulps` of want, relative to it, at least to `least`.
 local function near(got, want, unit, ulps, least, what)
-  got, want = flat(S.plain(got)), flat(S.plain(want))
+  got, want = flat(helper.plain(got)), flat(helper.plain(want))
   assert.equal(#want, #got)
   for i, w in ipairs(want) do
     local ok = got[i] == w or (w ~= w and got[i] ~= got[i]) or math.abs(got[i] - w) <= ulps * unit * math.max(math.abs(w), least)
@@ -60,7 +59,7 @@ describe("a 16-bit float", function()
   for name, c in pairs(composites) do
     it("in " .. name .. ", with its gradient", function()
       each(function(d, unit)
-        local r, rows = S.rng(7), {}
+        local r, rows = helper.rng(7), {}
         for i = 1, 3 do
           rows[i] = {}
           for j = 1, 4 do rows[i][j] = num.round(r() * 1.5, d) end
@@ -93,7 +92,7 @@ describe("a 16-bit float", function()
       h[t] = h[t - 1] * 0.9 + x[t]
       local loss = (h[T - 1] * h[T - 1]):sum()
       local g = tempo.grad(loss, { x })[1]
-      local rows, want = S.fill({ 20, 3 }, S.rng(3)), {}
+      local rows, want = helper.numbers({ 20, 3 }, helper.rng(3)), {}
       local out
       for _, tier in ipairs(helper.tiers) do
         local now = P:compile { outputs = { h = h, g = g }, tier = tier }({ x = rows }, { T = 20 })
@@ -222,7 +221,7 @@ describe("an error while running names the point, at", function()
   end
 
   local function with(v)
-    local t = S.fill({ 6, 3 }, function() return 2 end)
+    local t = helper.fill({ 6, 3 }, function() return 2 end)
     t[5][3] = v
     return t
   end
@@ -267,7 +266,7 @@ describe("an error while running names the point, at", function()
       local x = P:input("x", { domain = { b, t }, dtype = "i32" })
       local y = P:input("y", { domain = { t }, dtype = "i32" })
       local f = P:compile { outputs = { q = (x * 2):floordiv(x + y) }, tier = tier }
-      local v = S.fill({ 3, 5 }, function() return 1 end)
+      local v = helper.fill({ 3, 5 }, function() return 1 end)
       v[3][2] = -7
       helper.fails(function() f({ x = v, y = { 7, 7, 7, 7, 7 } }, { B = 3, T = 5 }) end, "at b = 2, t = 1: integer division by zero")
     end

@@ -1,10 +1,98 @@
--- What specs share: every program runs in each tier, and the tiers' numbers are compared before they are given back.
+-- What specs share: every program runs in each way there is, and their numbers are compared before they are given back.
 local tempo = require "tempo"
 
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
-local helper = { tiers = { "reference", "interpreter" }, tolerance = 1e-5 }
+local helper = { tiers = { "reference", "interpreter" } }
 
--- A plain number or nested table of what a function returned.
+-- ---- numbers ---------------------------------------------------------------------------------------------------------
+
+-- Park and Miller's generator: the same numbers under both Luas. next(n): an integer in 0 .. n-1; next(): a number in (-1, 1).
+function helper.rng(seed)
+  local x = (seed * 7919 + 104729) % 2147483646 + 1
+  local function step()
+    x = (x * 16807) % 2147483647
+    return x
+  end
+  for _ = 1, 3 do step() end
+  return function(n)
+    if n then return math.floor(step() / 2147483647 * n) end
+    return 2 * step() / 2147483647 - 1
+  end
+end
+
+function helper.tanh(x)                                  -- Lua 5.4 has none
+  local e = math.exp(-2 * math.abs(x))
+  return (x < 0 and -1 or 1) * (1 - e) / (1 + e)
+end
+
+-- A nested table of the shape, filled by f of 0-based indices.
+function helper.fill(shape, f)
+  local function level(k, ...)
+    if k > #shape then return f(...) end
+    local t = {}
+    local n = select("#", ...)
+    local at = { ... }
+    for i = 0, shape[k] - 1 do
+      at[n + 1] = i
+      t[i + 1] = level(k + 1, unpack(at, 1, n + 1))
+    end
+    return t
+  end
+  return level(1)
+end
+
+-- The same with what next() gives, one after another.
+function helper.numbers(shape, next)
+  return helper.fill(shape, function() return next() end)
+end
+
+-- f of each number of a nested table, in a table of the same shape.
+function helper.map(v, f)
+  if type(v) ~= "table" then return f(v) end
+  local t = {}
+  for i = 1, #v do t[i] = helper.map(v[i], f) end
+  return t
+end
+
+-- An array with the shape even where an extent is 0, of which nested tables know nothing.
+function helper.array(v, dtype, shape)
+  for _, n in ipairs(shape) do
+    if n == 0 then return tempo.array({}, dtype, shape) end
+  end
+  return tempo.array(v, dtype)
+end
+
+-- An array of numbers that next() gives.
+function helper.random(next, shape, dtype)
+  return helper.array(helper.numbers(shape, next), dtype or "f64", shape)
+end
+
+-- Central differences of f(x), a number, in every element of the nested table x.
+function helper.differences(f, x, eps)
+  eps = eps or 1e-5
+  local function walk(v)
+    local g = {}
+    for i = 1, #v do
+      if type(v[i]) == "table" then
+        g[i] = walk(v[i])
+      else
+        local old = v[i]
+        v[i] = old + eps
+        local hi = f(x)
+        v[i] = old - eps
+        local lo = f(x)
+        v[i] = old
+        g[i] = (hi - lo) / (2 * eps)
+      end
+    end
+    return g
+  end
+  return walk(x)
+end
+
+-- ---- comparison ------------------------------------------------------------------------------------------------------
+
+-- The number or nested table that an array holds; what else there is stays as it is.
 function helper.plain(x)
   if type(x) == "userdata" then return x:totable() end
   return x
@@ -17,14 +105,94 @@ local function close(a, b, tol)
   return math.abs(a - b) <= tol * math.max(1, math.abs(a), math.abs(b))
 end
 
-local function compare(got, want, tol, path)
+local function shown(x) return type(x) == "number" and ("%.17g"):format(x) or tostring(x) end
+
+-- nil, or the first thing that differs. Numbers may differ by tol, and by tol times the larger one where that is above 1.
+function helper.differ(want, got, tol, where)
   if type(want) ~= "table" then
-    if close(got, want, tol) then return end
-    error(("%s is %s, not %s"):format(path, tostring(got), tostring(want)), 0)
+    if close(got, want, tol) then return nil end
+    return ("%s is %s, not %s"):format(where, shown(got), shown(want))
   end
-  if type(got) ~= "table" then error(("%s is %s, not a table"):format(path, tostring(got)), 0) end
-  if #got ~= #want then error(("%s has %d entries, not %d"):format(path, #got, #want), 0) end
-  for i, v in ipairs(want) do compare(got[i], v, tol, path .. "[" .. i .. "]") end
+  if type(got) ~= "table" then return ("%s is %s, not a table"):format(where, shown(got)) end
+  if #got ~= #want then return ("%s has %d entries, not %d"):format(where, #got, #want) end
+  for k, v in pairs(want) do
+    local d = helper.differ(v, got[k], tol, ("%s[%s]"):format(where, tostring(k)))
+    if d then return d end
+  end
+end
+
+-- Numbers or tables of them, entry by entry, within a tolerance; an array is what it holds.
+function helper.same(want, got, tol, where)
+  local d = helper.differ(helper.plain(want), helper.plain(got), tol or 1e-5, where or "value")
+  if d then error(d, 2) end
+end
+
+local tolerance = { f64 = 1e-10, f32 = 1e-5, f16 = 2e-2, bf16 = 1e-1 }
+
+-- The same of two arrays, of which dtype and shape are compared too; a dtype has its tolerance.
+function helper.differ_arrays(want, got, tol, where)
+  if got:dtype() ~= want:dtype() then return ("%s: dtype %s, not %s"):format(where, got:dtype(), want:dtype()) end
+  local a, b = table.concat(got:shape(), ","), table.concat(want:shape(), ",")
+  if a ~= b then return ("%s: shape {%s}, not {%s}"):format(where, a, b) end
+  return helper.differ(want:totable(), got:totable(), tol or tolerance[got:dtype()] or 0, where)
+end
+
+-- ---- running ---------------------------------------------------------------------------------------------------------
+
+local ways = { { "reference", { tier = "reference" } }, { "interpreter", { tier = "interpreter" } },
+               { "interpreter without passes", { tier = "interpreter", passes = "none" } } }
+
+local function agree(way, out, ref, what, tol)
+  for name in pairs(ref) do
+    if out[name] == nil then error(("output '%s' is missing on %s"):format(name, way), 0) end
+    local d = helper.differ_arrays(ref[name], out[name], tol, ("%s: '%s' on %s against reference"):format(what, name, way))
+    if d then error(d, 0) end
+  end
+end
+
+-- Compiles in every way. f(inputs, bounds[, options]) runs all, holds them to one another, and gives the interpreter's arrays
+-- and the reference's. f.fn is the interpreter's function, f.reference the evaluator's.
+-- opts: tol; compile: options of compile, where passes among them leave the way without passes out.
+function helper.compile(P, outputs, opts)
+  local more, tol, fns = opts and opts.compile or {}, opts and opts.tol, {}
+  for i = 1, more.passes and 2 or 3 do
+    local o = { outputs = outputs }
+    for _, given in ipairs { ways[i][2], more } do
+      for k, v in pairs(given) do o[k] = v end
+    end
+    fns[i] = P:compile(o)
+  end
+  return setmetatable({ fn = fns[2], reference = fns[1] }, { __call = function(_, inputs, bounds, options)
+    local at = {}
+    for k, v in pairs(bounds or {}) do at[#at + 1] = ("%s = %s"):format(k, tostring(v)) end
+    table.sort(at)
+    local what = "at " .. table.concat(at, ", ")
+    local ref, out = fns[1](inputs, bounds, options), nil
+    for i = 2, #fns do
+      local o = fns[i](inputs, bounds, options)
+      agree(ways[i][1], o, ref, what, tol)
+      agree(ways[i][1], fns[i]:params(), fns[1]:params(), what .. ", parameters", tol)
+      out = out or o
+    end
+    return out, ref
+  end })
+end
+
+-- The outputs of one run as plain tables and numbers. opts: as above; call: options of the call.
+function helper.run(P, outputs, inputs, bounds, opts)
+  local out, plain = helper.compile(P, outputs, opts)(inputs, bounds, opts and opts.call), {}
+  for name, a in pairs(out) do plain[name] = a:totable() end
+  return plain
+end
+
+-- One output.
+function helper.value(P, x, inputs, bounds, opts)
+  return helper.run(P, { x = x }, inputs, bounds, opts).x
+end
+
+-- f(tier) for each.
+function helper.each(f)
+  for _, tier in ipairs(helper.tiers) do f(tier) end
 end
 
 -- Points of elements that a run with these bounds makes, and turns of its loops.
@@ -34,41 +202,7 @@ function helper.work(f, bounds)
   return number(elements) + number(turns)
 end
 
--- f(tier) for each.
-function helper.each(f)
-  for _, tier in ipairs(helper.tiers) do f(tier) end
-end
-
--- Numbers within a tolerance; tables entry by entry.
-function helper.same(want, got, tol)
-  local ok, why = pcall(compare, helper.plain(got), want, tol or helper.tolerance, "value")
-  if not ok then error(why, 2) end
-end
-
--- The outputs as plain tables, the same in every tier. opts: tol, options of compile, options of the call.
-function helper.run(P, outputs, inputs, bounds, opts)
-  opts = opts or {}
-  local first
-  for _, tier in ipairs(helper.tiers) do
-    local with = { outputs = outputs, tier = tier }
-    for k, v in pairs(opts.compile or {}) do with[k] = v end
-    local out, plain = P:compile(with)(inputs, bounds, opts.call), {}
-    for name, a in pairs(out) do plain[name] = a:totable() end
-    if first then
-      for name, v in pairs(plain) do
-        local ok, why = pcall(compare, v, first[name], opts.tol or helper.tolerance, name .. " in tier " .. tier)
-        if not ok then error(why, 2) end
-      end
-    end
-    first = first or plain
-  end
-  return first
-end
-
--- One output.
-function helper.value(P, x, inputs, bounds, opts)
-  return helper.run(P, { x = x }, inputs, bounds, opts).x
-end
+-- ---- what is said ----------------------------------------------------------------------------------------------------
 
 -- The text of f's error, which begins with the place in a spec and contains every one of the texts.
 function helper.fails(f, ...)
@@ -91,22 +225,6 @@ local warn = tempo.warn
 function helper.quiet() tempo.warn = false end
 function helper.loud() tempo.warn = warn end
 
--- A table of the given shape filled by f of 0-based indices.
-function helper.fill(shape, f)
-  local function level(k, ...)
-    if k > #shape then return f(...) end
-    local t = {}
-    local n = select("#", ...)
-    local at = { ... }
-    for i = 0, shape[k] - 1 do
-      at[n + 1] = i
-      t[i + 1] = level(k + 1, unpack(at, 1, n + 1))
-    end
-    return t
-  end
-  return level(1)
-end
-
 -- This interpreter in a process of its own: what it printed, stderr included. first: shell commands that go before.
 function helper.lua(arguments, environment, first)
   local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
@@ -128,5 +246,4 @@ function helper.script(text, flags, first)
   return out
 end
 
-helper.tempo = tempo
 return helper

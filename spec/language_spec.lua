@@ -1,7 +1,7 @@
 -- docs/language.md, sections 1 to 4 and 10, sentence by sentence: each program on the reference evaluator, on the interpreter and on it without passes,
 -- against the same in plain Lua. The other specs of a section go deeper; this one follows the text.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 local floordiv, mod, min, max, range = tempo.floordiv, tempo.mod, tempo.min, tempo.max, tempo.range
 local inf, nan = math.huge, 0 / 0
 
@@ -15,8 +15,8 @@ end
 
 local function grid(n, m, f) return list(n, function(a) return list(m, function(b) return f(a, b) end) end) end
 
-local function value(P, y, inputs, bounds) return S.run(P, { y = y }, inputs or {}, bounds or {}).y end
-local function gives(want, P, y, inputs, bounds) S.same(value(P, y, inputs, bounds), want, 1e-5) end
+local function value(P, y, inputs, bounds) return helper.run(P, { y = y }, inputs or {}, bounds or {}).y end
+local function gives(want, P, y, inputs, bounds) helper.same(want, value(P, y, inputs, bounds), 1e-5) end
 local function compile(P, y, tier) return P:compile { outputs = { y = y }, tier = tier } end
 
 local function words(xs)
@@ -75,8 +75,8 @@ describe("section 1", function()
     end
     is("input", function() f({ x = { 1 } }, { T = 2 }) end, "'x'")
     is("input", function() f({ x = { 1, 2, 3 } }, { T = 2 }) end, "'x'")
-    S.same(f({ x = { 1, 2 } }, { T = 2.0 }).y:totable(), { 2, 3 })
-    S.same(f({ x = {} }, { T = 0 }).y:totable(), {})
+    helper.same({ 2, 3 }, f({ x = { 1, 2 } }, { T = 2.0 }).y:totable(), 1e-9)
+    helper.same({}, f({ x = {} }, { T = 0 }).y:totable(), 1e-9)
   end)
 
   it("a bound without a dim is a size, a value and a part of indices", function()
@@ -159,8 +159,8 @@ describe("section 1", function()
       h:when(c[1], 1)
       h:otherwise(0)
       local want = grid(m, n, function(a, b) return c[2](a, b) and 1 or 0 end)
-      local out = S.run(P, { h = h, w = tempo.where(c[1], all, 0), b = all * c[1] }, {}, { T = n, I = m })
-      for _, got in pairs(out) do S.same(got, want) end
+      local out = helper.run(P, { h = h, w = tempo.where(c[1], all, 0), b = all * c[1] }, {}, { T = n, I = m })
+      for _, got in pairs(out) do helper.same(want, got, 1e-9) end
     end
     gives({ true, false, true }, P, t:eq(1):value():lnot(), {}, { T = 3 })
     gives({ true, true, false }, P, t:lt(2):lor(series():lt(2)), { x = { 1, 2, 3 } }, { T = 3 })
@@ -246,8 +246,8 @@ describe("section 2", function()
           return f(v)
         end)
       end
-      local out = S.run(P, outs, { x = X }, { T = n, w = 3 })
-      for name in pairs(reduce) do S.same(out[name], want[name], 1e-5, tostring(c[1]) .. " " .. name) end
+      local out = helper.run(P, outs, { x = X }, { T = n, w = 3 })
+      for name in pairs(reduce) do helper.same(want[name], out[name], 1e-5, tostring(c[1]) .. " " .. name) end
     end
     gives({ false, false, true }, P, x:gt(1)[0 .. t]:any(0), { x = { 1, 2, 0 } }, { T = 3 })
     gives({ true, false, false }, P, x:gt(1)[0 .. t]:all(0), { x = { 1, 2, 0 } }, { T = 3 })
@@ -330,7 +330,7 @@ describe("section 2", function()
     is("domain", function() P:call(print, { x }, { { domain = { i } } }) end, "'x'")
     local out = compile(P, (x * w):unsqueeze(0) + tempo.zeros { 3 })({ x = { 1, 2 }, w = { 1, 10, 100 } }, { I = 3, T = 2 }).y
     assert.equal("3,2,3", words(out:shape()))
-    S.same(out:totable(), list(3, function(a) return grid(2, 3, function(b) return (b + 1) * 10 ^ a end) end))
+    helper.same(list(3, function(a) return grid(2, 3, function(b) return (b + 1) * 10 ^ a end) end), out:totable(), 1e-9)
   end)
 end)
 
@@ -376,7 +376,7 @@ describe("section 3", function()
       local function count(b) return { x = list(b.T, function(k) return k + 1 end) } end
       for _, tier in ipairs { "reference", "interpreter" } do
         local f = compile(P, c[1], tier)
-        S.same(f(count(c[2]), c[2]).y:totable(), c[3])
+        helper.same(c[3], f(count(c[2]), c[2]).y:totable(), 1e-9)
         is("domain", function() f(count(c[4]), c[4]) end, "'x'", c[5] or "needs")
       end
     end
@@ -389,8 +389,8 @@ describe("section 3", function()
     h[t] = h[t - 1] + x[T - 1]
     g[0] = x[0]
     g[i] = g[i - 1] + 1
-    local out = S.run(P, { v = v * 2, s = x[0 .. T]:sum(0), p = x[0 .. t + 1]:sum(0), h = h, g = g }, { x = {}, v = {} }, { T = 0, I = 0 })
-    S.same(out, { v = {}, s = 0, p = {}, h = {}, g = {} })
+    local out = helper.run(P, { v = v * 2, s = x[0 .. T]:sum(0), p = x[0 .. t + 1]:sum(0), h = h, g = g }, { x = {}, v = {} }, { T = 0, I = 0 })
+    helper.same({ v = {}, s = 0, p = {}, h = {}, g = {} }, out, 1e-9)
     is("domain", function() compile(P, g)({ x = {} }, { T = 0, I = 1 }) end, "'x'")
     gives({ 1, 3, 5 }, P, h, { x = { 1, 5, 2 } }, { T = 3 })
   end)
@@ -517,10 +517,10 @@ describe("section 3", function()
       end
       local h = P:tensor { domain = { i, t } }
       c[1](h)
-      local out = S.run(P, { h = h, g = tempo.grad(h[{ I - 1, 1 }], { x })[1] }, { x = X }, { I = n, T = m })
-      S.same(out.h, loop(X), 1e-5)
-      S.same(out.g, S.differences(function(Y) return loop(Y)[n][2] end, X), 1e-4)
-      S.same(value(P, h, { x = {} }, { I = 0, T = m }), {})
+      local out = helper.run(P, { h = h, g = tempo.grad(h[{ I - 1, 1 }], { x })[1] }, { x = X }, { I = n, T = m })
+      helper.same(loop(X), out.h, 1e-5)
+      helper.same(helper.differences(function(Y) return loop(Y)[n][2] end, X), out.g, 1e-4)
+      helper.same({}, value(P, h, { x = {} }, { I = 0, T = m }), 1e-9)
     end
   end)
 
@@ -581,7 +581,7 @@ describe("section 4", function()
   it("an array has the declared dtype; tables and numbers convert", function()
     local f = compile(P, series() * 2)
     is("input", function() f({ x = tempo.array({ 1, 2 }, "f64") }, { T = 2 }) end, "f32", "f64")
-    S.same(f({ x = { 1, 2 } }, { T = 2 }).y:totable(), { 2, 4 })
+    helper.same({ 2, 4 }, f({ x = { 1, 2 } }, { T = 2 }).y:totable(), 1e-9)
     assert.equal(3, compile(P, P:input "s" + 1)({ s = 2 }).y:item())
     assert.is_false(compile(P, P:input("b", { dtype = "bool" }):lnot())({ b = true }).y:item())
   end)
@@ -703,7 +703,7 @@ describe("section 10", function()
     local f = compile(P, h)
     is("input", function() f({ x = { 1 } }, { T = 3 }) end)
     is("bound", function() f({ x = { 1 } }, {}) end)
-    S.same(f({ x = { 9, 2, 3 } }, { T = 3 }).y:totable(), { 1, 3, 6 })
+    helper.same({ 1, 3, 6 }, f({ x = { 9, 2, 3 } }, { T = 3 }).y:totable(), 1e-9)
     gives({ 1, 3, 6 }, P, h, { x = { 9, 2, 3 } }, { T = 3 })
   end)
 end)

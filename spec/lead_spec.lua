@@ -2,7 +2,6 @@
 -- loop over their points, forwards or in the gradient, and the numbers are the reference's.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local S = require "spec.support"
 local recipes = require "spec.grad_rows"
 
 local load_text = loadstring or load            -- luacheck: globals loadstring
@@ -34,15 +33,15 @@ local function record(text, gradient, shared)
   return P, { a = g[1], b = g[2] }
 end
 
-local r = S.rng(3)
+local r = helper.rng(3)
 local bounds = { S = 2, U = 3 }
-local inputs = { a = S.fill({ 2, 3, 2, 3 }, r), b = S.fill({ 2, 3, 2, 3 }, r) }
+local inputs = { a = helper.numbers({ 2, 3, 2, 3 }, r), b = helper.numbers({ 2, 3, 2, 3 }, r) }
 local place = 0
 local function index()                          -- below 2, and so that a row of three adds up to less than 3
   place = place + 1
   return place % 3 == 0 and 0 or r(2)
 end
-local k = { S.fill({ 2, 3, 2, 3 }, index), S.fill({ 2, 3 }, index) }
+local k = { helper.numbers({ 2, 3, 2, 3 }, index), helper.numbers({ 2, 3 }, index) }
 
 local function hold(name, text, gradient, shared)
   local P, outputs = record(text, gradient, shared)
@@ -55,7 +54,7 @@ local function hold(name, text, gradient, shared)
   inputs.k = k[shared and 2 or 1]
   local got, ref = f(inputs, bounds), want(inputs, bounds)
   for key, x in pairs(ref) do
-    local d = S.differ_arrays(got[key], x, nil, what)
+    local d = helper.differ_arrays(x, got[key], nil, what)
     if d then error(d, 0) end
   end
 end
@@ -90,7 +89,7 @@ describe("two dims that nothing carries lead the call of", function()
     for dim in f:explain "plan":gmatch "\n *for [^\n]* of (%w+)" do assert.equal("t", dim) end
     local out = f({}, { S = 2, B = 3, T = 20 })
     local ref = P:compile { outputs = outputs, tier = "reference" } ({}, { S = 2, B = 3, T = 20 })
-    for key, x in pairs(ref) do assert.is_nil(S.differ_arrays(out[key], x, nil, key)) end
+    for key, x in pairs(ref) do assert.is_nil(helper.differ_arrays(x, out[key], nil, key)) end
   end)
 end)
 

@@ -1,6 +1,6 @@
 -- Gradients that end at the tensors asked about, tempo.grad(loss, x, { leaf = true }): against plain loops, closed forms, differences and PyTorch.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 local f64, leaf = { dtype = "f64" }, { leaf = true }
 
 -- f and its first three derivatives, of one number.
@@ -29,14 +29,14 @@ describe("an optimiser's step inside a recurrence", function()
     w[0] = w0
     w[k] = (w - 0.05 * tempo.grad(f0(w), w, leaf))[k - 1]
     local g = tempo.grad(w[K - 1], { w, w0 })
-    local f = S.compile(P, { w = w, g = g[1], first = tempo.grad(w[K - 1], w)[0], g0 = g[2] })
+    local f = helper.compile(P, { w = w, g = g[1], first = tempo.grad(w[K - 1], w)[0], g0 = g[2] })
     for _, n in ipairs { 1, 2, 3, 9 } do
       local want, d = descent(0.4, n, 0.05)
       local out = f({ w0 = 0.4 }, { K = n })
-      S.same(out.w:totable(), want, 1e-14)
-      S.same(out.g:totable(), d, 1e-13)
-      S.same(out.first:item(), d[1], 1e-13)
-      S.same(out.g0:item(), d[1], 1e-13)
+      helper.same(want, out.w:totable(), 1e-14)
+      helper.same(d, out.g:totable(), 1e-13)
+      helper.same(d[1], out.first:item(), 1e-13)
+      helper.same(d[1], out.g0:item(), 1e-13)
     end
   end)
 
@@ -61,9 +61,9 @@ describe("an optimiser's step inside a recurrence", function()
       end
       local g = form == 4 and w:grad() or tempo.grad(w[K - 1], w)
       local want, d = descent(-0.7, 6, 0.05)
-      local out = S.compile(P, { w = w, g = g })({ w0 = -0.7 }, { K = 6 })
-      S.same(out.w:totable(), want, 1e-14, "form " .. form)
-      S.same(out.g:totable(), d, 1e-13, "form " .. form)
+      local out = helper.compile(P, { w = w, g = g })({ w0 = -0.7 }, { K = 6 })
+      helper.same(want, out.w:totable(), 1e-14, "form " .. form)
+      helper.same(d, out.g:totable(), 1e-13, "form " .. form)
     end
   end)
 
@@ -76,15 +76,15 @@ describe("an optimiser's step inside a recurrence", function()
     local h = tempo.grad(g, w, leaf)
     w[0] = w0
     w[k] = (w - g / h)[k - 1]
-    local f = S.compile(P, { w = w, d = tempo.grad(w[K - 1], w0) })
+    local f = helper.compile(P, { w = w, d = tempo.grad(w[K - 1], w0) })
     local function newton(x, n)
       for _ = 2, n do x = x - f1(x) / f2(x) end
       return x
     end
     for _, n in ipairs { 1, 2, 5 } do
       local out = f({ w0 = 1.9 }, { K = n })
-      S.same(out.w:totable()[n], newton(1.9, n), 1e-13)
-      S.same(out.d:item(), (newton(1.9 + 1e-6, n) - newton(1.9 - 1e-6, n)) / 2e-6, 1e-8)
+      helper.same(newton(1.9, n), out.w:totable()[n], 1e-13)
+      helper.same((newton(1.9 + 1e-6, n) - newton(1.9 - 1e-6, n)) / 2e-6, out.d:item(), 1e-8)
     end
   end)
 
@@ -101,9 +101,9 @@ describe("an optimiser's step inside a recurrence", function()
     w[k + 1] = w - lr * v[k + 1]
     local last = rows[{ k = K - 1 }][0 .. B]:sum(0)
     local g = tempo.grad(last, { w0, lr })
-    local f = S.compile(P, { last = last, w = g[1], lr = g[2] })
+    local f = helper.compile(P, { last = last, w = g[1], lr = g[2] })
 
-    local X, Y = S.fill({ 4, 2 }, S.rng(3)), S.fill({ 4 }, S.rng(4))
+    local X, Y = helper.numbers({ 4, 2 }, helper.rng(3)), helper.numbers({ 4 }, helper.rng(4))
     local function plain(p, n)
       local a, m = { p[1], p[2] }, { 0, 0 }
       local loss
@@ -111,7 +111,7 @@ describe("an optimiser's step inside a recurrence", function()
         local d = { 0, 0 }
         loss = 0
         for r = 1, 4 do
-          local z = S.tanh(a[1] * X[r][1] + a[2] * X[r][2])
+          local z = helper.tanh(a[1] * X[r][1] + a[2] * X[r][2])
           loss = loss + (z - Y[r]) ^ 2
           for c = 1, 2 do d[c] = d[c] + 2 * (z - Y[r]) * (1 - z * z) * X[r][c] end
         end
@@ -125,10 +125,10 @@ describe("an optimiser's step inside a recurrence", function()
     for _, n in ipairs { 1, 2, 5 } do
       local p = { 0.3, -0.8, 0.2 }
       local out = f({ x = X, y = Y, w0 = { p[1], p[2] }, lr = p[3] }, { B = 4, K = n })
-      local want = S.differences(function(q) return plain(q, n) end, p, 1e-6)
-      S.same(out.last:item(), plain(p, n), 1e-13)
-      S.same(out.w:totable(), { want[1], want[2] }, 1e-8)
-      S.same(out.lr:item(), want[3], 1e-8)
+      local want = helper.differences(function(q) return plain(q, n) end, p, 1e-6)
+      helper.same(plain(p, n), out.last:item(), 1e-13)
+      helper.same({ want[1], want[2] }, out.w:totable(), 1e-8)
+      helper.same(want[3], out.lr:item(), 1e-8)
     end
   end)
 
@@ -146,9 +146,9 @@ describe("an optimiser's step inside a recurrence", function()
     local outer = inner[{ k = K - 1 }][{ m = 0 .. M }]:mean(0)
     local g = tempo.grad(outer, theta)
     theta:update((theta - 0.2 * g):detach())
-    local f = S.compile(P, { theta = theta, g = g, outer = outer })
+    local f = helper.compile(P, { theta = theta, g = g, outer = outer })
 
-    local goals, p, want = S.fill({ 4, 3 }, S.rng(8)), 0.5, { theta = {}, g = {}, outer = {} }
+    local goals, p, want = helper.numbers({ 4, 3 }, helper.rng(8)), 0.5, { theta = {}, g = {}, outer = {} }
     local function after(x, row)
       local sum = 0
       for _, c in ipairs(row) do
@@ -164,7 +164,7 @@ describe("an optimiser's step inside a recurrence", function()
       p = p - 0.2 * d
     end
     local out = f({ target = goals }, { I = 4, M = 3, K = 5 })
-    for name in pairs(want) do S.same(out[name]:totable(), want[name], 1e-8, name) end
+    for name in pairs(want) do helper.same(want[name], out[name]:totable(), 1e-8, name) end
   end)
 
   it("goes on tick by tick", function()
@@ -181,7 +181,7 @@ describe("an optimiser's step inside a recurrence", function()
       local want, xs = 0.25, { 1, 0.5, -1, 2, 1.5, 0.1 }
       for n = 1, 6 do
         local done, out = f:step { x = xs[n] }
-        S.same(out.w:item(), want, 1e-14)
+        helper.same(want, out.w:item(), 1e-14)
         assert.equal(n == 6, done)
         want = want - 0.1 * 2 * (want * xs[n] - 1) * xs[n]
       end
@@ -197,13 +197,14 @@ describe("a leaf", function()
     local loss = (x * x * y):sum()                         -- 3 x^3
     local whole, kept = tempo.grad(loss, { x, y }), tempo.grad(loss, { x, y }, leaf)
     local one = tempo.grad(loss, x, leaf)                  -- y is no leaf of this one
-    local out = S.run(P, { a = whole[1], b = whole[2], c = kept[1], d = kept[2], e = one, f = tempo.grad(loss, x, { leaf = false }) }, { x = { 2, -1 } }, {})
-    S.same(out.a, { 36, 9 }, 1e-14)
-    S.same(out.b, { 4, 1 }, 1e-14)
-    S.same(out.c, { 24, 6 }, 1e-14)                        -- 2 x y
-    S.same(out.d, { 4, 1 }, 1e-14)
-    S.same(out.e, { 36, 9 }, 1e-14)
-    S.same(out.f, { 36, 9 }, 1e-14)
+    local out = helper.run(P, { a = whole[1], b = whole[2], c = kept[1], d = kept[2], e = one,
+      f = tempo.grad(loss, x, { leaf = false }) }, { x = { 2, -1 } }, {})
+    helper.same({ 36, 9 }, out.a, 1e-14)
+    helper.same({ 4, 1 }, out.b, 1e-14)
+    helper.same({ 24, 6 }, out.c, 1e-14)                        -- 2 x y
+    helper.same({ 4, 1 }, out.d, 1e-14)
+    helper.same({ 36, 9 }, out.e, 1e-14)
+    helper.same({ 36, 9 }, out.f, 1e-14)
   end)
 
   it("is one at each of its points: a state by what reads it, not by later states", function()
@@ -217,15 +218,15 @@ describe("a leaf", function()
     local function cases(loss, how) return tempo.grad(loss, h, how) end
     local prefix, window, suffix, last, point = h[0 .. t + 1]:mean(0):square(), h[tempo.max(0, t - w + 1) .. t + 1]:prod(0),
       h[t .. T]:sum(0):square(), h[T - 1]:square(), h[tempo.min(t + 1, T - 1)] * h
-    local f = S.compile(P, { h = h, prefix = cases(prefix, leaf), window = cases(window, leaf), suffix = cases(suffix, leaf),
+    local f = helper.compile(P, { h = h, prefix = cases(prefix, leaf), window = cases(window, leaf), suffix = cases(suffix, leaf),
       last = cases(last, leaf), point = cases(point, leaf), through = cases(last) })
     for _, n in ipairs { 1, 2, 5 } do
-      local X, H = S.fill({ n }, S.rng(n)), {}
+      local X, H = helper.numbers({ n }, helper.rng(n)), {}
       for k = 1, n do H[k] = X[k] + (k > 1 and 0.5 * H[k - 1] ^ 2 or 0) end
       local out = f({ x = X }, { T = n, w = 2 })
-      S.same(out.h:totable(), H, 1e-14)
+      helper.same(H, out.h:totable(), 1e-14)
       local function by(loss)                              -- of h as given, whatever it was made from
-        return S.differences(function(v)
+        return helper.differences(function(v)
           local sum = 0
           for k = 1, n do sum = sum + loss(v, k) end
           return sum
@@ -236,17 +237,17 @@ describe("a leaf", function()
         for k = lo, hi do s = s + v[k] end
         return s
       end
-      S.same(out.prefix:totable(), by(function(v, k) return (sum(v, 1, k) / k) ^ 2 end), 1e-8)
-      S.same(out.window:totable(), by(function(v, k) return v[k] * (k > 1 and v[k - 1] or 1) end), 1e-8)
-      S.same(out.suffix:totable(), by(function(v, k) return sum(v, k, n) ^ 2 end), 1e-8)
-      S.same(out.last:totable(), by(function(v, k) return k == n and v[n] ^ 2 or 0 end), 1e-8)
-      S.same(out.point:totable(), by(function(v, k) return v[math.min(k + 1, n)] * v[k] end), 1e-8)
+      helper.same(by(function(v, k) return (sum(v, 1, k) / k) ^ 2 end), out.prefix:totable(), 1e-8)
+      helper.same(by(function(v, k) return v[k] * (k > 1 and v[k - 1] or 1) end), out.window:totable(), 1e-8)
+      helper.same(by(function(v, k) return sum(v, k, n) ^ 2 end), out.suffix:totable(), 1e-8)
+      helper.same(by(function(v, k) return k == n and v[n] ^ 2 or 0 end), out.last:totable(), 1e-8)
+      helper.same(by(function(v, k) return v[math.min(k + 1, n)] * v[k] end), out.point:totable(), 1e-8)
       local d, through = 2 * H[n], {}
       for k = n, 1, -1 do
         through[k] = d
         d = d * (k > 1 and H[k - 1] or 0)
       end
-      S.same(out.through:totable(), through, 1e-13)
+      helper.same(through, out.through:totable(), 1e-13)
     end
   end)
 
@@ -260,7 +261,7 @@ describe("a leaf", function()
     h:otherwise(x * h[{ a, t - 1 }])
     local mixed = h[{ a = 0 .. A }]:mean(0)                -- over t alone
     local g = tempo.grad((mixed * mixed):sum(), h, leaf)
-    local out = S.compile(P, { h = h, g = g })({ x = S.random(S.rng(5), { 3, 4, 2 }) }, { A = 3, T = 4 })
+    local out = helper.compile(P, { h = h, g = g })({ x = helper.random(helper.rng(5), { 3, 4, 2 }) }, { A = 3, T = 4 })
     local H, want = out.h:totable(), {}
     for n = 1, 3 do
       want[n] = {}
@@ -269,7 +270,7 @@ describe("a leaf", function()
         for c = 1, 2 do want[n][k][c] = 2 * (H[1][k][c] + H[2][k][c] + H[3][k][c]) / 9 end
       end
     end
-    S.same(out.g:totable(), want, 1e-13)
+    helper.same(want, out.g:totable(), 1e-13)
   end)
 
   it("may be the loss, a parameter, something the loss does not read, and of a row's own end", function()
@@ -287,26 +288,26 @@ describe("a leaf", function()
     local g = tempo.grad(loss, { h, p, x }, leaf)
     local warn, told = tempo.warn, {}
     tempo.warn = function(text) told[text:match "option: (.*)"] = true end
-    local f = S.compile(P, { h = g[1], p = g[2], x = g[3], own = tempo.grad(h, h, leaf), none = tempo.grad(p, h, leaf) })
+    local f = helper.compile(P, { h = g[1], p = g[2], x = g[3], own = tempo.grad(h, h, leaf), none = tempo.grad(p, h, leaf) })
     tempo.warn = warn
     assert.same({
       ["'loss' does not contain 'x', or only behind a detach, a comparison, another leaf or an index: the gradient by it is 0"] = true,
       ["'p' does not contain 'h', or only behind a detach, a comparison or an index: the gradient by it is 0"] = true,
     }, told)
     local out = f({ x = { { 1, 2, 3 }, { 4, 5, 6 } }, stop = { 0, 1 } }, { B = 2, T = 3 })
-    S.same(out.h:totable(), { { 6, 0 }, { 2 * 4 * 6, 2 * 13 * 6 } }, 1e-13)
-    S.same(out.p:totable(), { 1, 16 + 169 }, 1e-13)
-    S.same(out.x:totable(), { { 0, 0 }, { 0, 0 } }, 0)     -- everything goes through h
-    S.same(out.own:totable(), { { 1, 0 }, { 1, 1 } }, 0)
-    S.same(out.none:totable(), { { 0, 0 }, { 0, 0 } }, 0)
+    helper.same({ { 6, 0 }, { 2 * 4 * 6, 2 * 13 * 6 } }, out.h:totable(), 1e-13)
+    helper.same({ 1, 16 + 169 }, out.p:totable(), 1e-13)
+    helper.same({ { 0, 0 }, { 0, 0 } }, out.x:totable(), 0)     -- everything goes through h
+    helper.same({ { 1, 0 }, { 1, 1 } }, out.own:totable(), 0)
+    helper.same({ { 0, 0 }, { 0, 0 } }, out.none:totable(), 0)
   end)
 
   it("is asked for by an option that is checked", function()
     local P = tempo.program()
     local x = P:input("x", f64)
-    S.fails(function() tempo.grad(x * x, x, { leef = true }) end, "leaf_spec.lua:", "option", "did you mean 'leaf'?")
-    S.fails(function() tempo.grad(x * x, x, { leaf = 1 }) end, "leaf_spec.lua:", "option", "expected true or false, got a number")
-    S.fails(function() tempo.grad(x * x, x, true) end, "leaf_spec.lua:", "option", "table of options")
+    helper.fails(function() tempo.grad(x * x, x, { leef = true }) end, "leaf_spec.lua:", "option", "did you mean 'leaf'?")
+    helper.fails(function() tempo.grad(x * x, x, { leaf = 1 }) end, "leaf_spec.lua:", "option", "expected true or false, got a number")
+    helper.fails(function() tempo.grad(x * x, x, true) end, "leaf_spec.lua:", "option", "table of options")
   end)
 
   it("does not help a step that needs what comes later: the loss of all steps is in its gradient", function()
@@ -316,7 +317,7 @@ describe("a leaf", function()
     w[0] = 1
     w[k] = (w - 0.1 * tempo.grad(w[0 .. k + 1]:sum(0):square(), w, leaf))[k - 1]
     for _, tier in ipairs { "reference", "interpreter" } do
-      S.fails(function() return P:compile { outputs = { w = w }, tier = tier } end, "leaf_spec.lua:", "cycle")
+      helper.fails(function() return P:compile { outputs = { w = w }, tier = tier } end, "leaf_spec.lua:", "cycle")
     end
   end)
 end)
@@ -337,7 +338,7 @@ describe("MAML", function()
         end
         os.execute("rm -rf " .. folder)
         for name, w in pairs(want[kind]) do
-          S.same(rows[name] or params[name]:totable(), w, rows[name] and 1e-8 or 1e-12, kind .. " " .. name)
+          helper.same(w, rows[name] or params[name]:totable(), rows[name] and 1e-8 or 1e-12, kind .. " " .. name)
         end
       end
     end

@@ -1,7 +1,6 @@
 -- Memory: what is predicted is what is used.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local support = require "spec.support"
 
 local KiB, MiB = 1024, 1024 * 1024
 
@@ -56,7 +55,7 @@ describe("memory that is predicted", function()
     local x = P:input("x", { domain = { t }, shape = { 4 } })
     local f = P:compile { outputs = { y = (x * 2)[T - 1 - t] } }
     for _, n in ipairs { 0, 1, 10, 100 } do
-      f({ x = support.array(support.fill({ n, 4 }, function() return 1 end), "f32", { n, 4 }) }, { T = n })
+      f({ x = helper.array(helper.fill({ n, 4 }, function() return 1 end), "f32", { n, 4 }) }, { T = n })
       assert.equal(f:memory { T = n }, f:peak())
       assert.equal((n * 16 + 63) - (n * 16 + 63) % 64, f:peak())
     end
@@ -196,7 +195,7 @@ end
 
 local function same(want, got, tol)
   for k, v in pairs(want) do
-    local why = support.differ(got[k], v, tol or 0, k)
+    local why = helper.differ(v, got[k], tol or 0, k)
     if why then error(why, 2) end
   end
 end
@@ -279,14 +278,14 @@ describe("a limit of memory", function()
       assert.is_nil(f:explain("memory", bounds):find "file")
       local got = outcome(f, inputs, bounds)
       assert.equal(f:memory(bounds), f:peak())
-      for n, v in pairs(want) do assert.is_nil(support.differ(got[n], v, 1e-5, n)) end
+      for n, v in pairs(want) do assert.is_nil(helper.differ(v, got[n], 1e-5, n)) end
       -- Bounds that need less have the blocks that they have without a limit, so do those after them, and parameters are the function's.
       local fewer, small = given(40)
       same(outcome(plain, fewer, small), outcome(f, fewer, small))
       assert.is_nil(f:explain("storage", small):find "at most")
-      f:load_params { w1 = support.array(support.fill({ 8, 8 }, function() return 0 end), "f32", { 8, 8 }) }
+      f:load_params { w1 = helper.array(helper.fill({ 8, 8 }, function() return 0 end), "f32", { 8, 8 }) }
       local even = outcome(f, inputs, bounds)
-      assert.is_nil(support.differ(even.y[7], even.y[399], 1e-6, "the mean, everywhere"))
+      assert.is_nil(helper.differ(even.y[399], even.y[7], 1e-6, "the mean, everywhere"))
     end
   end)
 

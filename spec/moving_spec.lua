@@ -1,7 +1,7 @@
 -- A view may begin elsewhere at each point: x:select(1, i % 3). What runs over many points in one call, or takes them as an axis, must follow it there,
 -- in steps of one size or by going point by point: each view under its consumers, against the reference and, where callbacks look, against plain Lua.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 
 local load_text = loadstring or load            -- luacheck: globals loadstring
 local unpack = table.unpack or unpack           -- luacheck: globals unpack
@@ -55,7 +55,7 @@ local function record(view)
     return h
   end
   function env.call(y, over)
-    local function triple(a) return S.map(a[1]:totable(), function(v) return v * 3 end) end
+    local function triple(a) return helper.map(a[1]:totable(), function(v) return v * 3 end) end
     return P:call(triple, { y }, { { domain = { i, j }, shape = y:shape(), dtype = "f64" } }, { over = over })
   end
   local names, values = {}, {}
@@ -67,10 +67,10 @@ local function record(view)
   return P, env, function(consumer) return value(consumer, env.y) end
 end
 
-local r = S.rng(11)
+local r = helper.rng(11)
 local bounds = { { I = 3, J = 2 }, { I = 1, J = 1 }, { I = 2, J = 2 } }
 local inputs = {}
-for k, b in ipairs(bounds) do inputs[k] = { x = S.fill({ b.I, b.J, 4, 3 }, r) } end
+for k, b in ipairs(bounds) do inputs[k] = { x = helper.numbers({ b.I, b.J, 4, 3 }, r) } end
 
 -- Some consumers in one program.
 local function hold(view, some)
@@ -81,7 +81,7 @@ local function hold(view, some)
     outputs[text] = z
     if z:dtype() == "f64" then outputs["gradient of " .. text] = tempo.grad((z * z):sum(), env.x) end
   end
-  local f = S.compile(P, outputs)
+  local f = helper.compile(P, outputs)
   for k, b in ipairs(bounds) do f(inputs[k], b) end
 end
 

@@ -2,10 +2,10 @@
 -- plain Lua's. That nothing was compiled again is seen in what explain counts: queries of isl, and the spaces without
 -- which nothing is asked of it.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 
 local LENGTHS = 137
-local r = S.rng(7)
+local r = helper.rng(7)
 
 -- What was made; which tier runs it may change meanwhile.
 local function told(f) return (f:explain():gsub("^tier [^,]*", "")) end
@@ -21,12 +21,12 @@ end
 
 local function numbers(n, shape)
   local rows = {}
-  for k = 1, n do rows[k] = S.fill(shape, r) end
+  for k = 1, n do rows[k] = helper.numbers(shape, r) end
   return rows
 end
 
 -- An output without a point is an empty array, and so is its table.
-local function same(array, want, tol, where) S.same(array:totable(), want, tol, where) end
+local function same(array, want, tol, where) helper.same(want, array:totable(), tol, where) end
 
 describe("one compilation, 137 lengths:", function()
   it("prefix, suffix and window sums, from no point on", function()
@@ -54,7 +54,7 @@ describe("one compilation, 137 lengths:", function()
         sum = sum + xs[k]
         want.suffix[k] = sum
       end
-      local out = f({ x = S.array(xs, "f64", { n }) }, { T = n, w = width })
+      local out = f({ x = helper.array(xs, "f64", { n }) }, { T = n, w = width })
       for name, v in pairs(want) do same(out[name], v, 1e-12, name .. " at " .. n) end
     end)
   end)
@@ -71,7 +71,7 @@ describe("one compilation, 137 lengths:", function()
     local loss = h:square():sum()[0 .. T]:sum(0)
     local g = tempo.grad(loss, { w, u })
     local f = P:compile { outputs = { loss = loss, gw = g[1], gu = g[2] } }
-    local xs, wv, uv = numbers(LENGTHS, { D }), S.fill({ D, H }, r), S.fill({ H, H }, r)
+    local xs, wv, uv = numbers(LENGTHS, { D }), helper.numbers({ D, H }, r), helper.numbers({ H, H }, r)
 
     local function forwards(n)
       local hs, sum = { [0] = { 0, 0 } }, 0
@@ -81,7 +81,7 @@ describe("one compilation, 137 lengths:", function()
           local a = 0
           for d = 1, D do a = a + xs[k][d] * wv[d][j] end
           for d = 1, H do a = a + hs[k - 1][d] * uv[d][j] end
-          hs[k][j] = S.tanh(a)
+          hs[k][j] = helper.tanh(a)
           sum = sum + hs[k][j] ^ 2
         end
       end
@@ -89,7 +89,7 @@ describe("one compilation, 137 lengths:", function()
     end
 
     local function backwards(n, hs)
-      local gw, gu, carry = S.fill({ D, H }, function() return 0 end), S.fill({ H, H }, function() return 0 end), { 0, 0 }
+      local gw, gu, carry = helper.fill({ D, H }, function() return 0 end), helper.fill({ H, H }, function() return 0 end), { 0, 0 }
       for k = n, 1, -1 do
         local da, before = {}, { 0, 0 }
         for j = 1, H do da[j] = (2 * hs[k][j] + carry[j]) * (1 - hs[k][j] ^ 2) end
@@ -111,7 +111,7 @@ describe("one compilation, 137 lengths:", function()
       local out = f({ x = tempo.array(rows, "f64"), w = wv, u = uv }, { T = n })
       local hs, sum = forwards(n)
       local gw, gu = backwards(n, hs)
-      S.same(out.loss:item(), sum, 1e-11, "loss at " .. n)
+      helper.same(sum, out.loss:item(), 1e-11, "loss at " .. n)
       same(out.gw, gw, 1e-10, "gw at " .. n)
       same(out.gu, gu, 1e-10, "gu at " .. n)
     end)
@@ -186,7 +186,7 @@ describe("one compilation, 137 lengths:", function()
       end
       local out = f({ x = tempo.array(xs, "f64") }, bounds)
       same(out.loss, want, 1e-10, "loss at " .. length)
-      S.same(f:params().w:item(), v, 1e-10, "w at " .. length)
+      helper.same(v, f:params().w:item(), 1e-10, "w at " .. length)
     end)
   end)
 
@@ -200,14 +200,14 @@ describe("one compilation, 137 lengths:", function()
     h[l + 1] = h:matmul(w):tanh()
     local loss = h[L - 1]:matmul(w[L - 1]):sum()
     local f = P:compile { outputs = { loss = loss, g = tempo.grad(loss, { w })[1] } }
-    local ws, start = numbers(LENGTHS, { 2, 2 }), S.fill({ 2 }, r)
+    local ws, start = numbers(LENGTHS, { 2, 2 }), helper.numbers({ 2 }, r)
     run_all(f, 1, function(n)
       local hs, rows, sum, grad = { start }, {}, 0, {}
       for k = 1, n do
         rows[k], hs[k + 1] = ws[k], {}
         for j = 1, 2 do
           local a = hs[k][1] * ws[k][1][j] + hs[k][2] * ws[k][2][j]
-          hs[k + 1][j] = k < n and S.tanh(a) or a
+          hs[k + 1][j] = k < n and helper.tanh(a) or a
           sum = sum + (k == n and a or 0)
         end
       end
@@ -222,7 +222,7 @@ describe("one compilation, 137 lengths:", function()
         da = before
       end
       local out = f({ x = start, w = tempo.array(rows, "f64") }, { L = n })
-      S.same(out.loss:item(), sum, 1e-11, "loss of " .. n)
+      helper.same(sum, out.loss:item(), 1e-11, "loss of " .. n)
       same(out.g, grad, 1e-10, "gradient of " .. n)
     end)
   end)
@@ -245,7 +245,7 @@ describe("one compilation, 137 lengths:", function()
       local out = f({ last = n }, { T = 200 })
       assert.equal(n + 1, out.T:item())
       same(out.h, want, 1e-12, "h to " .. n)
-      S.same(out.total:item(), sum, 1e-12, "total to " .. n)
+      helper.same(sum, out.total:item(), 1e-12, "total to " .. n)
     end)
   end)
 end)

@@ -1,6 +1,6 @@
 -- Whole programs, each held to a source of its own: plain loops, closed forms, or arrays that make_programs.py computed.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 local fixtures = dofile "spec/fixtures/programs.lua"
 
 local lengths = { 0, 1, 2, 3, 7, 20 }
@@ -14,13 +14,13 @@ describe("prefix and suffix", function()
     local P = tempo.program()
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, shape = { 2 }, dtype = "f64" })
-    local f = S.compile(P, {
+    local f = helper.compile(P, {
       prefix = x[0 .. t + 1]:sum(0), suffix = x[t .. T]:sum(0), mean = x[t .. T]:mean(0),
       top = x[0 .. t + 1]:max(0), low = x[t .. T]:min(0),
     })
     each(lengths, function(n)
-      local v = S.fill({ n, 2 }, S.rng(n))
-      local out = f({ x = S.array(v, "f64", { n, 2 }) }, { T = n })
+      local v = helper.numbers({ n, 2 }, helper.rng(n))
+      local out = f({ x = helper.array(v, "f64", { n, 2 }) }, { T = n })
       local want = { prefix = {}, suffix = {}, mean = {}, top = {}, low = {} }
       for i = 1, n do
         for _, w in pairs(want) do w[i] = {} end
@@ -32,7 +32,7 @@ describe("prefix and suffix", function()
           want.top[i][c], want.low[i][c] = top, low
         end
       end
-      for k, w in pairs(want) do S.same(out[k]:totable(), w, 1e-12, k) end
+      for k, w in pairs(want) do helper.same(w, out[k]:totable(), 1e-12, k) end
       assert.same({ n, 2 }, out.prefix:shape())
     end)
   end)
@@ -42,7 +42,7 @@ describe("prefix and suffix", function()
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, dtype = "i32" })
     local even = (x % 2):eq(0)
-    local f = S.compile(P, { p = x[0 .. t + 1]:sum(0), s = x[t .. T]:sum(0), even = even[0 .. t + 1]:sum(0), a = x[0 .. T]:argmax(0) })
+    local f = helper.compile(P, { p = x[0 .. t + 1]:sum(0), s = x[t .. T]:sum(0), even = even[0 .. t + 1]:sum(0), a = x[0 .. T]:argmax(0) })
     each({ 1, 2, 9 }, function(n)
       local v, p, s, e = {}, {}, {}, {}
       for i = 1, n do v[i] = 2000000000 - 3 * i end
@@ -54,9 +54,9 @@ describe("prefix and suffix", function()
       end
       local out = f({ x = tempo.array(v, "i32") }, { T = n })
       assert.equal("i64", out.p:dtype())
-      S.same(out.p:totable(), p, 0)
-      S.same(out.s:totable(), s, 0)
-      S.same(out.even:totable(), e, 0)
+      helper.same(p, out.p:totable(), 0)
+      helper.same(s, out.s:totable(), 0)
+      helper.same(e, out.even:totable(), 0)
       assert.equal(0, out.a:item())
     end)
   end)
@@ -71,13 +71,13 @@ describe("a two-lag recurrence", function()
     h[0] = x
     h[1] = x + h[0]
     h[t] = h[t - 1] * 0.5 - h[t - 2] * 0.75 + x
-    local f = S.compile(P, { h = h })
+    local f = helper.compile(P, { h = h })
     each(lengths, function(n)
-      local v, want = S.fill({ n }, S.rng(n + 1)), {}
+      local v, want = helper.numbers({ n }, helper.rng(n + 1)), {}
       for i = 1, n do
         want[i] = i == 1 and v[1] or i == 2 and v[2] + want[1] or want[i - 1] * 0.5 - want[i - 2] * 0.75 + v[i]
       end
-      S.same(f({ x = S.array(v, "f64", { n }) }, { T = n }).h:totable(), want, 1e-12)
+      helper.same(want, f({ x = helper.array(v, "f64", { n }) }, { T = n }).h:totable(), 1e-12)
     end)
   end)
 
@@ -88,11 +88,11 @@ describe("a two-lag recurrence", function()
     h[0] = 0
     h[1] = 1
     h[t] = h[t - 1] + h[t - 2]
-    local f = S.compile(P, { h = h, last = h[T - 1] })
+    local f = helper.compile(P, { h = h, last = h[T - 1] })
     local out = f({}, { T = 79 })
-    S.same({ out.h:get(10), out.h:get(78), out.last:item() }, { 55, 8944394323791464, 8944394323791464 }, 0)
+    helper.same({ 55, 8944394323791464, 8944394323791464 }, { out.h:get(10), out.h:get(78), out.last:item() }, 0)
     assert.equal(0, f({}, { T = 1 }).last:item())
-    S.fails(function() f({}, { T = 0 }) end, "domain")
+    helper.fails(function() f({}, { T = 0 }) end, "domain")
   end)
 
   it("needs no point of itself that nothing asks for", function()
@@ -103,7 +103,7 @@ describe("a two-lag recurrence", function()
     h[0] = x
     h[1] = x
     h:otherwise(h[t - 2] + x)
-    local f = S.compile(P, { last = h[T - 1] })
+    local f = helper.compile(P, { last = h[T - 1] })
     assert.equal(9, f({ x = { 1, 2, 3, 4, 5 } }, { T = 5 }).last:item())
     assert.equal(6, f({ x = { 1, 2, 3, 4 } }, { T = 4 }).last:item())
   end)
@@ -120,7 +120,7 @@ describe("edit distance", function()
   d[{ 0, j }] = j:value()
   d[{ i, 0 }] = i:value()
   d[{ i, j }] = tempo.minimum(tempo.minimum(d[{ i = i - 1 }] + 1, d[{ j = j - 1 }] + 1), d[{ i - 1, j - 1 }] + other)
-  local f = S.compile(P, { d = d, distance = d[{ I - 1, J - 1 }] })
+  local f = helper.compile(P, { d = d, distance = d[{ I - 1, J - 1 }] })
 
   local function distance(s, u)
     local row = {}
@@ -175,34 +175,34 @@ describe("an RNN trained through time", function()
   for _, dtype in ipairs { "f64", "f32" } do
     it("has NumPy's states and gradients in " .. dtype, function()
       local P, outputs = program(dtype)
-      local f = S.compile(P, outputs, dtype == "f32" and 1e-3 or nil)
+      local f = helper.compile(P, outputs, { tol = dtype == "f32" and 1e-3 or nil })
       local tol = dtype == "f64" and 1e-11 or 2e-4
       for _, case in ipairs(fixtures.rnn) do
         local inputs = {}
         for _, k in ipairs { "x", "y", "w", "u", "b", "o" } do inputs[k] = tempo.array(case[k], dtype) end
         local out = f(inputs, { B = case.B, T = case.T })
-        S.same(out.h:totable(), case.h, tol, "h")
+        helper.same(case.h, out.h:totable(), tol, "h")
         local sum = 0
         for k = 0, case.B - 1 do
           for n = 0, case.T - 1 do sum = sum + out.loss:get(k, n) end
         end
-        S.same(sum, case.loss, tol, "loss")
-        for k, g in pairs(case.grad) do S.same(out[k]:totable(), g, tol, "d" .. k) end
+        helper.same(case.loss, sum, tol, "loss")
+        for k, g in pairs(case.grad) do helper.same(g, out[k]:totable(), tol, "d" .. k) end
       end
     end)
   end
 
   it("has gradient 0 where there is no time, and no batch", function()
     local P, outputs = program "f64"
-    local f = S.compile(P, outputs)
+    local f = helper.compile(P, outputs)
     local case = fixtures.rnn[1]
     for _, n in ipairs { { 0, 3 }, { 2, 0 }, { 0, 0 } } do
       local B, T = n[1], n[2]
-      local inputs = { x = S.array({}, "f64", { B, T, 3 }), y = S.array({}, "f64", { B, T, 2 }) }
+      local inputs = { x = helper.array({}, "f64", { B, T, 3 }), y = helper.array({}, "f64", { B, T, 2 }) }
       for _, k in ipairs { "w", "u", "b", "o" } do inputs[k] = tempo.array(case[k], "f64") end
       local out = f(inputs, { B = B, T = T })
-      S.same(out.u:totable(), S.fill({ 4, 4 }, function() return 0 end), 0)
-      S.same(out.o:totable(), S.fill({ 4, 2 }, function() return 0 end), 0)
+      helper.same(helper.fill({ 4, 4 }, function() return 0 end), out.u:totable(), 0)
+      helper.same(helper.fill({ 4, 2 }, function() return 0 end), out.o:totable(), 0)
     end
   end)
 
@@ -222,17 +222,17 @@ describe("an RNN trained through time", function()
     local g = tempo.grad(loss, { w, u })
     w[i + 1] = w - g[1] * 0.5
     u[i + 1] = u - g[2] * 0.5
-    local f = S.compile(P, { loss = loss, w = w, u = u })
+    local f = helper.compile(P, { loss = loss, w = w, u = u })
 
     each({ 1, 2, 5 }, function(n)
       local nb, iterations = 3, 6
-      local v = S.fill({ nb, n }, S.rng(40 + n))
+      local v = helper.numbers({ nb, n }, helper.rng(40 + n))
       local W, U, want = 0.3, -0.2, { loss = {}, w = {}, u = {} }
       for k = 1, iterations do
         local l, dw, du = 0, 0, 0
         for m = 1, nb do
           local hs = { [0] = 0 }
-          for s = 1, n do hs[s] = S.tanh(v[m][s] * W + hs[s - 1] * U) end
+          for s = 1, n do hs[s] = helper.tanh(v[m][s] * W + hs[s - 1] * U) end
           local e = hs[n] - (v[m][n] - v[m][1])
           l = l + e * e / nb
           local dh = 2 * e / nb
@@ -245,9 +245,9 @@ describe("an RNN trained through time", function()
         W, U = W - dw * 0.5, U - du * 0.5
       end
       local out = f({ x = tempo.array(v, "f64") }, { I = iterations, B = nb, T = n })
-      for k, seq in pairs(want) do S.same(out[k]:totable(), seq, 1e-11, k) end
-      S.same(f.fn:params().w:item(), W, 1e-11)
-      S.same(f.reference:params().u:item(), U, 1e-11)
+      for k, seq in pairs(want) do helper.same(seq, out[k]:totable(), 1e-11, k) end
+      helper.same(W, f.fn:params().w:item(), 1e-11)
+      helper.same(U, f.reference:params().u:item(), 1e-11)
     end)
   end)
 end)
@@ -267,10 +267,10 @@ describe("a sliding window", function()
     local P = tempo.program()
     local t = P:dim "t"
     local x = P:input("x", { domain = { t }, dtype = "f64" })
-    local f = S.compile(P, { m = x[tempo.max(0, t - 3) .. t + 1]:mean(0) })
+    local f = helper.compile(P, { m = x[tempo.max(0, t - 3) .. t + 1]:mean(0) })
     each({ 0, 1, 3, 4, 5, 23 }, function(n)
-      local v = S.fill({ n }, S.rng(n))
-      S.same(f({ x = S.array(v, "f64", { n }) }, { T = n }).m:totable(), means(v, n, 4), 1e-12)
+      local v = helper.numbers({ n }, helper.rng(n))
+      helper.same(means(v, n, 4), f({ x = helper.array(v, "f64", { n }) }, { T = n }).m:totable(), 1e-12)
     end)
   end)
 
@@ -280,19 +280,19 @@ describe("a sliding window", function()
     local w = P:bound "w"
     local x = P:input("x", { domain = { t }, dtype = "f64" })
     local y = x * 2
-    local f = S.compile(P, { m = y[tempo.max(0, t - w + 1) .. t + 1]:mean(0), ahead = y[t .. tempo.min(t + w, T)]:max(0) })
+    local f = helper.compile(P, { m = y[tempo.max(0, t - w + 1) .. t + 1]:mean(0), ahead = y[t .. tempo.min(t + w, T)]:max(0) })
     for _, c in ipairs { { 0, 1 }, { 1, 1 }, { 1, 5 }, { 4, 5 }, { 5, 5 }, { 6, 5 }, { 17, 3 }, { 17, 1 }, { 9, 100 } } do
       local n, width = c[1], c[2]
-      local v = S.fill({ n }, S.rng(n))
-      local out = f({ x = S.array(v, "f64", { n }) }, { T = n, w = width })
+      local v = helper.numbers({ n }, helper.rng(n))
+      local out = f({ x = helper.array(v, "f64", { n }) }, { T = n, w = width })
       local y2, top = {}, {}
       for k = 1, n do y2[k] = v[k] * 2 end
       for k = 1, n do
         top[k] = -math.huge
         for m = k, math.min(k + width - 1, n) do top[k] = math.max(top[k], y2[m]) end
       end
-      S.same(out.m:totable(), means(y2, n, width), 1e-12)
-      S.same(out.ahead:totable(), top, 1e-12)
+      helper.same(means(y2, n, width), out.m:totable(), 1e-12)
+      helper.same(top, out.ahead:totable(), 1e-12)
     end
   end)
 
@@ -302,15 +302,15 @@ describe("a sliding window", function()
     local w = P:bound "w"
     local x = P:input("x", { domain = { t }, dtype = "f64" })
     local r = x[tempo.max(0, t - w + 1) .. t + 1]
-    local f = S.compile(P, { m = r:mean(0), s = r:sum(0), p = r:prod(0), x = r:max(0), l = r:logsumexp(0), any = r:gt(0):any(0), all = r:gt(0):all(0) })
+    local f = helper.compile(P, { m = r:mean(0), s = r:sum(0), p = r:prod(0), x = r:max(0), l = r:logsumexp(0), any = r:gt(0):any(0), all = r:gt(0):all(0) })
     local nan = 0 / 0
     local out = f({ x = { 1, 2 } }, { T = 2, w = 0 })
-    S.same(out.m:totable(), { nan, nan })
-    S.same(out.s:totable(), { 0, 0 })
-    S.same(out.p:totable(), { 1, 1 })
-    S.same(out.x:totable(), { -math.huge, -math.huge })
-    S.same(out.l:totable(), { -math.huge, -math.huge })
-    S.same({ out.any:totable(), out.all:totable() }, { { false, false }, { true, true } })
+    helper.same({ nan, nan }, out.m:totable(), 1e-9)
+    helper.same({ 0, 0 }, out.s:totable(), 1e-9)
+    helper.same({ 1, 1 }, out.p:totable(), 1e-9)
+    helper.same({ -math.huge, -math.huge }, out.x:totable(), 1e-9)
+    helper.same({ -math.huge, -math.huge }, out.l:totable(), 1e-9)
+    helper.same({ { false, false }, { true, true } }, { out.any:totable(), out.all:totable() }, 1e-9)
   end)
 end)
 
@@ -330,16 +330,16 @@ describe("causal attention", function()
   it("has NumPy's values and gradients", function()
     local P, x, out = program "f64"
     local g = tempo.grad((out * x.c):sum(), { x.q, x.k, x.v })
-    local f = S.compile(P, { out = out, q = g[1], k = g[2], v = g[3] })
+    local f = helper.compile(P, { out = out, q = g[1], k = g[2], v = g[3] })
     for _, case in ipairs(fixtures.attention) do
       local inputs = {}
       for _, n in ipairs { "q", "k", "v", "c" } do inputs[n] = tempo.array(case[n], "f64") end
       local o = f(inputs, { T = case.T })
-      S.same(o.out:totable(), case.out, 1e-12)
-      for n, w in pairs(case.grad) do S.same(o[n]:totable(), w, 1e-11, "d" .. n) end
+      helper.same(case.out, o.out:totable(), 1e-12)
+      for n, w in pairs(case.grad) do helper.same(w, o[n]:totable(), 1e-11, "d" .. n) end
     end
-    assert.same({ 0, 4 }, f({ q = S.array({}, "f64", { 0, 4 }), k = S.array({}, "f64", { 0, 4 }), v = S.array({}, "f64", { 0, 4 }),
-                              c = S.array({}, "f64", { 0, 4 }) }, { T = 0 }).out:shape())
+    assert.same({ 0, 4 }, f({ q = helper.array({}, "f64", { 0, 4 }), k = helper.array({}, "f64", { 0, 4 }), v = helper.array({}, "f64", { 0, 4 }),
+                              c = helper.array({}, "f64", { 0, 4 }) }, { T = 0 }).out:shape())
   end)
 
   it("may have keys and values that are made as it goes", function()
@@ -349,10 +349,10 @@ describe("causal attention", function()
     t[0] = x.q
     local past = t[0 .. d]
     t[d] = ((past:matmul(x.q)):softmax(0)):matmul(past) * 0.5 + x.v
-    local f = S.compile(P, { s = t })
+    local f = helper.compile(P, { s = t })
     each({ 1, 2, 6 }, function(n)
-      local r = S.rng(n)
-      local q, v = S.fill({ n, 4 }, r), S.fill({ n, 4 }, r)
+      local r = helper.rng(n)
+      local q, v = helper.numbers({ n, 4 }, r), helper.numbers({ n, 4 }, r)
       local want = { q[1] }
       for i = 2, n do
         local e, z = {}, 0
@@ -370,7 +370,7 @@ describe("causal attention", function()
         end
       end
       local out = f({ q = tempo.array(q), v = tempo.array(v) }, { T = n })
-      S.same(out.s:totable(), want, 1e-5)
+      helper.same(want, out.s:totable(), 1e-5)
     end)
   end)
 end)
@@ -383,7 +383,7 @@ describe("SGD over iterations as a recurrence", function()
   end
 
   local function check(P, w, loss)
-    local f = S.compile(P, { w = w, loss = loss })
+    local f = helper.compile(P, { w = w, loss = loss })
     each({ 0, 1, 2, 25 }, function(n)
       local out = f({ a = a, c = c }, { I = n })
       local want, losses = {}, {}
@@ -392,8 +392,8 @@ describe("SGD over iterations as a recurrence", function()
         losses[k] = 0
         for m = 1, 2 do losses[k] = losses[k] + 0.5 * a[m] * (want[k][m] - c[m]) ^ 2 end
       end
-      S.same(out.w:totable(), want, 1e-12)
-      S.same(out.loss:totable(), losses, 1e-12)
+      helper.same(want, out.w:totable(), 1e-12)
+      helper.same(losses, out.loss:totable(), 1e-12)
     end)
     return f
   end
@@ -412,8 +412,8 @@ describe("SGD over iterations as a recurrence", function()
     local f = check(P, w, loss)
     each({ 0, 1, 9 }, function(n)
       f({ a = a, c = c }, { I = n })
-      S.same(f.fn:params().w:totable(), { closed(n, 1), closed(n, 2) }, 1e-12)
-      S.same(f.reference:params().w:totable(), { closed(n, 1), closed(n, 2) }, 1e-12)
+      helper.same({ closed(n, 1), closed(n, 2) }, f.fn:params().w:totable(), 1e-12)
+      helper.same({ closed(n, 1), closed(n, 2) }, f.reference:params().w:totable(), 1e-12)
     end)
   end)
 
@@ -434,7 +434,7 @@ describe("SGD over iterations as a recurrence", function()
     local next_m = m * 0.9 + tempo.grad(loss, { w })[1]
     m:update(next_m)
     w:update(w - next_m * 0.05)
-    local f = S.compile(P, { w = w })
+    local f = helper.compile(P, { w = w })
     local function loop(n)
       local v, mo = { w0[1], w0[2] }, { 0, 0 }
       for _ = 1, n do
@@ -447,8 +447,8 @@ describe("SGD over iterations as a recurrence", function()
     end
     local function params(fn, n)
       local p = fn:params()
-      S.same(p.w:totable(), loop(n).w, 1e-12)
-      S.same(p.m:totable(), loop(n).m, 1e-12)
+      helper.same(loop(n).w, p.w:totable(), 1e-12)
+      helper.same(loop(n).m, p.m:totable(), 1e-12)
       return p
     end
     f({ a = a, c = c }, { I = 4 })
@@ -465,7 +465,7 @@ describe("SGD over iterations as a recurrence", function()
     local k = P:dim "k"
     local w = P:param("w", { along = { i, k }, init = 1, dtype = "f64" })
     w:update(w * 2 + k:value() + i:value() * 10)
-    local f = S.compile(P, { w = w })
+    local f = helper.compile(P, { w = w })
     for _, n in ipairs { { 3, 4 }, { 1, 1 }, { 3, 1 }, { 1, 3 }, { 2, 2 } } do
       local want, v = {}, 1
       for x = 1, n[1] do
@@ -476,7 +476,7 @@ describe("SGD over iterations as a recurrence", function()
         end
       end
       local out = f({}, { I = n[1], K = n[2] })
-      S.same(out.w:totable(), want, 0)
+      helper.same(want, out.w:totable(), 0)
       assert.equal(v, f.fn:params().w:item())
       assert.equal(v, f.reference:params().w:item())
     end
@@ -497,11 +497,11 @@ describe("forward and backward recurrences in one program", function()
   k[t] = k[t + 1] * 0.75 + f
   g[0] = k + b
   g[t] = g[t - 1] * 0.5 + k * b                        -- and forward once more
-  local fn = S.compile(P, { f = f, b = b, k = k, g = g })
+  local fn = helper.compile(P, { f = f, b = b, k = k, g = g })
 
   it("have the loops' values", function()
     each(lengths, function(n)
-      local v = S.fill({ n }, S.rng(n))
+      local v = helper.numbers({ n }, helper.rng(n))
       local F, B, K, G = {}, {}, {}, {}
       for i = 1, n do F[i] = i == 1 and v[1] or F[i - 1] * 0.5 + v[i] end
       for i = n, 1, -1 do
@@ -509,8 +509,8 @@ describe("forward and backward recurrences in one program", function()
         K[i] = i == n and F[n] or K[i + 1] * 0.75 + F[i]
       end
       for i = 1, n do G[i] = i == 1 and K[1] + B[1] or G[i - 1] * 0.5 + K[i] * B[i] end
-      local out = fn({ x = S.array(v, "f64", { n }) }, { T = n })
-      for name, want in pairs { f = F, b = B, k = K, g = G } do S.same(out[name]:totable(), want, 1e-12, name) end
+      local out = fn({ x = helper.array(v, "f64", { n }) }, { T = n })
+      for name, want in pairs { f = F, b = B, k = K, g = G } do helper.same(want, out[name]:totable(), 1e-12, name) end
     end)
   end)
 
@@ -525,7 +525,7 @@ describe("forward and backward recurrences in one program", function()
     a[{ i, s }] = a[{ s = s - 1 }] * 0.5 + 1
     d[{ s = N - 1 }] = a
     d[{ i, s }] = d[{ s = s + 1 }] * 0.25 + a
-    local h = S.compile(Q, { a = a, d = d })
+    local h = helper.compile(Q, { a = a, d = d })
     for _, n in ipairs { { 0, 0 }, { 0, 3 }, { 3, 0 }, { 1, 1 }, { 3, 1 }, { 1, 4 }, { 4, 5 } } do
       local A, D = {}, {}
       for m = 1, n[1] do
@@ -534,8 +534,8 @@ describe("forward and backward recurrences in one program", function()
         for y = n[2], 1, -1 do D[m][y] = y == n[2] and A[m][y] or D[m][y + 1] * 0.25 + A[m][y] end
       end
       local out = h({}, { I = n[1], S = n[2] })
-      S.same(out.a:totable(), A, 1e-12)
-      S.same(out.d:totable(), D, 1e-12)
+      helper.same(A, out.a:totable(), 1e-12)
+      helper.same(D, out.d:totable(), 1e-12)
     end
   end)
 end)
@@ -555,13 +555,13 @@ describe("a bidirectional RNN", function()
     b[t] = (x:matmul(v) + b[t + 1]:matmul(z)):tanh()
     local out = tempo.cat({ f, b }, 0)
     local g = tempo.grad((out * c):sum(), { w, u, v, z })
-    local fn = S.compile(P, { out = out, w = g[1], u = g[2], v = g[3], z = g[4] })
+    local fn = helper.compile(P, { out = out, w = g[1], u = g[2], v = g[3], z = g[4] })
     for _, case in ipairs(fixtures.birnn) do
       local inputs = {}
       for _, k in ipairs { "x", "c", "w", "u", "v", "z" } do inputs[k] = tempo.array(case[k], "f64") end
       local o = fn(inputs, { T = case.T })
-      S.same(o.out:totable(), case.out, 1e-12)
-      for k, want in pairs(case.grad) do S.same(o[k]:totable(), want, 1e-11, "d" .. k) end
+      helper.same(case.out, o.out:totable(), 1e-12)
+      for k, want in pairs(case.grad) do helper.same(want, o[k]:totable(), 1e-11, "d" .. k) end
     end
   end)
 end)
@@ -584,11 +584,11 @@ describe("nested iteration, batch and time", function()
     local loss = (ret * s[{ t = t }]:sum():detach()):tanh()[{ b = 0 .. B, t = 0 .. T }]:mean()
     local g = tempo.grad(loss, { w })[1]
     w[i + 1] = w + g * 0.3
-    local f = S.compile(P, { s = s, ret = ret, loss = loss, w = w })
+    local f = helper.compile(P, { s = s, ret = ret, loss = loss, w = w })
 
     for _, n in ipairs { { 1, 1, 1 }, { 2, 1, 3 }, { 3, 2, 1 }, { 4, 3, 5 }, { 0, 2, 2 } } do
       local I, nb, N = n[1], n[2], n[3]
-      local v = S.fill({ I, nb, N, 2 }, S.rng(I * 7 + N))
+      local v = helper.numbers({ I, nb, N, 2 }, helper.rng(I * 7 + N))
       local W, want = { 0.5, -0.25 }, { s = {}, ret = {}, loss = {}, w = {} }
       for k = 1, I do
         local st, rt, l, dw = {}, {}, 0, { 0, 0 }
@@ -598,7 +598,7 @@ describe("nested iteration, batch and time", function()
             st[m][q] = {}
             for e = 1, 2 do
               local xv = v[k][m][q][e]
-              if q > 1 then st[m][q][e] = S.tanh(st[m][q - 1][e] * W[e] + xv)
+              if q > 1 then st[m][q][e] = helper.tanh(st[m][q - 1][e] * W[e] + xv)
               elseif k > 1 then st[m][q][e] = want.s[k - 1][m][N][e] * 0.5 + xv
               else st[m][q][e] = xv end
             end
@@ -608,7 +608,7 @@ describe("nested iteration, batch and time", function()
             local sum = 0
             for e = 1, 2 do acc[e] = acc[e] + st[m][q][e]; sum = sum + st[m][q][e] end
             rt[m][q] = (rt[m][q + 1] or 0) + st[m][q][1] * W[1] + st[m][q][2] * W[2]
-            local y = S.tanh(rt[m][q] * sum)
+            local y = helper.tanh(rt[m][q] * sum)
             l = l + y / (nb * N)
             for e = 1, 2 do dw[e] = dw[e] + (1 - y * y) * sum * acc[e] / (nb * N) end
           end
@@ -616,8 +616,8 @@ describe("nested iteration, batch and time", function()
         want.s[k], want.ret[k], want.loss[k], want.w[k] = st, rt, l, { W[1], W[2] }
         W = { W[1] + 0.3 * dw[1], W[2] + 0.3 * dw[2] }
       end
-      local out = f({ x = S.array(v, "f64", { I, nb, N, 2 }) }, { I = I, B = nb, T = N })
-      for k, seq in pairs(want) do S.same(out[k]:totable(), seq, 1e-11, k) end
+      local out = f({ x = helper.array(v, "f64", { I, nb, N, 2 }) }, { I = I, B = nb, T = N })
+      for k, seq in pairs(want) do helper.same(seq, out[k]:totable(), 1e-11, k) end
     end
   end)
 
@@ -629,14 +629,14 @@ describe("nested iteration, batch and time", function()
     local w = P:param("w", { along = { i }, domain = { l }, init = x, dtype = "f64" })
     local loss = (w - l:value()):square()
     w:update(w - tempo.grad(loss, { w })[1] * 0.25)
-    local f = S.compile(P, { w = w })
+    local f = helper.compile(P, { w = w })
     local out = f({ x = { 4, 5, 6 } }, { L = 3, I = 3 })
     local want = {}
     for k = 1, 3 do
       want[k] = {}
       for n = 1, 3 do want[k][n] = (k - 1) + 0.5 ^ (n - 1) * (3 + k - (k - 1)) end
     end
-    S.same(out.w:totable(), want, 1e-12)
-    S.same(f.fn:params().w:totable(), { 0.5, 1.5, 2.5 }, 1e-12)
+    helper.same(want, out.w:totable(), 1e-12)
+    helper.same({ 0.5, 1.5, 2.5 }, f.fn:params().w:totable(), 1e-12)
   end)
 end)

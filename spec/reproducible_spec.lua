@@ -103,6 +103,7 @@ local cartpole = hashes .. [[
 ]]
 
 local function run(settings, how, of) return helper.script(((of or text):gsub("REPRODUCIBLE", how or "true")), nil, settings) end
+local is_gcc = os.execute "test $(readlink -f $(command -v cc)) = $(readlink -f $(command -v gcc))" == (jit and 0 or true)
 local function has(cc) return (os.execute(cc .. " --version >/dev/null 2>&1")) end
 
 describe("a reproducible program has the same bits", function()
@@ -145,7 +146,7 @@ describe("a reproducible program has the same bits", function()
   it("in native code of any compiler, at any level", function()
     for _, cc in ipairs { "cc", "gcc", "clang" } do
       for _, level in ipairs { "-O0", "-O3" } do
-        if has(cc) then
+        if has(cc) and not (cc == "cc" and is_gcc) then
           assert.equal(WANT, run(("export TEMPO_TIER=native TEMPO_CACHE=none CC=%s TEMPO_CFLAGS=%s; "):format(cc, level)), cc .. " " .. level)
         end
       end
@@ -159,15 +160,15 @@ describe("a reproducible program has the same bits", function()
   end)
 
   -- An environment inside, actions drawn: one bit of difference, and soon another episode is played.
-  local want = { [10000] = "546210\t25\t273\t0\n", [1000] = "446766\t25\t267\t0\n" }
+  local want = { [10000] = "546210\t25\t273\t0\n", [300] = "437415\t25\t264\t6\n" }
   local function trains(updates, settings)
     local got = run("export TEMPO_CACHE=none " .. settings .. "; ", "true", (cartpole:gsub("UPDATES", updates)))
     assert.equal(want[updates], got, settings)
   end
 
-  it("as CartPole learns for 1,000 updates, in every tier, in two threads", function()
-    for _, tier in ipairs { "interpreter", "native" } do trains(1000, ("TEMPO_TIER=%s TEMPO_SHARE=0 N=2"):format(tier)) end
-    trains(1000, "TEMPO_TIER=auto TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=5")
+  it("as CartPole learns for 300 updates, in every tier, in two threads", function()
+    for _, tier in ipairs { "interpreter", "native" } do trains(300, ("TEMPO_TIER=%s TEMPO_SHARE=0 N=2"):format(tier)) end
+    trains(300, "TEMPO_TIER=auto TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=5")
   end)
 
   it("as CartPole learns for 10,000 updates, in every tier, of any compiler at any level #long", function()

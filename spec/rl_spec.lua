@@ -1,7 +1,6 @@
 -- tempo.rl: CartPole as a recurrence, returns against brute force in plain Lua, the value at a truncation.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local support = require "spec.support"
 local rl = require "tempo.rl"
 local same = helper.same
 
@@ -278,7 +277,7 @@ local function trajectory(P, t)
 end
 
 local function data(T, seed)
-  local r = support.rng(seed)
+  local r = helper.rng(seed)
   local d = { r = {}, te = {}, tr = {}, v = {}, nv = {} }
   for k = 1, T do
     d.r[k], d.v[k], d.nv[k] = r(), 5 * r(), 5 * r()

@@ -1,6 +1,5 @@
 -- tempo.associative_scan: prefixes by plain Lua, along axes and dims, of one tensor and of several, with gradients.
 local tempo = require "tempo"
-local support = require "spec.support"
 local helper = require "spec.helper"
 
 local function prefixes(fn, x, reverse)
@@ -16,7 +15,7 @@ local function add(a, b) return a + b end
 local function compose(f, g) return { a = f.a * g.a, b = f.b * g.a + g.b } end
 
 describe("an associative scan", function()
-  local r = support.rng(3)
+  local r = helper.rng(3)
   for _, n in ipairs { 1, 2, 3, 4, 5, 8, 13, 64, 100 } do
     for _, reverse in ipairs { false, true } do
       it(("of %d elements%s is the loop's"):format(n, reverse and " from the end" or ""), function()
@@ -48,7 +47,7 @@ describe("an associative scan", function()
 
   it("combines matrices, an axis among others, lists", function()
     local P = tempo.program()
-    local m, n = support.random(r, { 6, 2, 2 }, "f64"), support.random(r, { 3, 7 }, "f64")
+    local m, n = helper.random(r, { 6, 2, 2 }, "f64"), helper.random(r, { 3, 7 }, "f64")
     local M, N = P:input("m", { shape = { 6, 2, 2 }, dtype = "f64" }), P:input("n", { shape = { 3, 7 }, dtype = "f64" })
     local largest = tempo.associative_scan(function(a, b) return { a[1]:maximum(b[1]), a[2] + b[2] } end, { N, N }, { axis = -1 })
     local y = helper.run(P, { m = tempo.associative_scan(function(a, b) return a:matmul(b) end, M), most = largest[1],
@@ -71,7 +70,7 @@ describe("an associative scan", function()
     local P = tempo.program()
     local t, T = P:dim "t"
     local n = 9
-    local x, a = support.random(r, { n }, "f64"), support.random(r, { n }, "f64")
+    local x, a = helper.random(r, { n }, "f64"), helper.random(r, { n }, "f64")
     local function gradient(X, A, o, all)
       return tempo.grad(all(tempo.associative_scan(compose, { a = A, b = X }, o).b:square()), { X, A })
     end

@@ -1,6 +1,5 @@
 -- Schedules and storage of programs that one knows how to write by hand: each program of spec/schedules says what that is, its .want is what comes out.
 -- `UPDATE=1 make spec SPEC=spec/schedule_golden_spec.lua` writes the .want files anew; then they are to be read.
-local S = require "spec.support"
 local helper = require "spec.helper"
 
 local folder = "spec/schedules/"
@@ -61,7 +60,7 @@ describe("a schedule checked by hand:", function()
 
     it(name .. " gives what the reference evaluator gives", function()
       local P, outputs, inputs = load(name)
-      local f = S.compile(P, outputs)
+      local f = helper.compile(P, outputs)
       for _, b in ipairs(assert(bounds[name], name)) do f(inputs and inputs(b) or {}, b) end
     end)
 
@@ -76,10 +75,10 @@ end)
 describe("a budget of isl operations", function()
   -- Each way: it compiles and computes what it does without a limit, or says what is not known.
   local script = [[
-    local S, name = require "spec.support", arg[1]
+    local helper, name = require "spec.helper", arg[1]
     local P, outputs, inputs = dofile("spec/schedules/" .. name .. ".lua")
     local bounds = load("return " .. arg[2])()
-    local ok, f = pcall(S.compile, P, outputs)
+    local ok, f = pcall(helper.compile, P, outputs)
     if ok then
       f(inputs and inputs(bounds) or {}, bounds)
       print("agrees", (f.fn:explain():match "(%d+) of %d+ questions" or "0"))

@@ -1,5 +1,5 @@
 --- PPO on CartPole as PureJaxRL has it, whole: 128 steps of each environment with the weights as they are, then 4
---- epochs of 4 shuffled minibatches, again and again. bench/native_peer.py has the same in JAX.
+--- epochs of 4 shuffled minibatches, again and again. bench/peers/native_peer.py has the same in JAX.
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 

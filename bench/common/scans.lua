@@ -1,5 +1,5 @@
 --- Programs of bench/native.lua that scan: each gives a function of n that does the work once and gives a number of its
---- result, and how many of what is counted that is. bench/native_peer.py has the same in JAX.
+--- result, and how many of what is counted that is. bench/peers/native_peer.py has the same in JAX.
 local tempo = require "tempo"
 local tier = os.getenv "TEMPO_TIER" or "native"
 local scans = {}

@@ -22,7 +22,7 @@ const char *__lsan_default_suppressions(void) { return "leak:isl_\nleak:mp_\nlea
 #if defined(__SANITIZE_ADDRESS__)
 enum { MOST = 80 };
 #else
-enum { MOST = 200 };
+enum { MOST = 100 };
 #endif
 
 typedef struct {

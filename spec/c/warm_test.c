@@ -13,7 +13,7 @@
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:isl_\nleak:mp_\nleak:gmp"; }
 
-enum { MANY = 60, T = 9 };
+enum { MANY = 48, T = 9 };
 static tempo_error err;
 static char folder[] = "/tmp/tempo-warm-XXXXXX";
 

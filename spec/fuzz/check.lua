@@ -10,7 +10,7 @@
 --             a number, another by as many: both are the second bit for bit; where EXPORT is set, C that stands alone (spec/fuzz/export.lua)
 -- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:
 -- order, and that no slot is given away too early. check.counts adds up what was seen besides.
-local S = require "spec.support"
+local helper = require "spec.helper"
 local export = require "spec.fuzz.export"
 
 local check = {}
@@ -22,13 +22,13 @@ function check.hear(id, a, p)
   for k, v in pairs(p) do at[#at + 1] = ("%s=%d"):format(k, v) end
   table.sort(at)
   heard[id] = heard[id] or {}
-  table.insert(heard[id], { table.concat(at, " "), S.plain(a[1]) })
+  table.insert(heard[id], { table.concat(at, " "), helper.plain(a[1]) })
 end
 
 function check.hear_anew() heard = {} end
 
 function check.answer(a)
-  return S.map(S.plain(a[1]), function(x) return math.sin(x) * 0.5 end)
+  return helper.map(helper.plain(a[1]), function(x) return math.sin(x) * 0.5 end)
 end
 
 check.counts = {}
@@ -56,7 +56,7 @@ end
 local function elements(name, dtype)
   local seed = 17
   for k = 1, #name do seed = (seed * 31 + name:byte(k)) % 1000003 end
-  local r = S.rng(seed)
+  local r = helper.rng(seed)
   return function()
     if dtype == "bool" then return r(2) == 1 end
     if dtype == "i64" or dtype == "i32" then return r(15) - 5 end
@@ -70,8 +70,8 @@ function check.inputs(case, bounds)
     local shape = {}
     for _, b in ipairs(x[2]) do shape[#shape + 1] = bounds[b] end
     for _, n in ipairs(x[3]) do shape[#shape + 1] = n end
-    local v = S.fill(shape, elements(x[1], x[4]))
-    arrays[x[1]] = #shape == 0 and v or S.array(v, x[4], shape)
+    local v = helper.numbers(shape, elements(x[1], x[4]))
+    arrays[x[1]] = #shape == 0 and v or helper.array(v, x[4], shape)
   end
   return arrays
 end
@@ -98,6 +98,15 @@ end
 
 local text_of = check.text_of
 
+-- A tolerance of what was summed, whose parts may be as large as the largest number that is left.
+local function of_largest(tol, v)
+  local largest = 1
+  helper.map(v, function(x)
+    if type(x) == "number" and x == x and math.abs(x) < math.huge then largest = math.max(largest, math.abs(x)) end
+  end)
+  return tol * largest
+end
+
 local function shape_of(a) return table.concat(a:shape(), ",") end
 
 local function compare(run, ref, name, loose)
@@ -111,7 +120,8 @@ local function compare(run, ref, name, loose)
     end
     local tol = ({ f64 = 1e-8, f32 = 5e-4 })[want:dtype()] or 0
     if loose and tol > 0 then tol = 5e-3 end
-    local d = S.differ(S.plain(got), S.plain(want), tol, "'" .. k .. "'")
+    local plain = helper.plain(want)
+    local d = helper.differ(plain, helper.plain(got), of_largest(tol, plain), "'" .. k .. "'")
     if d then return name .. ": " .. d end
   end
   for id, calls in pairs(ref.heard) do
@@ -119,7 +129,7 @@ local function compare(run, ref, name, loose)
     if #mine ~= #calls then return ("%s: sink %s was called %d times, not %d"):format(name, id, #mine, #calls) end
     for k, c in ipairs(calls) do
       if mine[k][1] ~= c[1] then return ("%s: call %d of sink %s is at %s, not %s"):format(name, k, id, mine[k][1], c[1]) end
-      local d = S.differ(mine[k][2], c[2], loose and 5e-3 or 5e-4, "sink " .. id .. " at " .. c[1])
+      local d = helper.differ(c[2], mine[k][2], of_largest(loose and 5e-3 or 5e-4, c[2]), "sink " .. id .. " at " .. c[1])
       if d then return name .. ": " .. d end
     end
   end
@@ -162,7 +172,7 @@ local function same_bits(run, other, name)
     return ("%s needs %s bytes, the interpreter %s"):format(name, run.predicted, other.predicted)
   end
   for k, want in pairs(other.out) do
-    local a, b = text_of_bits(S.plain(want)), text_of_bits(S.plain(run.out[k]))
+    local a, b = text_of_bits(helper.plain(want)), text_of_bits(helper.plain(run.out[k]))
     if a ~= b then return ("%s: '%s' is %s, by the interpreter %s"):format(name, k, b:sub(1, 300), a:sub(1, 300)) end
   end
 end
@@ -205,8 +215,8 @@ end
 local function differences(f, case, bounds, out)
   for _, pair in ipairs(case.smooth) do
     local base = check.inputs(case, bounds)
-    local r, dot, eps, step = S.rng(99), 0, 1e-6, {}
-    local grads = flatten(S.plain(out[pair[2]]))
+    local r, dot, eps, step = helper.rng(99), 0, 1e-6, {}
+    local grads = flatten(helper.plain(out[pair[2]]))
     for k = 1, #grads do
       step[k] = r()
       dot = dot + step[k] * grads[k]
@@ -215,13 +225,13 @@ local function differences(f, case, bounds, out)
       local inputs = {}
       for k, v in pairs(base) do inputs[k] = v end
       local x, k = base[pair[1]], 0
-      local moved = S.map(type(x) == "number" and x or x:totable(), function(e)
+      local moved = helper.map(type(x) == "number" and x or x:totable(), function(e)
         k = k + 1
         return e + scale * step[k]
       end)
-      inputs[pair[1]] = type(x) == "number" and moved or S.array(moved, "f64", x:shape())
+      inputs[pair[1]] = type(x) == "number" and moved or helper.array(moved, "f64", x:shape())
       heard = {}
-      return sum(S.plain(f(inputs, bounds)[case.smooth.loss]))
+      return sum(helper.plain(f(inputs, bounds)[case.smooth.loss]))
     end
     if #grads > 0 then
       local here, right, left = at(0), at(eps), at(-eps)
@@ -255,13 +265,13 @@ end
 local turn = 0
 local function stands_alone(case, bounds)
   turn = turn + 1
-  local function bits_of(a) return text_of_bits(S.plain(a)) end
+  local function bits_of(a) return text_of_bits(helper.plain(a)) end
   return export.differs(case, bounds, { once = once, inputs = check.inputs, count = count, text_of = text_of, bits = bits_of, turn = turn })
 end
 
--- Seconds that a compilation may take before that is a finding. A program that was found is run in a test, which asks
+-- Seconds that a compilation may take before that is a finding. The fuzzer sets them; a test asks
 -- no time.
-check.patience = 10
+check.patience = math.huge
 
 -- quick: without the third tier.
 function check.check(case, quick)
@@ -320,7 +330,6 @@ end
 
 -- For scripts that the fuzzer prints: prints the outcome.
 function check.report(case)
-  check.patience = math.huge
   local status, why
   if os.getenv "WIDE" then status, why = require "spec.fuzz.wide".check(assert(io.open(arg[0])):read "*a") else status, why = check.check(case) end
   if status == "ok" and os.getenv "TICKS" then status, why = require "spec.fuzz.ticks".check(case) end

@@ -11,6 +11,8 @@ local check = require "spec.fuzz.check"
 local ticks = require "spec.fuzz.ticks"
 local wide = require "spec.fuzz.wide"
 
+check.patience = 10
+
 -- Random programs have many a gradient that is 0; C that does not compile is a finding.
 function tempo.warn(text)
   if text:find("no native code", 1, true) then error(text, 0) end

@@ -3,7 +3,7 @@
 --
 -- Programs are mostly legal by construction: indices are clamped; a recurrence reads itself only where it was made before (its body sees
 -- "open" tensors at such points only); floats are squashed. A few reads are left to chance: compile errors must be the same everywhere.
-local S = require "spec.support"
+local helper = require "spec.helper"
 local off = require "spec.fuzz.off"
 
 -- luacheck: read_globals setfenv loadstring
@@ -839,7 +839,7 @@ end
 -- float: its dtype of floats.
 -- ends: "yes": dims end by data everywhere, several of them, before and after they are read; "no": none does; nil: one in every fourth program.
 function M.generate(seed, ends, float)
-  local self = setmetatable({ r = S.rng(seed), n = 0, pool = {} }, G)
+  local self = setmetatable({ r = helper.rng(seed), n = 0, pool = {} }, G)
   for _ = 1, 5 do self.r(2) end
   self.ndim = self:weighted { { 3, 1 }, { 5, 2 }, { 2, 3 } }
   self.float = self:chance(0.75) and "f64" or "f32"

@@ -1,5 +1,5 @@
 -- Passes and rules off at random, by the lists of the sources: off.passes(seed) and off.rules(seed) give the text of an option.
-local S = require "spec.support"
+local helper = require "spec.helper"
 
 local function reader(path, pattern, least)
   local names
@@ -23,10 +23,10 @@ local function text_of(names, r, one_in)
 end
 
 local off = {}
-function off.passes(seed) return text_of(passes(), S.rng(seed), 4) end
+function off.passes(seed) return text_of(passes(), helper.rng(seed), 4) end
 
 function off.rules(seed)
-  local r = S.rng(seed)
+  local r = helper.rng(seed)
   return text_of(rules(), r, r(2) == 0 and 2 or 8)
 end
 return off

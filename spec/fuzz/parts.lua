@@ -1,6 +1,6 @@
 -- Random programs whose carried states change in part: rows and elements by `where`, `put`, `scatter_add`, concatenations of parts, products; read at several
 -- offsets, whole and by ranges, differentiated. generate(seed) gives a case as spec/fuzz/generate.lua does.
-local S = require "spec.support"
+local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local M = {}
 
@@ -253,7 +253,7 @@ function G:readers(h)
 end
 
 function M.generate(seed)
-  local self = setmetatable({ r = S.rng(seed), n = 0, deps = {} }, G)
+  local self = setmetatable({ r = helper.rng(seed), n = 0, deps = {} }, G)
   for _ = 1, 5 do self.r(2) end
   self.ndim = self:pick { 1, 1, 2, 2, 3 }
   self.d = self.r(self.ndim) + 1

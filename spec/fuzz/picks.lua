@@ -1,7 +1,7 @@
 -- Random programs in which data picks: few classes, so that many of the 64 to 300 points or elements pick the same one.
 -- Picks, additions to what is picked, losses of picked logits, states of which data says what changes; differentiated by
 -- what all points share. generate(seed) gives a case as spec/fuzz/generate.lua does.
-local S = require "spec.support"
+local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local M = {}
 
@@ -187,7 +187,7 @@ function G:bounds()
 end
 
 function M.generate(seed)
-  local self = setmetatable({ r = S.rng(seed), n = 0, deps = {} }, G)
+  local self = setmetatable({ r = helper.rng(seed), n = 0, deps = {} }, G)
   for _ = 1, 5 do self.r(2) end
   self.ndim = self:pick { 1, 1, 2 }
   self.float = self:pick { "f32", "f32", "f32", "f64" }

@@ -2,7 +2,7 @@
 -- that are taken and loaded between steps, also by what is compiled with a limit of memory, and with states that go on with a larger bound of the first dim.
 -- ticks.check(case) gives what check.check does.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 local check = require "spec.fuzz.check"
 
 local ticks = {}
@@ -48,7 +48,7 @@ local function tick_sets(case)
       local key = table.concat(names, ",")
       if not seen[key] then
         seen[key] = true
-        sets[#sets + 1] = { dims = S.map(set, function(x) return x end), names = S.map(names, function(x) return x end), text = key }
+        sets[#sets + 1] = { dims = helper.map(set, function(x) return x end), names = helper.map(names, function(x) return x end), text = key }
       end
     end
   end
@@ -193,7 +193,7 @@ local function steps(f, g, case, set, bounds, want, params, r)
   f:start(inputs, bounds)
   local step, out = 0, nil
   local function same(name, got, whole)
-    local d = S.differ(S.plain(got), whole, 0, "'" .. name .. "' at step " .. step)
+    local d = helper.differ(whole, helper.plain(got), 0, "'" .. name .. "' at step " .. step)
     if d then error(d, 0) end
   end
   for _, at in ipairs(all) do
@@ -215,13 +215,13 @@ local function steps(f, g, case, set, bounds, want, params, r)
         given[name] = true
       elseif out[name] then
         if given[name] or step > 1 and step < #all then error(("'%s' is given again, or at step %d"):format(name, step), 0) end
-        same(name, out[name], S.plain(want[name]))
+        same(name, out[name], helper.plain(want[name]))
         given[name] = true
       end
       if done and not given[name] then error(name .. " is missing at the end", 0) end
     end
   end
-  for n, w in pairs(f:params()) do same("parameter " .. n, w, S.plain(params[n])) end
+  for n, w in pairs(f:params()) do same("parameter " .. n, w, helper.plain(params[n])) end
 end
 
 local function positive(bounds)
@@ -305,11 +305,11 @@ local function grow(pair, case, set, bounds, r)
   if not fine then error(("%s it goes on, from the start it does not run: %s"):format(why, tostring(want)), 0) end
   check.count "larger bounds"
   for name, v in pairs(want) do
-    local d = S.differ(S.plain(out[name]), S.plain(v), 0, ("'%s' %s"):format(name, why))
+    local d = helper.differ(helper.plain(v), helper.plain(out[name]), 0, ("'%s' %s"):format(name, why))
     if d then error(d, 0) end
   end
   for n, v in pairs(f:params()) do
-    local d = S.differ(S.plain(v), S.plain(params[n]), 0, ("parameter %s %s"):format(n, why))
+    local d = helper.differ(helper.plain(params[n]), helper.plain(v), 0, ("parameter %s %s"):format(n, why))
     if d then error(d, 0) end
   end
 end
@@ -358,7 +358,7 @@ local function one(case, set, tier, plain, r)
 end
 
 function ticks.check(case)
-  local r = S.rng(#case.inputs * 31 + #case.bounds)
+  local r = helper.rng(#case.inputs * 31 + #case.bounds)
   local ok, plain = pcall(case.P.compile, case.P, { outputs = case.outputs })
   if not ok then return "illegal", tostring(plain) end
   for _, set in ipairs(tick_sets(case)) do

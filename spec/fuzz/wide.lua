@@ -6,7 +6,7 @@
 --
 -- The interpreter's elementary functions of f32 have errors of up to 2.4 units, the reference's of half a unit, and a sum of many
 -- that cancel shows it. So a program that loses too much is tried once more with these functions computed in f64 and rounded.
-local S = require "spec.support"
+local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
 
@@ -42,10 +42,10 @@ local function inputs_of(case, bounds)
     local v = narrow[x[1]]
     local long = x[4] == "f32"
     if type(v) == "number" then
-      narrow[x[1]] = long and S.array(v, "f32", {}):item() or v
+      narrow[x[1]] = long and helper.array(v, "f32", {}):item() or v
       exact[x[1]] = narrow[x[1]]
     else
-      exact[x[1]] = long and S.array(v:totable(), "f64", v:shape()) or v
+      exact[x[1]] = long and helper.array(v:totable(), "f64", v:shape()) or v
     end
   end
   return narrow, exact
@@ -104,8 +104,8 @@ local function look(text)
     local went, got = pcall(passed, few, bounds)
     if did and ran and went then
       for k, x in pairs(want) do
-        local lost, large = distance(S.plain(plain[k]), S.plain(x))
-        local more = distance(S.plain(got[k]), S.plain(x))
+        local lost, large = distance(helper.plain(plain[k]), helper.plain(x))
+        local more = distance(helper.plain(got[k]), helper.plain(x))
         if lost and more and lost <= LOST * math.max(1, large) then
           local unit = EPSILON * math.max(1, large)
           check.count "outputs held to f64"

@@ -1,7 +1,7 @@
 -- By hand: one loop forwards, one backwards; the second makes y on its way, so that only f is kept whole and b has the two points of a step.
 -- What one would do better: b could be written in place (a product may not write over its operand), and f and b straight into their halves of y.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 
 local P = tempo.program()
 local t, T = P:dim "t"
@@ -16,5 +16,5 @@ b[T - 1] = x
 b[t] = (x + b[t + 1]:matmul(v)):tanh()
 local y = tempo.cat({ f, b }, 0):name "y"
 
-local function inputs(at) return { x = S.random(S.rng(1), { at.T, 8 }, "f32") } end
+local function inputs(at) return { x = helper.random(helper.rng(1), { at.T, 8 }, "f32") } end
 return P, { y = y }, inputs

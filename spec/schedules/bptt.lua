@@ -2,7 +2,7 @@
 -- matrices, then w in place; no T copies of a weight, nothing grows with the iterations. What one would do better: the loss's derivative (grad add) is made
 -- forwards and kept for T as well; h - y could be made once more on the way back.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 
 local P = tempo.program()
 local i = P:dim "i"
@@ -17,7 +17,7 @@ local loss = (h - y):square():sum()[{ t = 0 .. T }]:sum(0):name "loss"
 w[i + 1] = w - tempo.grad(loss, { w })[1] * 0.01
 
 local function inputs(b)
-  local r = S.rng(2)
-  return { x = S.random(r, { b.T, 8 }, "f32"), y = S.random(r, { b.T, 8 }, "f32") }
+  local r = helper.rng(2)
+  return { x = helper.random(r, { b.T, 8 }, "f32"), y = helper.random(r, { b.T, 8 }, "f32") }
 end
 return P, { loss = loss }, inputs

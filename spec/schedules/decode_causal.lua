@@ -2,7 +2,7 @@
 -- Prompt and generated tokens are two loops, as only the second reads what was generated before. For the prompt's tokens but the last, the last layer makes
 -- just its keys and values, and nothing at all runs after the last token: fewer operations than most would write.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 
 local D = 8
 local P = tempo.program()
@@ -32,7 +32,7 @@ tok:when(t:lt(p), prompt)
 tok:otherwise(logits:argmax(0)[t - 1])
 
 local function inputs(b)
-  local r = S.rng(3)
-  return { prompt = S.array(S.fill({ b.T }, function() return r(32) end), "i64", { b.T }) }
+  local r = helper.rng(3)
+  return { prompt = helper.array(helper.fill({ b.T }, function() return r(32) end), "i64", { b.T }) }
 end
 return P, { tok = tok }, inputs

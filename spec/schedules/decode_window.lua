@@ -1,7 +1,7 @@
 -- By hand: as decode_causal, with rings of w tokens as caches. A window is copied out of its ring, so that attention multiplies rows that lie side by side.
 -- What lies so far back in the prompt that no window reaches it is computed all the same, as in most people's code; it could be left out layer by layer.
 local tempo = require "tempo"
-local S = require "spec.support"
+local helper = require "spec.helper"
 
 local D = 8
 local P = tempo.program()
@@ -32,7 +32,7 @@ tok:when(t:lt(p), prompt)
 tok:otherwise(logits:argmax(0)[t - 1])
 
 local function inputs(b)
-  local r = S.rng(3)
-  return { prompt = S.array(S.fill({ b.T }, function() return r(32) end), "i64", { b.T }) }
+  local r = helper.rng(3)
+  return { prompt = helper.array(helper.fill({ b.T }, function() return r(32) end), "i64", { b.T }) }
 end
 return P, { tok = tok }, inputs

@@ -1,7 +1,7 @@
 -- By hand: iterations outermost, in each the inner loop forwards, the outer loss, the inner loop backwards, the update; all seeds in each operation, as nothing
 -- connects them but the mean at the end. The inner loop is linear in u, so its way back needs no u: both u and its adjoint are two points, whatever K is.
 local tempo = require "tempo"
-local support = require "spec.support"
+local helper = require "spec.helper"
 
 -- MAML on least squares, seeds s side by side: from w, K steps of SGD on one half of the data; the loss of what comes out on the other half moves w.
 local P = tempo.program()
@@ -22,7 +22,7 @@ w:update(w - tempo.grad(outer, { w })[1] * 0.01)
 local mean = outer[{ s = 0 .. S }]:mean(0):name "mean"
 
 local function inputs()
-  local r = support.rng(4)
-  return { x = support.random(r, { 2, 16, 4 }, "f32"), y = support.random(r, { 2, 16 }, "f32") }
+  local r = helper.rng(4)
+  return { x = helper.random(r, { 2, 16, 4 }, "f32"), y = helper.random(r, { 2, 16 }, "f32") }
 end
 return P, { mean = mean }, inputs

@@ -1,6 +1,6 @@
 """The peers of bench/layout.lua in JAX and NumPy, as their users write them, jitted and compiled before they are timed.
 
-    python3 bench/layout_peer.py ROW [SIZE]     nanoseconds of one step by the wall, and a number of what was computed
+    python3 bench/peers/layout_peer.py ROW [SIZE]     nanoseconds of one step by the wall, and a number of what was computed
 """
 import os
 import sys

@@ -1,7 +1,7 @@
 """The peers of bench/memory.lua: the same programs as users of JAX (lax.scan, grad, jit) and of PyTorch (eager loops) write them.
 
-    python3 bench/memory_peer.py jax|torch rl|montecarlo|bptt|causal|windowed SIZE...
-    python3 bench/memory_peer.py arrays bptt|causal|windowed DIR SIZE...      what the program starts from, for bench/memory.lua
+    python3 bench/peers/memory_peer.py jax|torch rl|montecarlo|bptt|causal|windowed SIZE...
+    python3 bench/peers/memory_peer.py arrays bptt|causal|windowed DIR SIZE...      what the program starts from, for bench/memory.lua
 
 Prints the bytes by which the process grew at its peak over what it had before the run, and a number that the run computed: but for rl and montecarlo,
 which draw their own actions, it is the same for all. Before that everything is imported, compiled for the sizes of the run (JAX) or run once at small

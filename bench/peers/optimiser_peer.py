@@ -1,6 +1,6 @@
 """The peers of bench/optimiser.lua in JAX, jitted and compiled before they are timed.
 
-    python3 bench/optimiser_peer.py ROW N     nanoseconds of one run by the wall, and a number of what was computed
+    python3 bench/peers/optimiser_peer.py ROW N     nanoseconds of one run by the wall, and a number of what was computed
 """
 import os
 import sys

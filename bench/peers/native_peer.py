@@ -1,7 +1,7 @@
 """The peers of bench/native.lua in JAX, as its users write them, jitted and compiled before they are timed.
 
-    python3 bench/native_peer.py ode|dp|reinforce|ppo|lstm|gru|hmm|carries|update|small N [M]     nanoseconds a step (a cell, a step of an environment) by the wall, and what was computed
-    python3 bench/native_peer.py peak-reinforce N ENVS     the largest memory that the process had, in MB of 2^20 bytes, and what was computed
+    python3 bench/peers/native_peer.py ode|dp|reinforce|ppo|lstm|gru|hmm|carries|update|small N [M]     nanoseconds a step (a cell, a step of an environment) by the wall, and what was computed
+    python3 bench/peers/native_peer.py peak-reinforce N ENVS     the largest memory that the process had, in MB of 2^20 bytes, and what was computed
 """
 import resource
 import sys
@@ -95,7 +95,7 @@ def adam(params, grads, m, v, k, lr, eps):
 
 
 def reinforce(iterations, envs):
-    """bench/reinforce_peer.py in JAX: the whole loop in one jit, with its parameters returned."""
+    """bench/peers/reinforce_peer.py in JAX: the whole loop in one jit, with its parameters returned."""
     steps, gamma = 500, 0.99
     rng = np.random.default_rng(0)
 

@@ -1,6 +1,6 @@
 """The peers of bench/scans.lua in JAX and NumPy, as their users write them, jitted and compiled before they are timed.
 
-    python3 bench/scans_peer.py ROW T     MiB that a run makes the process grow by, milliseconds of the best, what stands at some places of the results
+    python3 bench/peers/scans_peer.py ROW T     MiB that a run makes the process grow by, milliseconds of the best, what stands at some places of the results
 """
 import os
 import sys

@@ -1,6 +1,6 @@
 """The peers of bench/scans.lua in PyTorch, one thread.
 
-    python3 bench/scans_torch.py ROW T     as bench/scans_peer.py
+    python3 bench/peers/scans_torch.py ROW T     as bench/peers/scans_peer.py
 
     sdpa           scaled_dot_product_attention
     ssm-eager      the selective scan step by step, a product with C at each

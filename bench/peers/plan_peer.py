@@ -1,8 +1,8 @@
 """The peers of bench/plan.lua: the same functions as users of JAX write them, jitted, compiled before they are timed.
 
-    python3 bench/plan_peer.py ROW TIMES DIR SIZE...     the best time of the processor and of the wall in ms, and the
+    python3 bench/peers/plan_peer.py ROW TIMES DIR SIZE...     the best time of the processor and of the wall in ms, and the
                                                          sum of the squares of what was computed
-    python3 bench/plan_peer.py arrays DIR SIZE...        what the programs start from: DIR/x.npy and DIR/y.npy
+    python3 bench/peers/plan_peer.py arrays DIR SIZE...        what the programs start from: DIR/x.npy and DIR/y.npy
 """
 import os
 import sys

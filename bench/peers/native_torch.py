@@ -1,6 +1,6 @@
 """The LSTM of bench/native.lua in PyTorch, forward and backward, one thread: nn.LSTM as it is, and a loop over a cell that torch.compile made.
 
-    python3 bench/native_torch.py eager|compiled STEPS     nanoseconds a step by the wall, and what was computed
+    python3 bench/peers/native_torch.py eager|compiled STEPS     nanoseconds a step by the wall, and what was computed
 """
 import os
 import sys
