@@ -1,7 +1,6 @@
 -- x:put(axis, k, v) is what `where` over the axis's indices says, on every tier, as numbers, gradients and states; a row of a carried state costs a row.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local support = require "spec.support"
 
 local tiers = { "reference", "interpreter", "native" }
 
@@ -39,7 +38,7 @@ local function agree(make, inputs, bounds, tol, options)
 end
 
 describe("put", function()
-  local r = support.rng(31)
+  local r = helper.rng(31)
   local function ints(n, below)
     local list = {}
     for i = 1, n do list[i] = r(below) end
@@ -165,7 +164,7 @@ describe("a state that goes on from a put", function()
     return P, h, t, T, k, v
   end
   local function inputs(T, B)
-    local r = support.rng(T)
+    local r = helper.rng(T)
     return { k = helper.fill(B and { B, T } or { T }, function() return r(6) end), v = helper.fill({ T, 3 }, function() return r(17) / 8 - 1 end) }
   end
 
@@ -235,7 +234,7 @@ describe("a state that goes on from a put", function()
     local g = tempo.grad(loss, { v, w })
     for _, tier in ipairs(tiers) do
       local f = P:compile { outputs = { loss = loss, v = g[1], w = g[2] }, tier = tier }
-      local r = support.rng(3)
+      local r = helper.rng(3)
       local given = { k = { 1, 3, 1, 0, 2 }, v = {}, w = {} }
       for i = 1, 5 do given.v[i] = { r(9) / 8, r(9) / 8 - 0.5, r(9) / 8 } end
       for i = 1, 4 do given.w[i] = { r(9) / 8 - 0.25, r(9) / 8, r(9) / 8 } end
@@ -271,7 +270,7 @@ describe("a state that goes on from a put", function()
       local loss = last:square():sum()
       return P, { h = h, last = last, sum = h[{ t = 0 .. T }]:sum(0), g = tempo.grad(loss, { x })[1] }
     end
-    local r = support.rng(8)
+    local r = helper.rng(8)
     local k, x = helper.fill({ 3, 9 }, function() return r(4) end), helper.fill({ 3, 9 }, function() return r(9) / 8 end)
     agree(make, { k = k, x = x }, { B = 3, T = 9 }, 1e-6)
     k[2][9] = 99                                                                   -- beyond the row's end is no place to ask

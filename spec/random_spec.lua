@@ -1,6 +1,5 @@
 -- Random numbers are those of docs/random.md, whatever runs the program.
 local tempo = require "tempo"
-local S = require "spec.support"
 local helper = require "spec.helper"
 local num = require "spec.numbers"
 local philox = require "spec.philox"
@@ -29,20 +28,20 @@ describe("random numbers", function()
       local h = tempo.uniform({ 64 }, { dtype = "f16", name = "h" })
       local bf = tempo.uniform({ 64 }, { dtype = "bf16", name = "bf" })
       local k = tempo.randint({ 4 }, -3, 1000, { domain = { t }, name = "eightchr" })
-      local f = S.compile(P, { u = u, d = d, n = n, k = k, h = h, bf = bf })
+      local f = helper.compile(P, { u = u, d = d, n = n, k = k, h = h, bf = bf })
       local out = f({}, { B = 2, T = 3 })
       local want = { u = {}, d = {}, n = {}, k = {} }
       for i = 0, 1 do
         want.u[i + 1] = {}
         for j = 0, 2 do
           local word, e = philox.stream(seed, "noise", { i, j }), -1
-          want.u[i + 1][j + 1] = S.fill({ 2, 3 }, function()
+          want.u[i + 1][j + 1] = helper.fill({ 2, 3 }, function()
             e = e + 1
             return uniform(word, e)
           end)
         end
         local word, e = philox.stream(seed, "n", { i }), -1
-        want.n[i + 1] = S.fill({ 5 }, function()
+        want.n[i + 1] = helper.fill({ 5 }, function()
           e = e + 1
           return num.round(normal(word, e), "f32")
         end)
@@ -57,10 +56,10 @@ describe("random numbers", function()
         local word, got = philox.stream(seed, name, {}), out[name]:totable()
         for e = 0, 63 do assert.equal(math.floor(word(e) / 2 ^ (32 - bits)) / 2 ^ bits, got[e + 1]) end
       end
-      S.same(out.u:totable(), want.u, 0, "uniform")
-      S.same(out.d:totable(), want.d, 0, "uniform f64")
-      S.same(out.n:totable(), want.n, 0, "normal")
-      S.same(out.k:totable(), want.k, 0, "randint")
+      helper.same(want.u, out.u:totable(), 0, "uniform")
+      helper.same(want.d, out.d:totable(), 0, "uniform f64")
+      helper.same(want.n, out.n:totable(), 0, "normal")
+      helper.same(want.k, out.k:totable(), 0, "randint")
     end
   end)
 
@@ -70,7 +69,7 @@ describe("random numbers", function()
     local o = {}
     for _, d in ipairs { "f64", "f32", "f16", "bf16" } do o[d] = tempo.normal({ 37 }, { domain = { t }, dtype = d, name = "n" .. d }) end
     o.short = tempo.normal({ 3 }, { domain = { t }, dtype = "f64", name = "short" })
-    local out = S.compile(P, o, 0)({}, { T = 20 })
+    local out = helper.compile(P, o, { tol = 0 })({}, { T = 20 })
     for d, a in pairs(out) do
       local rows = a:totable()
       for j = 1, 20, 6 do
@@ -79,7 +78,7 @@ describe("random numbers", function()
           local want = normal(word, e - 1)
           assert.equal(num.round(want, a:dtype()), got)
           local u1, u2 = (math.floor(word(2 * e - 2) / 256) + 1) / 2 ^ 24, math.floor(word(2 * e - 1) / 256) / 2 ^ 24
-          S.same(want, math.sqrt(-2 * math.log(u1)) * math.cos(2 * math.pi * u2), 4e-15)
+          helper.same(math.sqrt(-2 * math.log(u1)) * math.cos(2 * math.pi * u2), want, 4e-15)
         end
       end
     end
@@ -90,10 +89,10 @@ describe("random numbers", function()
     local t = P:dim "t"
     local a = tempo.uniform({}, { domain = { t } }) + 0
     local b = tempo.uniform({}, { domain = { t } }) * 1
-    local out = S.run(P, { a = a, b = b }, {}, { T = 2 })
+    local out = helper.run(P, { a = a, b = b }, {}, { T = 2 })
     for j = 0, 1 do
-      S.same(out.a[j + 1], uniform(philox.stream(3, 0, { j }), 0), 0)
-      S.same(out.b[j + 1], uniform(philox.stream(3, 1, { j }), 0), 0)
+      helper.same(uniform(philox.stream(3, 0, { j }), 0), out.a[j + 1], 0)
+      helper.same(uniform(philox.stream(3, 1, { j }), 0), out.b[j + 1], 0)
     end
   end)
 
@@ -108,10 +107,10 @@ describe("random numbers", function()
       if more then
         o.u, o.sum = u, u[0 .. t + 1]:sum(0)
         o.v = v
-        return S.run(P, o, {}, { T = 5 })
+        return helper.run(P, o, {}, { T = 5 })
       end
       o.last, o.v = u[T - 1], v
-      return S.run(P, o, {}, { T = 5 })
+      return helper.run(P, o, {}, { T = 5 })
     end
     local a, b = program(true), program(false)
     assert.same(a.v, b.v)
@@ -131,7 +130,7 @@ describe("random numbers", function()
       else
         h:otherwise(u)
       end
-      return S.run(P, { h = h }, {}, { B = 3, T = 4 }).h
+      return helper.run(P, { h = h }, {}, { B = 3, T = 4 }).h
     end
     assert.same(run(false), run(true))
   end)
@@ -140,12 +139,12 @@ describe("random numbers", function()
     local P = tempo.program { seed = 4 }
     local t = P:dim "t"
     local u = tempo.uniform({ 2 }, { domain = { t }, name = "u" })
-    local f = S.compile(P, { u = u })
+    local f = helper.compile(P, { u = u })
     local a, b, c = f({}, { T = 3 }), f({}, { T = 3 }, { seed = 5 }), f({}, { T = 3 }, { seed = 4 })
     local longer = f({}, { T = 9 })
     assert.same(a.u:totable(), c.u:totable())
     assert.same(a.u:totable()[3], longer.u:totable()[3])
-    S.same(b.u:get(1, 0), uniform(philox.stream(5, "u", { 1 }), 0), 0)
+    helper.same(uniform(philox.stream(5, "u", { 1 }), 0), b.u:get(1, 0), 0)
     assert.not_same(a.u:totable(), b.u:totable())
   end)
 
@@ -153,7 +152,7 @@ describe("random numbers", function()
     local P = tempo.program { seed = 2 }
     local t = P:dim "t"
     local x = tempo.bernoulli({ 3 }, 0.3, { domain = { t }, name = "b" })
-    local out = S.run(P, { x = x }, {}, { T = 20 }).x
+    local out = helper.run(P, { x = x }, {}, { T = 20 }).x
     for j = 0, 19 do
       local word = philox.stream(2, "b", { j })
       for e = 0, 2 do
@@ -168,7 +167,7 @@ describe("random numbers", function()
     local t = P:dim "t"
     local x = tempo.randperm({ 9 }, { domain = { t }, name = "p" })
     assert.equal("i64", x:dtype())
-    local out = S.run(P, { x = x }, {}, { T = 5 }).x
+    local out = helper.run(P, { x = x }, {}, { T = 5 }).x
     for j = 0, 4 do
       local word, want = philox.stream(7, "p", { j }), {}
       for e = 0, 8 do want[e + 1] = e end
@@ -194,7 +193,7 @@ describe("random numbers", function()
   it("of two ops of one name are an error", function()
     local P = tempo.program()
     local t = P:dim "t"
-    S.fails(function()
+    helper.fails(function()
       local a = tempo.uniform({}, { domain = { t }, name = "u" }) + 0
       local b = tempo.uniform({}, { domain = { t }, name = "u" }) + 1
       return P:compile { outputs = { a = a, b = b } }
@@ -206,8 +205,8 @@ describe("random numbers", function()
     local t, T = P:dim "t"
     local u = tempo.uniform({ 2 }, { domain = { t } })
     local v = u + 0
-    local out = S.run(P, { zero = v - v[t], back = v[T - 1 - t], v = v }, {}, { T = 3 })
-    assert.same({ { 0, 0 }, { 0, 0 }, { 0, 0 } }, S.map(out.zero, function(x) return x + 0 end))
+    local out = helper.run(P, { zero = v - v[t], back = v[T - 1 - t], v = v }, {}, { T = 3 })
+    assert.same({ { 0, 0 }, { 0, 0 }, { 0, 0 } }, helper.map(out.zero, function(x) return x + 0 end))
     assert.same(out.v[1], out.back[3])
     assert.same(out.v[3], out.back[1])
   end)
@@ -230,7 +229,7 @@ describe("draws under keys", function()
       local t = P:dim "t"
       local k = P:input("k", { domain = { t }, dtype = "i64" })
       local function keyed(name, dtype) return { key = k, name = name, dtype = dtype } end
-      local out = S.run(P, {
+      local out = helper.run(P, {
         u = tempo.uniform({ 2 }, keyed "u"), one = tempo.uniform({}, keyed "one"), long = tempo.uniform({ 40 }, keyed "long"),
         d = tempo.uniform({ 3 }, keyed("d", "f64")), n = tempo.normal({ 3 }, keyed("n", "f64")),
         b = tempo.bernoulli({ 5 }, 0.3, keyed("b", "f32")), bt = tempo.bernoulli({ 5 }, tempo.full({}, 0.3), keyed("bt", "f32")),
@@ -241,19 +240,19 @@ describe("draws under keys", function()
       for j, key in ipairs(KEYS) do
         local function row(name, n, number) return elements(n, philox.stream(seed, name, { key }), number) end
         local function below(p, yes) return function(word, e) return uniform(word, e) < p and yes or 0 end end
-        S.same(out.u[j], row("u", 2, uniform), 0, "uniform")
-        S.same(out.one[j], row("one", 1, uniform)[1], 0, "a scalar")
-        S.same(out.long[j], row("long", 40, uniform), 0, "a long one")
-        S.same(out.d[j], row("d", 3, uniform64), 0, "uniform f64")
-        S.same(out.n[j], row("n", 3, normal), 0, "normal")
+        helper.same(row("u", 2, uniform), out.u[j], 0, "uniform")
+        helper.same(row("one", 1, uniform)[1], out.one[j], 0, "a scalar")
+        helper.same(row("long", 40, uniform), out.long[j], 0, "a long one")
+        helper.same(row("d", 3, uniform64), out.d[j], 0, "uniform f64")
+        helper.same(row("n", 3, normal), out.n[j], 0, "normal")
         local p = num.round(0.3, "f32")
-        S.same(out.b[j], row("b", 5, below(0.3, 1)), 0, "bernoulli")
-        S.same(out.bt[j], row("bt", 5, below(p, 1)), 0, "bernoulli of a tensor")
-        S.same(out.drop[j], row("drop", 6, below(0.75, num.round(1 / 0.75, "f32"))), 0, "dropout")
-        S.same(out.r[j], row("r", 3, function(word, e) return randint(word, e, -5, 1000) end), 0, "randint")
+        helper.same(row("b", 5, below(0.3, 1)), out.b[j], 0, "bernoulli")
+        helper.same(row("bt", 5, below(p, 1)), out.bt[j], 0, "bernoulli of a tensor")
+        helper.same(row("drop", 6, below(0.75, num.round(1 / 0.75, "f32"))), out.drop[j], 0, "dropout")
+        helper.same(row("r", 3, function(word, e) return randint(word, e, -5, 1000) end), out.r[j], 0, "randint")
         local order, want = row("p", 6, uniform64), { 0, 1, 2, 3, 4, 5 }
         table.sort(want, function(x, y) return order[x + 1] < order[y + 1] end)
-        S.same(out.p[j], want, 0, "randperm")
+        helper.same(want, out.p[j], 0, "randperm")
       end
       assert.same(out.rt[2], out.rt[4])
       assert.not_same(out.rt[1], out.rt[2])
@@ -266,7 +265,7 @@ describe("draws under keys", function()
       local t = P:dim "t"
       local i = P:dim "i"
       local function o(name, key, domain) return keyed and { name = name, key = key } or { name = name, domain = domain } end
-      return S.run(P, {
+      return helper.run(P, {
         a = tempo.normal({ 3 }, o("a", t:value(), { t })), b = tempo.uniform({}, o("b", t, { t })) * 2,
         c = keyed and tempo.uniform({ 2 }, { name = "c", key = (i - 2) * 5 + t * t }) or tempo.uniform({ 2 }, { name = "c", domain = { t } }),
         d = tempo.uniform({ 2 }, o("d", i + 0, { i })), n = tempo.uniform({ 2 }, keyed and { name = "n", key = -3 } or { name = "n" }),
@@ -274,12 +273,12 @@ describe("draws under keys", function()
       }, {}, { T = 5, I = 3 })
     end
     local got, want = run(true), run(false)
-    for _, name in ipairs { "a", "b", "d" } do S.same(got[name], want[name], 0, name) end
+    for _, name in ipairs { "a", "b", "d" } do helper.same(want[name], got[name], 0, name) end
     for t = 0, 4 do
-      for i = 0, 2 do S.same(got.c[t + 1][i + 1], elements(2, philox.stream(8, "c", { (i - 2) * 5 + t * t }), uniform), 0) end
+      for i = 0, 2 do helper.same(elements(2, philox.stream(8, "c", { (i - 2) * 5 + t * t }), uniform), got.c[t + 1][i + 1], 0) end
     end
-    S.same(got.n, elements(2, philox.stream(8, "n", { -3 }), uniform), 0)
-    S.same(got.m, want.m[1], 0)
+    helper.same(elements(2, philox.stream(8, "n", { -3 }), uniform), got.n, 0)
+    helper.same(want.m[1], got.m, 0)
   end)
 
   it("stand on the dims of `domain =` and of the key, and points of one key draw the same", function()
@@ -293,7 +292,7 @@ describe("draws under keys", function()
     assert.same({ i }, (constant + 0):domain())
     assert.same({ t }, tempo.uniform({}, { key = k }):domain())
     assert.same({ t, i }, (tempo.ones({ 2 }) * i):dropout({ key = k }):domain())
-    local out = S.run(P, { wide = wide, constant = constant }, { k = keys }, { T = #KEYS, I = 3 })
+    local out = helper.run(P, { wide = wide, constant = constant }, { k = keys }, { T = #KEYS, I = 3 })
     for j = 1, #KEYS do
       assert.same(out.wide[j][1], out.wide[j][2])
       assert.same(out.wide[j][1], out.wide[j][3])
@@ -317,14 +316,14 @@ describe("draws under keys", function()
     local P = tempo.program { seed = 6 }
     local t = P:dim "t"
     local s, w = carried(P, t)
-    local out = S.run(P, { s = s, w = w }, {}, { T = 20 })
+    local out = helper.run(P, { s = s, w = w }, {}, { T = 20 })
     local key, sum = 3, { 0, 0 }
     for j = 1, 19 do
       local z = elements(2, philox.stream(6, "w", { key + j }), normal)
       for e = 1, 2 do sum[e] = num.round(num.round(sum[e] * 0.5, "f32") + num.round(z[e], "f32"), "f32") end
       key = randint(philox.stream(6, "s", { key }), 0, -50, 50) - key * 2
       assert.equal(key, out.s[j + 1])
-      S.same(sum, out.w[j + 1], 1e-6)
+      helper.same(out.w[j + 1], sum, 1e-6)
     end
   end)
 
@@ -344,7 +343,7 @@ describe("draws under keys", function()
           f:load_state(state)
         end
         local _, shown = f:step { k = KEYS[j + 1] }
-        for name, a in pairs(want) do S.same(S.plain(shown[name]), S.plain(a)[j + 1], 0, name) end
+        for name, a in pairs(want) do helper.same(helper.plain(a)[j + 1], helper.plain(shown[name]), 0, name) end
       end
     end
   end)
@@ -356,9 +355,9 @@ describe("draws under keys", function()
     local k = x:floor():to "i64"
     local z = tempo.normal({}, { key = k, dtype = "f64", name = "z" })
     local loss = (z * x + z)[0 .. T]:sum(0)
-    local out = S.run(P, { z = z, g = tempo.grad(loss, { x })[1] }, { x = tempo.array({ 0.5, 7.25, -3.5 }, "f64") }, { T = 3 })
-    S.same(out.z, out.g, 0)
-    for j, key in ipairs { 0, 7, -4 } do S.same(out.z[j], normal(philox.stream(6, "z", { key }), 0), 0) end
+    local out = helper.run(P, { z = z, g = tempo.grad(loss, { x })[1] }, { x = tempo.array({ 0.5, 7.25, -3.5 }, "f64") }, { T = 3 })
+    helper.same(out.g, out.z, 0)
+    for j, key in ipairs { 0, 7, -4 } do helper.same(normal(philox.stream(6, "z", { key }), 0), out.z[j], 0) end
   end)
 
   it("go on in loops of optimisers, under a key that ends by data, and where few points are needed", function()
@@ -371,14 +370,14 @@ describe("draws under keys", function()
     local loss = ((x * (w + 1)):sum() - 1) ^ 2
     w:update(w - tempo.grad(loss, { w })[1] * 0.01)
     local last = tempo.uniform({}, { key = k + t, name = "last" })
-    local out = S.run(P, { x = x, w = w, last = last[T - 1], first = last[{ i = I - 1, t = 0 }] }, { k = keys }, { I = 6, T = 3 })
+    local out = helper.run(P, { x = x, w = w, last = last[T - 1], first = last[{ i = I - 1, t = 0 }] }, { k = keys }, { I = 6, T = 3 })
     for a = 1, 6 do
       for b = 0, 2 do
-        S.same(out.x[a][b + 1], elements(2, philox.stream(6, "x", { KEYS[a] * 3 + b }), function(word, e) return num.round(normal(word, e), "f32") end), 0)
+        helper.same(elements(2, philox.stream(6, "x", { KEYS[a] * 3 + b }), function(word, e) return num.round(normal(word, e), "f32") end), out.x[a][b + 1], 0)
       end
-      S.same(out.last[a], uniform(philox.stream(6, "last", { KEYS[a] + 2 }), 0), 0)
+      helper.same(uniform(philox.stream(6, "last", { KEYS[a] + 2 }), 0), out.last[a], 0)
     end
-    S.same(out.first, uniform(philox.stream(6, "last", { KEYS[6] }), 0), 0)
+    helper.same(uniform(philox.stream(6, "last", { KEYS[6] }), 0), out.first, 0)
 
     P = tempo.program { seed = 6 }
     i = P:dim "i"
@@ -388,7 +387,7 @@ describe("draws under keys", function()
     s[{ i, t }] = s[{ i, t - 1 }] + tempo.randint({}, 1, 4, { key = s[{ i, t - 1 }], name = "s" })
     P:stop(t, s:ge(9))
     local y = tempo.uniform({}, { key = s, name = "y" })
-    out = S.run(P, { s = s, n = y[0 .. T]:sum(0), last = y[T - 1] }, {}, { I = 3, T = 20 })
+    out = helper.run(P, { s = s, n = y[0 .. T]:sum(0), last = y[T - 1] }, {}, { I = 3, T = 20 })
     for a = 0, 2 do
       local key, sum = a, 0
       for b = 1, #out.s[a + 1] do
@@ -397,11 +396,11 @@ describe("draws under keys", function()
         local u = uniform(philox.stream(6, "y", { key }), 0)
         sum = sum + u
         if key >= 9 then
-          S.same(out.last[a + 1], u, 0)
+          helper.same(u, out.last[a + 1], 0)
           key = -1
         else key = key + randint(philox.stream(6, "s", { key }), 0, 1, 4) end
       end
-      S.same(out.n[a + 1], sum, 1e-6)
+      helper.same(sum, out.n[a + 1], 1e-6)
     end
   end)
 
@@ -412,14 +411,14 @@ describe("draws under keys", function()
     local dist, nn = require "tempo.dist", require "tempo.nn"
     local net = nn.Dropout(P, 0.5, { name = "drop", key = k })
     local logits = tempo.zeros { 3 } + k:to "f32" * 0
-    local out = S.run(P, {
+    local out = helper.run(P, {
       c = dist.Categorical({ logits = logits }):sample { key = k, name = "c" },
       n = dist.Normal(logits, 2):sample { key = k, name = "n" }, r = dist.Normal(logits, 2):rsample { key = k, name = "n2" },
       d = net(logits + 1), e = net:eval()(logits + 1),
     }, { k = keys }, { T = #KEYS })
     for j, key in ipairs(KEYS) do
-      S.same(out.n[j], elements(3, philox.stream(6, "n", { key }), function(word, e) return num.round(normal(word, e), "f32") * 2 end), 0)
-      S.same(out.r[j], elements(3, philox.stream(6, "n2", { key }), function(word, e) return num.round(normal(word, e), "f32") * 2 end), 0)
+      helper.same(elements(3, philox.stream(6, "n", { key }), function(word, e) return num.round(normal(word, e), "f32") * 2 end), out.n[j], 0)
+      helper.same(elements(3, philox.stream(6, "n2", { key }), function(word, e) return num.round(normal(word, e), "f32") * 2 end), out.r[j], 0)
       local u = elements(3, philox.stream(6, "c", { key }), uniform)
       local most = math.max(u[1], u[2], u[3])
       assert.equal(most, u[out.c[j] + 1])
@@ -436,7 +435,7 @@ describe("draws under keys", function()
     local _ = tempo.uniform({}, { key = 3 }) + t:value()
     tempo.warn = said
     assert.same({}, warned)
-    S.fails(function()
+    helper.fails(function()
       return tempo.uniform({}, { key = t, name = "u" }) + tempo.uniform({}, { key = t + 1, name = "u" })
     end, "option: ", "there is a random tensor 'u' already")
   end)
@@ -445,13 +444,13 @@ describe("draws under keys", function()
     local P, Q = tempo.program(), tempo.program()
     local t = P:dim "t"
     local x = P:input("x", { domain = { t }, shape = { 2 }, dtype = "i64" })
-    S.fails(function() return tempo.uniform({}, { key = x }) end, "shape: the key of a draw is an i64 scalar, not one of shape (2)")
-    S.fails(function() return tempo.randint({}, 9, { key = x:select(0, 0):to "i32" }) end, "dtype: the key of a draw is an i64 scalar, not i32: convert")
-    S.fails(function() return (x + 0.5):dropout { key = x:sum(0):to "f32" } end, "dtype: the key of a draw is an i64 scalar, not f32: convert")
-    S.fails(function() return tempo.normal({}, { key = t:lt(2) }) end, "dtype: the key of a draw is an i64 scalar, not bool")
-    S.fails(function() return tempo.normal({}, { key = 0.5, domain = { t } }) end, "dtype: 'normal': the key 0.5 is no integer")
-    S.fails(function() return tempo.normal({}, { key = { 1, 2 }, domain = { t } }) end, "the key of a draw is an i64 scalar")
-    S.fails(function() return tempo.uniform({}, { key = Q:dim "t" + 0, domain = { t } }) end, "option: ", "two programs")
-    S.fails(function() return tempo.uniform({}, { key = "k", domain = { t } }) end, "option: option 'key' of 'uniform'")
+    helper.fails(function() return tempo.uniform({}, { key = x }) end, "shape: the key of a draw is an i64 scalar, not one of shape (2)")
+    helper.fails(function() return tempo.randint({}, 9, { key = x:select(0, 0):to "i32" }) end, "dtype: the key of a draw is an i64 scalar, not i32: convert")
+    helper.fails(function() return (x + 0.5):dropout { key = x:sum(0):to "f32" } end, "dtype: the key of a draw is an i64 scalar, not f32: convert")
+    helper.fails(function() return tempo.normal({}, { key = t:lt(2) }) end, "dtype: the key of a draw is an i64 scalar, not bool")
+    helper.fails(function() return tempo.normal({}, { key = 0.5, domain = { t } }) end, "dtype: 'normal': the key 0.5 is no integer")
+    helper.fails(function() return tempo.normal({}, { key = { 1, 2 }, domain = { t } }) end, "the key of a draw is an i64 scalar")
+    helper.fails(function() return tempo.uniform({}, { key = Q:dim "t" + 0, domain = { t } }) end, "option: ", "two programs")
+    helper.fails(function() return tempo.uniform({}, { key = "k", domain = { t } }) end, "option: option 'key' of 'uniform'")
   end)
 end)

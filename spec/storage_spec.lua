@@ -1,7 +1,6 @@
 -- Storage: what is kept is what one would keep by hand, at several bounds, and numbers are the reference's.
 local tempo = require "tempo"
 local helper = require "spec.helper"
-local support = require "spec.support"
 
 local F32 = 4
 
@@ -50,7 +49,7 @@ local function same_as_reference(P, outputs, inputs, bounds)
 end
 
 describe("layers as a dim", function()
-  local r = support.rng(1)
+  local r = helper.rng(1)
   for optimiser, states in pairs { SGD = 1, Adam = 3 } do
     it("keep weights, states and activations once, with " .. optimiser, function()
       local P, outputs = layers(optimiser)
@@ -63,7 +62,7 @@ describe("layers as a dim", function()
 
     it("compute what the reference does, with " .. optimiser, function()
       local P, outputs = layers(optimiser)
-      local inputs = { x = support.random(r, { 3, 8, 16 }, "f32"), y = support.random(r, { 3, 8, 16 }, "f32") }
+      local inputs = { x = helper.random(r, { 3, 8, 16 }, "f32"), y = helper.random(r, { 3, 8, 16 }, "f32") }
       for L = 1, 4 do same_as_reference(P, outputs, inputs, { I = 3, L = L }) end
     end)
   end
@@ -85,7 +84,7 @@ describe("layers as a dim", function()
 end)
 
 describe("backpropagation through time", function()
-  local r = support.rng(2)
+  local r = helper.rng(2)
   local losses = {
     ["of the last state"] = function(h, _, T) return h[{ t = T - 1 }]:square():sum() end,
     ["of every state"] = function(h, _, T) return h:square():sum()[{ t = 0 .. T }]:sum(0) end,
@@ -104,7 +103,7 @@ describe("backpropagation through time", function()
     it("computes what the reference does, of a loss " .. name, function()
       local P, outputs = through_time(read)
       for _, T in ipairs { 1, 2, 3, 9 } do
-        same_as_reference(P, outputs, { x = support.random(r, { T, 16 }, "f32") }, { I = 3, T = T })
+        same_as_reference(P, outputs, { x = helper.random(r, { T, 16 }, "f32") }, { I = 3, T = T })
       end
     end)
   end
@@ -113,7 +112,7 @@ describe("backpropagation through time", function()
     local P, outputs = through_time(losses["of the last state"], "relu")
     local f = P:compile { outputs = outputs }
     assert.equal(F32 * 16 * 3000, f:memory { I = 2, T = 4000 } - f:memory { I = 2, T = 1000 })
-    same_as_reference(P, outputs, { x = support.random(r, { 9, 16 }, "f32") }, { I = 3, T = 9 })
+    same_as_reference(P, outputs, { x = helper.random(r, { 9, 16 }, "f32") }, { I = 3, T = 9 })
   end)
 end)
 
@@ -140,10 +139,10 @@ describe("gradients of ranges", function()
 
   for name, read in pairs(reads) do
     it("are the reference's: " .. name, function()
-      local r = support.rng(5)
+      local r = helper.rng(5)
       local P, outputs = make(read)
       for _, n in ipairs { 1, 2, 7 } do
-        local inputs = { x = support.random(r, { n, D }, "f32"), w = support.random(r, { D, D }, "f32") }
+        local inputs = { x = helper.random(r, { n, D }, "f32"), w = helper.random(r, { D, D }, "f32") }
         same_as_reference(P, outputs, inputs, { T = n })
       end
     end)
@@ -293,11 +292,11 @@ describe("windows read under a condition", function()
 
     it("read what was written: " .. case[1], function()
       local P, outputs = program(case)
-      local r = support.rng(3)
+      local r = helper.rng(3)
       local function compile(tier) return P:compile { outputs = outputs, tier = tier } end
       local reference, others = compile "reference", { compile "interpreter", compile "native" }
       for _, T in ipairs { 1, 2, 6, 31 } do
-        local x = { s = support.random(r, { T, 4 }, "f32") }
+        local x = { s = helper.random(r, { T, 4 }, "f32") }
         for W = case.least or 1, 11, 5 do
           local want = reference(x, bounds(T, W, 4)).y:totable()
           for _, f in ipairs(others) do helper.same(want, f(x, bounds(T, W, 4)).y) end
@@ -336,13 +335,13 @@ describe("windows of which rows are picked", function()
       local function room(n) return f:memory(batch and { B = 4, T = 4000, n = n } or { T = 4000, n = n }) end
       local row = F32 * 10 * (batch and 4 or 1)
       assert.is_true(room(1000) - room(10) <= 990 * row + 64)
-      local r = support.rng(5)
+      local r = helper.rng(5)
       for _, n in ipairs { 1, 2, 4, 20 } do
         for T = 0, 9, 3 do
           local lead = batch and { 3, T } or { T }
           local function shape(...) return { lead[1], lead[2] or ..., select(lead[2] and 1 or 2, ...) } end
-          local k = tempo.array(support.fill(shape(3), function() return math.floor(r() * 100) end), "i64", shape(3))
-          helper.run(P, outputs, { x = support.random(r, shape(2, 5), "f32"), k = k }, batch and { B = 3, T = T, n = n } or { T = T, n = n })
+          local k = tempo.array(helper.fill(shape(3), function() return math.floor(r() * 100) end), "i64", shape(3))
+          helper.run(P, outputs, { x = helper.random(r, shape(2, 5), "f32"), k = k }, batch and { B = 3, T = T, n = n } or { T = T, n = n })
         end
       end
     end)
@@ -387,10 +386,10 @@ describe("windows that are multiplied", function()
   end
 
   local function inputs(dtype, batch, T, n)
-    local r = support.rng(5)
+    local r = helper.rng(5)
     local function some(...)
-      if dtype ~= "i64" then return support.random(r, { ... }, dtype) end
-      return tempo.array(support.fill({ ... }, function() return math.floor(r() * 9) - 4 end), dtype, { ... })
+      if dtype ~= "i64" then return helper.random(r, { ... }, dtype) end
+      return tempo.array(helper.fill({ ... }, function() return math.floor(r() * 9) - 4 end), dtype, { ... })
     end
     return { x = batch and some(2, T, 3, 8) or some(T, 3, 8), q = some(3, 8, 4), each = some(n, 8, 4) }, { T = T, n = n, B = batch and 2 or nil }
   end
@@ -477,7 +476,7 @@ describe("an output from one point of a loop", function()
     tempo.optim.Adam(w, { lr = 0.01 }):step(h:square():sum())
     local f = P:compile { outputs = { y = h:sum() } }
     assert.is_true(f:memory { I = 9 } < F32 * 32 * 32 * (3 * 10 + 9))
-    helper.run(P, { y = h:sum() }, { x = support.random(support.rng(3), { 4, 32 }, "f32") }, { I = 4 }, { tol = 1e-2 })
+    helper.run(P, { y = h:sum() }, { x = helper.random(helper.rng(3), { 4, 32 }, "f32") }, { I = 4 }, { tol = 1e-2 })
   end)
 end)
 
@@ -513,8 +512,8 @@ describe("an optimiser's states", function()
     for line in plan:gmatch "[^\n]+" do
       if line:find("loop over", 1, true) then assert.falsy(line:find("lead 1, 48", 1, true), line) end
     end
-    local r = support.rng(3)
-    helper.run(P, outputs, { x = support.random(r, { 5, 4, 64 }, "f32"), y = support.random(r, { 5, 4, 48 }, "f32") }, { I = 5 }, { tol = 1e-2 })
+    local r = helper.rng(3)
+    helper.run(P, outputs, { x = helper.random(r, { 5, 4, 64 }, "f32"), y = helper.random(r, { 5, 4, 48 }, "f32") }, { I = 5 }, { tol = 1e-2 })
   end)
 
   for n, c in ipairs(cases) do
@@ -522,7 +521,7 @@ describe("an optimiser's states", function()
       local P, outputs = program(c[1], c[2], c[4])
       local kept = P:compile { outputs = outputs }:memory { I = 9 }
       assert.is_true(kept < (c[3] + 0.5) * MATRIX, ("%d bytes, %.2f matrices"):format(kept, kept / MATRIX))
-      helper.run(P, outputs, { x = support.random(support.rng(3), { 7, 4, 128 }, "f32") }, { I = 7 }, { tol = 1e-2 })
+      helper.run(P, outputs, { x = helper.random(helper.rng(3), { 7, 4, 128 }, "f32") }, { I = 7 }, { tol = 1e-2 })
     end)
   end
 end)
@@ -695,14 +694,14 @@ describe("a choice that changes a row of a state", function()
     return P, { y = form == "all" and h or h[{ t = T - 1 }] }
   end
   local function run(P, outputs, passes)
-    local r = support.rng(7)
+    local r = helper.rng(7)
     for _, T in ipairs { 1, 2, 9 } do
       local k, v = {}, {}
       for i = 1, 2 do
         k[i] = {}
         for t = 1, T do k[i][t] = r(8) - 2 end
       end
-      for t = 1, T do v[t] = support.fill({ 3, 4 }, r) end
+      for t = 1, T do v[t] = helper.numbers({ 3, 4 }, r) end
       helper.run(P, outputs, { k = tempo.array(k, "i64"), v = tempo.array(v) }, { B = 2, T = T }, { tol = 0, compile = { passes = passes } })
     end
   end
@@ -765,9 +764,9 @@ describe("a recurrence over the inner dim of its arrays", function()
     return P, { y = h, more = o.more and o.more(h, x, t, T, B) }
   end
   local function run(P, outputs, shape, tol)                -- elementwise: to the bit
-    local r = support.rng(11)
+    local r = helper.rng(11)
     for _, n in ipairs { { 1, 1 }, { 3, 2 }, { 2, 64 }, { 5, 65 }, { 2, 131 } } do
-      local x, on = support.fill({ n[1], n[2], table.unpack(shape) }, r), {}
+      local x, on = helper.numbers({ n[1], n[2], table.unpack(shape) }, r), {}
       for i = 1, n[1] do
         on[i] = {}
         for t = 1, n[2] do on[i][t] = r(4) > 0 end
@@ -1169,10 +1168,10 @@ describe("causal attention and its gradient", function()
       local kept = P:compile { outputs = outputs, tier = "interpreter", passes = { again = false } }
       assert.is_true(f:memory { T = 4096 } < 2.2 * f:memory { T = 2048 })
       assert.is_true(kept:memory { T = 4096 } > 3.5 * kept:memory { T = 2048 })
-      local r = support.rng(7)
+      local r = helper.rng(7)
       for _, T in ipairs { 1, 2, 9, 40 } do
         local x = {}
-        for _, n in ipairs { "q", "k", "v" } do x[n] = support.random(r, { T, H, D }, "f32") end
+        for _, n in ipairs { "q", "k", "v" } do x[n] = helper.random(r, { T, H, D }, "f32") end
         local a, b = f(x, { T = T }), P:compile { outputs = outputs, tier = "reference" } (x, { T = T })
         for n in pairs(outputs) do helper.same(b[n]:totable(), a[n], 1e-4) end
       end
@@ -1190,7 +1189,7 @@ end)
 
 -- Matrices that data picks are multiplied where they lie; products, gradients and errors are those of the copies.
 describe("matrices that data picks", function()
-  local r = support.rng(5)
+  local r = helper.rng(5)
   local function compare(P, outputs, inputs, bounds, picks)
     local f = P:compile { outputs = outputs, tier = "interpreter" }
     local plan = f:explain "plan"
@@ -1213,10 +1212,10 @@ describe("matrices that data picks", function()
     local y = tempo.einsum("kh,khd->kd", h, down:index_select(0, k)):sum(0)
     local loss = y[0 .. T]:square():sum()
     local g = tempo.grad(loss, { x, up, down })
-    local inputs = { x = support.fill({ 40, 6 }, r), k = indices(40, 5),
-      up = support.fill({ 5, 6, 9 }, r), down = support.fill({ 5, 9, 6 }, r) }
+    local inputs = { x = helper.numbers({ 40, 6 }, r), k = indices(40, 5),
+      up = helper.numbers({ 5, 6, 9 }, r), down = helper.numbers({ 5, 9, 6 }, r) }
     compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, inputs, { T = 40 })
-    compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, { x = support.fill({ 1, 6 }, r), k = indices(1, 5), up = inputs.up,
+    compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, { x = helper.numbers({ 1, 6 }, r), k = indices(1, 5), up = inputs.up,
       down = inputs.down }, { T = 1 })
   end)
 
@@ -1236,8 +1235,8 @@ describe("matrices that data picks", function()
           shared = x:slice(0, 0, 1):matmul(w:index_select(0, k)) }
         for _, T in ipairs { 1, 150 } do
           local function whole(shape)
-            local a = support.fill(shape, r)
-            return dtype == "i32" and support.map(a, function(e) return math.floor(e * 10) end) or a
+            local a = helper.numbers(shape, r)
+            return dtype == "i32" and helper.map(a, function(e) return math.floor(e * 10) end) or a
           end
           compare(P, outputs, { x = whole { T, 2, m, 19 }, k = indices(T, 3), one = 2, w = whole { 3, 19, 7 },
             v = whole { 3, 2, 19 },
@@ -1252,7 +1251,7 @@ describe("matrices that data picks", function()
     local k, w = P:input("k", { shape = { 2 }, dtype = "i64" }), P:input("w", { shape = { 3, 4, 5 } })
     local x, picked = P:input("x", { shape = { 2, 1, 4 } }), w:index_select(0, k)
     compare(P, { y = x:matmul(picked), picked = picked },
-      { k = tempo.array({ 2, 0 }, "i64"), w = support.fill({ 3, 4, 5 }, r), x = support.fill({ 2, 1, 4 }, r) }, {}, 1)
+      { k = tempo.array({ 2, 0 }, "i64"), w = helper.numbers({ 3, 4, 5 }, r), x = helper.numbers({ 2, 1, 4 }, r) }, {}, 1)
   end)
 
   it("are blamed on who picks one that is not there", function()
@@ -1264,8 +1263,8 @@ describe("matrices that data picks", function()
     local y = P:input("x", { domain = { t }, shape = { 2, 1, 4 } }):matmul(picked)
     for _, tier in ipairs { "reference", "interpreter", "native" } do
       local f = P:compile { outputs = { y = y }, tier = tier }
-      local ok, e = pcall(f, { k = tempo.array({ { 0, 1 }, { 2, 3 } }, "i64"), w = support.fill({ 3, 4, 5 }, r),
-        x = support.fill({ 2, 2, 1, 4 }, r) }, { T = 2 })
+      local ok, e = pcall(f, { k = tempo.array({ { 0, 1 }, { 2, 3 } }, "i64"), w = helper.numbers({ 3, 4, 5 }, r),
+        x = helper.numbers({ 2, 2, 1, 4 }, r) }, { T = 2 })
       assert.is_false(ok)
       assert.truthy(e:find(("spec.lua:%d: input: 'picked' at t = 1: index 3 is outside 0 .. 2"):format(line), 1, true), tostring(e))
     end
@@ -1339,10 +1338,10 @@ describe("what is wider than what it is made of", function()
   end
 
   local function inputs(case)
-    local r = support.rng(11)
-    local W = support.fill(case.W or { N, N }, function() return case.scale and math.floor((r() + 1) * 127) or r() / 2 end)
+    local r = helper.rng(11)
+    local W = helper.fill(case.W or { N, N }, function() return case.scale and math.floor((r() + 1) * 127) or r() / 2 end)
     return { W = tempo.array(W, case.scale and "u8" or "bf16"),
-      scale = case.scale and support.fill(case.scale, function() return r() / 1000 end) }
+      scale = case.scale and helper.fill(case.scale, function() return r() / 1000 end) }
   end
 
   for name, case in pairs(cases) do
