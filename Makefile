@@ -86,7 +86,7 @@ all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a 
 # ---- build ----------------------------------------------------------------------------------------------------------
 # Texts that go into other people's files, as strings: the prelude, with the rows of scalar.def where they are included, what exported code calls besides, and
 # environments. sed is wherever make is.
-PRELUDE := $(foreach h,math half philox scalar fold dot native,kernels/prelude/$(h).h)
+PRELUDE := $(foreach h,math half philox scalar fold dot index native,kernels/prelude/$(h).h)
 PRELUDE_GPU := kernels/gpu/dialect.h $(filter-out %/native.h,$(PRELUDE)) $(filter-out %/dialect.h,$(sort $(wildcard kernels/gpu/*.h)))
 QUOTE := sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/'
 $(B)/gen/prelude.inc: $(PRELUDE)

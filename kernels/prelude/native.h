@@ -1,5 +1,5 @@
 /* The interface between native code and its host, and functions for its loops. After scalar.h,
- * fold.h and dot.h. */
+ * fold.h, dot.h and index.h. */
 typedef struct tp_host {
   /* by symbol: bounds, and loop variables wherever `leaf` is called */
   int64_t *env;
@@ -39,14 +39,7 @@ enum { TP_FAULT_DIVZERO = 1, TP_FAULT_NEGPOW, TP_FAULT_EMPTY };
 #define TP_END_IF(x) \
   if (__builtin_expect((x) != 0, 0)) return 1
 
-/* ---- index expressions ---- */
-TP_FN int64_t tp_index_min(int64_t a, int64_t b) { return a < b ? a : b; }
-TP_FN int64_t tp_index_max(int64_t a, int64_t b) { return a > b ? a : b; }
-TP_FN int64_t tp_index_div(int64_t a, int64_t k) { return a / k - (a % k < 0); }
-TP_FN int64_t tp_index_mod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }
-TP_FN int64_t tp_ring_at(int64_t at, int64_t width) {
-  return width <= 1 ? 0 : (uint64_t)at < (uint64_t)width ? at : tp_index_mod(at, width);
-}
+#define TP_FAULT(pos, what, lead) return h->fault(h->exec, pos, what, lead)
 
 /* before a loop of at most 16 iterations */
 #if defined(__GNUC__) && !defined(__clang__)

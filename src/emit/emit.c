@@ -426,7 +426,7 @@ static void put_host_leaf(tp_emit *e, const tp_pnode *x) {
   tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %d));\n", x->pos);
 }
 
-static const tp_emit_target native = { true, tp_emit_types, put_host_leaf };
+static const tp_emit_target native = { true, false, tp_emit_types, put_host_leaf };
 
 int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks) {
   tp_arena a;

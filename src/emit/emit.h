@@ -12,6 +12,32 @@
  * nothing if there is none. No memory: to the latest guard. */
 int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 
+/* ---- kernels for devices (kernel/) ---- */
+
+/* A leaf or a loop that a device can run. A leaf goes over any number of blocks, or over one; a
+ * loop is run by one block, whose threads meet between its leaves.
+ *
+ * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it,
+ * then the numbers: the seed, a loop's first value and end (for a leaf 0, 0), symbols `sym`. Notes
+ * are int64s: 1 + the position of the leaf that failed first, 0 until then; by symbol, the
+ * variables of loops there; by buffer, its place in the arena. Where something failed, kernels do
+ * nothing. */
+typedef struct tp_kernel {
+  const tp_pnode *node;
+  char name[24];
+  /* one: a single block must run it; the last four are known when it is printed */
+  bool loop, one;
+  int nbuf, nsym;
+  int *buf, *sym;
+} tp_kernel;
+/* Threads of a block. */
+enum { TP_KERNEL_THREADS = 256 };
+/* All leaves and loops that can be kernels, in the order of the plan. */
+int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out);
+/* Prints these in the dialect of devices, with all that they need. No memory: to the latest
+ * guard. */
+void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n);
+
 /* ---- a program that stands alone (export.c) ---- */
 
 /* An array that the host gives or takes, whole or at each tick, or a parameter. as: the member of a

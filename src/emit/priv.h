@@ -33,9 +33,10 @@ typedef struct tp_emit tp_emit;
 
 /* The target of code. host: the text is GNU C for a host, which runs other leaves by kernels that
  * may be better than loops, and may end the run. Without a host all of the plan is printed, in C99.
- * cell: types in memory. leaf: prints a leaf that is no loop. */
+ * threads: the text is a kernel in the dialect of devices; points of a leaf are shared by its
+ * threads. cell: types in memory. leaf: prints a leaf that is no loop. */
 typedef struct tp_emit_target {
-  bool host;
+  bool host, threads;
   const char *const *cell;
   void (*leaf)(tp_emit *e, const tp_pnode *x);
 } tp_emit_target;
@@ -65,6 +66,7 @@ struct tp_emit {
   TP_VEC(tp_carry) carry;
   /* draws in this function that keep numbers of further iterations (draw.c) */
   tp_emit_ahead ahead;
+  const tp_pnode *at; /* the leaf that is printed for threads */
   /* leaves by text: how many are alike, as the first printing counts them */
   tp_hmap *texts;
   bool counts, once; /* once: inside of such a text */
@@ -131,6 +133,18 @@ const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text 
 /* opens the conversion of an element in memory to the type that computes; ")" closes it */
 void emit_load(tp_emit *e, tp_dtype d);
 
+/* An axis whose places threads share, and the variable that holds the place. */
+typedef struct tp_emit_axis {
+  const char *var;
+  const tp_ix *n;
+} tp_emit_axis;
+/* Opens a loop of each thread over its share of the axes' points. Without axes there is one
+ * point. */
+void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax);
+/* Prints what a leaf does at a point that has no value: it ends the run. lead: the text of the
+ * point, an array or NULL. Threads note the fault and go on. */
+void emit_put_fault(tp_emit *e, int pos, const char *what, const char *lead);
+
 /* product.c */
 /* the region, or a LOOP that does the same, if it is a small product */
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);
@@ -186,7 +200,9 @@ void tp_emit_point_body(tp_emit *e, const tp_pnode *x); /* prints picks, places 
 int64_t emit_elements(const tp_nd *nd, int most);
 /* opens the loop over leading axis i */
 void tp_emit_lead(tp_emit *e, const tp_region *r, int i);
-void emit_open_leads(tp_emit *e, const tp_region *r); /* over all of them */
+/* Opens loops over all of them and, for threads, over the window's own axes from `from` on but
+ * `but`; returns how many. nd NULL: it has none. */
+int emit_open_leads(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but);
 /* opens the loop over the window's own axis i */
 void emit_open_element(tp_emit *e, const tp_nd *nd, int i);
 /* declares leading axis i's symbol, if coordinates mention it */

@@ -1,4 +1,6 @@
-/* text.c: prints types, numbers and index expressions in C. Indices are int64_t and wrap. */
+/* text.c: prints types, numbers and index expressions in C. Indices are int64_t and wrap. Numbers
+ * have no suffix for their size: each takes the type that holds it, in every dialect of C (in that
+ * of OpenCL, LL would be 128 bits). */
 #include "emit/priv.h"
 #include <math.h>
 
@@ -25,8 +27,7 @@ const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
   tp_put(d, &cell, 0, v);
   if (!tp_dtype_float(d)) {
     int64_t k = tp_geti(d, &cell, 0);
-    return k == INT64_MIN ? "(-9223372036854775807LL - 1)"
-                          : tp_printf(e->a, "%lldLL", (long long)k);
+    return k == INT64_MIN ? "(-9223372036854775807 - 1)" : tp_printf(e->a, "%lld", (long long)k);
   }
   v = tp_get(d, &cell, 0);
   if (isnan(v)) return tp_printf(e->a, "TP_NAN_%s", size);
@@ -35,8 +36,8 @@ const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
 }
 
 static void put_const(tp_emit *e, int64_t v) {
-  if (v == INT64_MIN) tp_puts(e->b, "(-9223372036854775807LL - 1)");
-  else tp_putf(e->b, v < 0 ? "(%lldLL)" : v > INT32_MAX ? "%lldLL" : "%lld", (long long)v);
+  if (v == INT64_MIN) tp_puts(e->b, "(-9223372036854775807 - 1)");
+  else tp_putf(e->b, v < 0 ? "(%lld)" : "%lld", (long long)v);
 }
 
 static void put_sum(tp_emit *e, const tp_ix *x) {
@@ -82,8 +83,8 @@ static void put_division(tp_emit *e, const tp_ix *x) {
   bool mod = tp_ix_kind(x) == TP_IX_MOD;
   tp_puts(e->b, s >= 0 ? "(" : mod ? "tp_index_mod(" : "tp_index_div(");
   tp_emit_ix(e, tp_ix_arg(x, 0));
-  if (s < 0) tp_putf(e->b, ", %lldLL)", (long long)k);
-  else if (mod) tp_putf(e->b, " & %lldLL)", (long long)(k - 1));
+  if (s < 0) tp_putf(e->b, ", %lld)", (long long)k);
+  else if (mod) tp_putf(e->b, " & %lld)", (long long)(k - 1));
   else tp_putf(e->b, " >> %d)", s);
 }
 
@@ -157,7 +158,7 @@ static void put_ring(tp_emit *e, const tp_ring *r) {
   if (known && w <= 1) return;
   tp_puts(e->b, s >= 0 ? " + (" : " + tp_ring_at(");
   tp_emit_ix(e, r->idx);
-  if (s >= 0) tp_putf(e->b, " & %lldLL)*", (long long)(w - 1));
+  if (s >= 0) tp_putf(e->b, " & %lld)*", (long long)(w - 1));
   else {
     tp_puts(e->b, ", ");
     tp_emit_ix(e, r->width);
@@ -211,6 +212,36 @@ void tp_emit_ends(tp_emit *e) {
 
 const char *tp_emit_pos(const tp_emit *e, int pos) {
   return e->once ? "pos" : tp_printf(e->a, "%d", pos);
+}
+
+void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax) {
+  tp_emit_indent(e);
+  tp_puts(e->b, "for (int64_t at_ = first_, all_ = 1");
+  for (int k = 0; k < n; k++) tp_putf(e->b, "*tp_index_max(0, %s)", emit_ix(e, ax[k].n));
+  tp_puts(e->b, "; at_ < all_; at_ += step_) {\n");
+  e->depth++;
+  if (n) tp_emit_line(e, "int64_t rest_ = at_;\n");
+  for (int k = n - 1; k > 0; k--) {
+    const char *all = emit_ix(e, ax[k].n);
+    tp_emit_line(e, "const int64_t %s = rest_ %% %s; (void)%s;\n", ax[k].var, all, ax[k].var);
+    tp_emit_line(e, "rest_ /= %s;\n", all);
+  }
+  if (n) tp_emit_line(e, "const int64_t %s = rest_; (void)%s;\n", ax[0].var, ax[0].var);
+}
+
+void emit_put_fault(tp_emit *e, int pos, const char *what, const char *lead) {
+  if (!e->to->threads) {
+    tp_emit_ends(e);
+    tp_emit_line(e, "TP_FAULT(%s, %s, %s);\n", tp_emit_pos(e, pos), what, lead);
+    return;
+  }
+  emit_open(e, "if (tp_fault_is_first(fault_, %d)) {\n", pos);
+  for (const tp_pnode *q = e->at; q; q = q->up) {
+    if (q->kind != TP_P_FOR) continue;
+    e->sym[q->var->id] = true;
+    tp_emit_line(e, "fault_[%d] = s%d;\n", 1 + q->var->id, q->var->id);
+  }
+  emit_shut(e, 1);
 }
 
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text) {

@@ -1,7 +1,9 @@
 /* backend: the table of devices. */
 #include "rt/fn.h"
+#include "gpu/gpu.h"
 
-static const tp_backend backends[] = { { "cpu", &tp_interp } };
+static const tp_backend backends[] = { { "cpu", &tp_interp, NULL },
+  { "cuda", &tp_on_cuda, &tp_cuda }, { "opencl", &tp_on_opencl, &tp_opencl } };
 
 const tp_backend *tp_backend_find(const char *name, tp_pos pos, tp_error *err) {
   tp_buf all;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan",
-  "threads", "code", "passes", "rules", "evolution", "dot" };
+  "threads", "code", "kernels", "passes", "rules", "evolution", "dot" };
 
 /* ---- passes ---- */
 
@@ -453,6 +453,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "memory")) formulas(b, f->plan);
   else if (!strcmp(s, "work")) work(f, env, b);
   else if (!strcmp(s, "threads")) tp_fn_threads(b, f);
+  else if (!strcmp(s, "kernels")) tp_exec_tell(f->exec, b);
   else if (!strcmp(s, "code") && (f->tier == TP_TIER_NATIVE || tp_fn_is_native(f)))
     tp_fn_code(f, b);
   else tp_plan_print(b, f->plan);

@@ -163,8 +163,13 @@ static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
   return c;
 }
 
+/* A device runs kernels instead. */
+static bool has_code(const tp_fn *f) {
+  return (f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO) && !f->backend->device;
+}
+
 static void give_code(tp_exec *x, tp_fn *f, const tp_plan *p) {
-  tp_native_code *c = f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO ? code_of(f, p) : NULL;
+  tp_native_code *c = has_code(f) ? code_of(f, p) : NULL;
   if (!c) return;
   tp_exec_native(x, c->part);
   tp_exec_ask(x, c->stage < CODE_THERE ? asked : NULL, c);
@@ -212,7 +217,7 @@ void tp_fn_code(tp_fn *f, tp_buf *out) {
   tp_buf text;
   tp_hold h;
   if (c && c->part && *c->path) tp_putf(out, "/* %s */\n", c->path);
-  if (f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO) {
+  if (has_code(f)) {
     tp_puts(out, "/* ");
     tp_cc_command(out, f->cflags);
     tp_puts(out, " */\n");

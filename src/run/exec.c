@@ -133,7 +133,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   x->ended = x->torn = -1;
   memset(x->begun, 0, sizeof *x->begun * (size_t)x->plan->bufs.n);
   tp_flow_begin(x);
-  return true;
+  return !x->device || x->target->begin(x);
 }
 
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
@@ -141,6 +141,7 @@ tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->looked = 0;
   tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
+  if (x->device && !x->target->settle(x)) s = TP_AT_ERROR;
   tp_native_end(x);
   tp_workers_rest(x);
   if (s == TP_AT_ERROR) tp_spill_rest(x);
@@ -166,6 +167,14 @@ bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
   tp_flow_split(x, split);
   return true;
 }
+
+void tp_exec_tell(const tp_exec *x, tp_buf *out) {
+  if (x->device) x->target->tell(x, out);
+  else tp_puts(out, "everything runs on the host\n");
+}
+
+int64_t tp_arena_place(const tp_exec *x, int buf) { return x->mem->offset[buf]; }
+int64_t tp_arena_bytes(const tp_exec *x) { return x->mem->total; }
 
 bool tp_exec_cancelled(const tp_exec *x) { return x->cancelled; }
 

@@ -65,6 +65,19 @@ void tp_flow_begin(tp_exec *x) {
   x->flow->nshown = 0;
 }
 
+/* Does a device run the loop that begins here? */
+static bool device_takes(tp_exec *x, const tp_inst *i, const tp_goal *g, bool *ok) {
+  if (!x->device || x->flow->split || x->poison || x->mem->map || g->until || tp_run_ends(x->run))
+    return false;
+  int64_t lo = tp_dx_get(&i->lo, x->env), hi = tp_dx_get(&i->hi, x->env);
+  x->flow->front.pc = (int)(i - x->flow->inst);
+  x->running = true;
+  int taken =
+      i->step > 0 ? x->target->loop(x, i->node, lo, hi) : x->target->loop(x, i->node, hi - 1, lo);
+  *ok = taken > 0;
+  return taken != 0;
+}
+
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   tp_flow *f = x->flow;
   const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst;
@@ -77,6 +90,9 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       if (i->entry) tp_flow_turn(x, i, f->split);
       if (!tp_native_run(x, i)) s = TP_AT_ERROR;
       else i = f->inst + i->next;
+    } else if (i->op == TP_I_FOR && device_takes(x, i, g, &ok)) {
+      if (!ok) s = TP_AT_ERROR;
+      else i = f->inst + i->to;
     } else if (tp_team_takes(x, i, g) && tp_team_run(x, i, &ok)) {
       if (!ok) s = TP_AT_ERROR;
       else i = f->inst + i->beyond;

@@ -57,6 +57,7 @@ void tp_exec_put(tp_exec *x, tp_buf *b) {
     if (!alive(x, p)) continue;
     tp_put_i64(b, i);
     tp_put_i64(b, (int64_t)bytes(x, p));
+    if (!tp_see(x, i, false)) b->failed = true;
     tp_put_bytes(b, x->base[i], bytes(x, p));
   }
   tp_put_i64(b, -1);
@@ -80,7 +81,8 @@ static void take_buffers(tp_exec *x, tp_reader *r) {
     const tp_pbuf *p = x->plan->bufs.v[i];
     size_t n = (size_t)tp_take_i64(r);
     if (!alive(x, p) || n != bytes(x, p)) r->bad = true;
-    else tp_take_bytes(r, x->base[i], n);
+    else if (tp_see(x, (int)i, true)) tp_take_bytes(r, x->base[i], n);
+    else r->bad = true;
   }
 }
 

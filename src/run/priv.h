@@ -178,8 +178,6 @@ bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* does a region with `first` 
 /* a run goes on there, so regions before it have run */
 void tp_first_passed(tp_exec *x, int pos);
 /* region.c */
-/* runs it, also in a cancelled run */
-bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
 bool tp_dreg_bind(tp_exec *x, tp_dreg *r); /* to the bounds in x->env */
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);

@@ -175,6 +175,9 @@ int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given) {
   int64_t most = 0;
   tp_end_place(x, d);
   if (!has_rows(x, d)) return 0;
+  bool seen = tp_see((tp_exec *)x, d->buf, false);
+  for (int i = 0; i < e->nrow; i++) seen &= tp_see((tp_exec *)x, e->rows[i].nd.buf, false);
+  if (!seen) return 0; /* the run ends at the next wait */
   const int64_t *p = d->v.p;
   for (int i = 0; i < e->nrow; i++) tp_end_place(x, &e->rows[i].nd);
   TP_WALK (w, d->rank, d->v.shape) {

@@ -113,13 +113,26 @@ struct tp_target {
       int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
   /* the machine's most: memory read and written, products of f32; 0: not known */
   const tp_speed *(*speed)(void);
+
+  /* ---- of a device with memory of its own; NULL: there is none ---- */
+  bool (*begin)(tp_exec *x); /* a run begins, its buffers have their places */
+  /* 1: the device runs the region, now or later; 0: the host may, and sees its buffers; -1: the
+   * run ends with an error */
+  int (*takes)(tp_exec *x, tp_dreg *r);
+  /* the same of a loop, from one value of its variable to its end */
+  int (*loop)(tp_exec *x, const tp_pnode *loop, int64_t from, int64_t end);
+  /* the host reads the buffer, or writes in it too */
+  bool (*see)(tp_exec *x, int buf, bool writes);
+  bool (*settle)(tp_exec *x);                /* work is over, and the host has all outputs */
+  void (*tell)(const tp_exec *x, tp_buf *b); /* what runs where (explain) */
 };
 
 struct tp_exec {
   const tp_plan *plan;
   const tp_target *target;
-  tp_arena a; /* until it is freed */
-  void *own;  /* the target's */
+  tp_arena a;               /* until it is freed */
+  void *own;                /* the target's */
+  struct tp_device *device; /* what a target with a device keeps; else NULL */
   tp_run *run;
   tp_error *err; /* of the run in progress */
   int nsym;
@@ -173,6 +186,18 @@ bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);
 /* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none
  * left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
+
+/* runs it, also in a cancelled run (region.c) */
+bool tp_dreg_here(tp_exec *x, tp_dreg *r);
+
+/* The buffer's place in the arena (-1: it has none), and the arena's bytes. */
+int64_t tp_arena_place(const tp_exec *x, int buf);
+int64_t tp_arena_bytes(const tp_exec *x);
+
+/* Before the host reads a buffer, or writes in it too. */
+static inline bool tp_see(tp_exec *x, int buf, bool writes) {
+  return !x->device || x->target->see(x, buf, writes);
+}
 
 /* Finds the operand's place for this execution. */
 static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {

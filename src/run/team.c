@@ -46,7 +46,7 @@ static bool make_workers(tp_exec *x, int n) {
 }
 
 bool tp_exec_threads(tp_exec *x, int n, tp_error *err) {
-  if (n < 2 || !x->plan->teams || !x->plan->teams->nteam) return true;
+  if (n < 2 || x->device || !x->plan->teams || !x->plan->teams->nteam) return true;
   x->err = err;
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_no_memory(err, TP_NOWHERE);

@@ -11,7 +11,7 @@ void emit_find_axes(nest *l) {
   l->ax = n->ax;
   l->stride = n->stride;
   for (int k = 0, seam = tp_emit_seam(l->r); k < l->nax; k++)
-    if (seam >= 0 && l->ax[k].of[0] == seam) l->seam = k;
+    if (seam >= 0 && !l->e->to->threads && l->ax[k].of[0] == seam) l->seam = k;
   l->turned = tp_emit_turned(l->e, l->r, n, &l->across);
 }
 
@@ -199,14 +199,15 @@ static void put_at(const nest *l, int i) {
 void emit_fault(const nest *l, int what, bool here) {
   tp_emit *e = l->e;
   e->depth++;
-  tp_emit_ends(e);
-  tp_emit_line(e, "const int64_t at[%d] = { ", TP_MAXRANK);
-  for (int i = 0; i < l->r->nlead && here; i++) {
-    if (i) tp_puts(e->b, ", ");
-    put_at(l, i);
+  if (!e->to->threads) {
+    tp_emit_line(e, "const int64_t at[%d] = { ", TP_MAXRANK);
+    for (int i = 0; i < l->r->nlead && here; i++) {
+      if (i) tp_puts(e->b, ", ");
+      put_at(l, i);
+    }
+    tp_puts(e->b, l->r->nlead && here ? " };\n" : "0 };\n");
   }
-  tp_puts(e->b, l->r->nlead && here ? " };\n" : "0 };\n");
-  tp_emit_line(e, "return h->fault(h->exec, %s, %d, at);\n", tp_emit_pos(e, l->pos), what);
+  emit_put_fault(e, l->pos, tp_printf(e->a, "%d", what), "at");
   emit_shut(e, 1);
 }
 

@@ -36,7 +36,7 @@ static void put_op_key(tp_emit *e, const tp_region *r, const char *key) {
   tp_emit_line(e, "uint32_t %s[2] = { (uint32_t)h->seed, (uint32_t)(h->seed >> 32) };\n", key);
   tp_emit_line(e, "tp_philox_next(%s, 0, ", key);
   tp_emit_argument(e, "int64_t", &r->how.hash,
-      tp_printf(e->a, "(int64_t)%lluULL", (unsigned long long)r->how.hash));
+      tp_printf(e->a, "(int64_t)%lluu", (unsigned long long)r->how.hash));
   tp_puts(e->b, ");\n");
 }
 
@@ -133,8 +133,8 @@ static const char *number_text(const drawn *w, const char *lo, const char *hi) {
         a, tp_half(w->d) ? "tp_sticky_f32(tp_normal_of(%s, %s))" : "tp_normal_of(%s, %s)", lo, hi);
   case TP_RAND_BERNOULLI: return tp_printf(a, "(double)tp_uniform_of(%s) < ", lo);
   default:
-    return tp_printf(a, "(int64_t)(%lluULL + %s %% %lluULL)%s", (unsigned long long)h->limits[0],
-        both, (unsigned long long)h->limits[1] - (unsigned long long)h->limits[0],
+    return tp_printf(a, "(int64_t)(%lluu + %s %% %lluu)%s", (unsigned long long)h->limits[0], both,
+        (unsigned long long)h->limits[1] - (unsigned long long)h->limits[0],
         w->d == TP_BOOL ? " != 0" : "");
   }
 }
@@ -258,11 +258,15 @@ static void put_stream(const drawn *w) {
   tp_emit *e = w->e;
   const tp_nd *o = &w->r->out[0];
   int each = 4 / w->per;
+  bool one = e->to->threads; /* a thread makes one of the numbers */
   tp_emit_line(e, "int64_t i = 0;\n");
   tp_emit_line(e, "tp_word c[4] = { 0 };\n");
   put_key(w);
-  for (int k = 0; k < o->rank; k++) emit_open_element(e, o, k);
-  tp_emit_line(e, "if (i %% %d == 0) tp_philox_words(c, key, i / %d);\n", each, each);
+  for (int k = 0; k < o->rank; k++)
+    if (one) tp_emit_line(e, "i = i*%s + e%d;\n", emit_ix(e, o->shape[k]), k);
+    else emit_open_element(e, o, k);
+  if (one) tp_emit_line(e, "tp_philox_words(c, key, i / %d);\n", each);
+  else tp_emit_line(e, "if (i %% %d == 0) tp_philox_words(c, key, i / %d);\n", each, each);
   for (int q = 0; q < 2; q++)
     tp_emit_line(e, "const uint32_t word%d = (uint32_t)c[i %% %d * %d + %d];\n", q, each, w->per,
         q * (w->per - 1));
@@ -272,7 +276,7 @@ static void put_stream(const drawn *w) {
   tp_puts(e->b, " = ");
   put_number(w, "word0", "word1");
   tp_emit_line(e, "i++;\n");
-  emit_shut(e, o->rank);
+  emit_shut(e, one ? 0 : o->rank);
 }
 
 void emit_draw(tp_emit *e, const tp_pnode *x) {
@@ -284,7 +288,7 @@ void emit_draw(tp_emit *e, const tp_pnode *x) {
   bool few = emit_draws_few(e, r);
   int around = r->nlead;
   if (!emit_has_range(r)) {
-    tp_emit_line(e, "TP_END_IF(h->fault(h->exec, %d, TPX_FAULT_RANGE, NULL));\n", x->pos);
+    emit_put_fault(e, x->pos, "TPX_FAULT_RANGE", "NULL");
     return;
   }
   const tp_pnode *loop = (w.kept = tp_emit_is_ahead(e, x)) ? e->loop[e->nloop - 1] : NULL;
@@ -293,13 +297,16 @@ void emit_draw(tp_emit *e, const tp_pnode *x) {
     put_ahead(&w);
     return;
   }
-  if (few && around && moves_evenly(e, r, r->leadvar[around - 1])) w.var = r->leadvar[--around];
+  if (few && around && !e->to->threads && moves_evenly(e, r, r->leadvar[around - 1]))
+    w.var = r->leadvar[--around];
   put_shared_key(&w);
+  int opened = around;
+  if (e->to->threads) opened = emit_open_leads(e, r, few ? NULL : &r->out[0], 0, -1);
   for (int i = 0; i < around; i++) {
-    tp_emit_lead(e, r, i);
+    if (!e->to->threads) tp_emit_lead(e, r, i);
     emit_lead_name(e, r, i, tp_printf(e->a, "x%d", i));
   }
   if (few) put_strip(&w);
   else put_stream(&w);
-  emit_shut(e, around);
+  emit_shut(e, opened);
 }

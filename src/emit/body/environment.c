@@ -38,13 +38,17 @@ static void put_results_of(tp_emit *e, const tp_region *r, int i, int n) {
   }
 }
 
-static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
-  tp_emit_line(e, "int wrong = 0;\n");
-  emit_open_leads(e, x->rg);
+static void put_is_wrong(tp_emit *e, const tp_pnode *x, int nactions) {
   tp_emit_line(e, "wrong |= (uint64_t)");
   emit_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0));
   tp_putf(e->b, " >= %d;\n", nactions);
-  emit_shut(e, x->rg->nlead);
+}
+
+static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
+  tp_emit_line(e, "int wrong = 0;\n");
+  int opened = emit_open_leads(e, x->rg, NULL, 0, -1);
+  put_is_wrong(e, x, nactions);
+  emit_shut(e, opened);
   emit_wrong(e, x, "TPX_FAULT_ACTION", false);
 }
 
@@ -53,15 +57,20 @@ void emit_environment(tp_emit *e, const tp_pnode *x) {
   const tp_env *v = tp_env_find(r->how.str);
   const char *p = tp_env_text(r->how.str)->prefix;
   bool looks = r->op == TP_OP_ENV_STEP && v->nactions;
-  if (looks) put_actions_checked(e, x, v->nactions);
-  emit_open_leads(e, r);
+  if (looks && !e->to->threads) put_actions_checked(e, x, v->nactions);
+  int opened = emit_open_leads(e, r, NULL, 0, -1);
+  if (looks && e->to->threads) { /* each thread looks at its own */
+    tp_emit_line(e, "int wrong = 0;\n");
+    put_is_wrong(e, x, v->nactions);
+    emit_wrong(e, x, NULL, false);
+  }
   for (int i = 0; i < r->nin + r->nout; i++)
     put_lane(e, r, i, env_length(v, r->op, i), tp_emit_type(env_type(v, r->op, i)));
   if (r->op == TP_OP_ENV_RESET) tp_emit_line(e, "%s_reset(0, v0, v1);\n", p);
   else if (r->op == TP_OP_ENV_OBS) tp_emit_line(e, "%s_observe(0, v0, v1);\n", p);
   else tp_emit_line(e, "%s_step(0, v0, v1, v2, v3, v4, v5, v6, v7);\n", p);
   for (int i = r->nin; i < r->nin + r->nout; i++) put_results_of(e, r, i, env_length(v, r->op, i));
-  emit_shut(e, r->nlead + looks);
+  emit_shut(e, opened + looks);
 }
 
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a) {

@@ -42,7 +42,7 @@ int emit_open_pieces(const nest *l, int axis, int most) {
 static bool is_branched(const nest *l) {
   bool any = false;
   for (int k = 0; k < l->r->nmicro; k++) any |= emit_has_near(l->r, &l->r->micro[k]);
-  return any && !tp_emit_faults(l->e, l->r);
+  return any && !tp_emit_faults(l->e, l->r) && !l->e->to->threads;
 }
 
 void emit_open_elements(const nest *l, int axis, const char *count) {
@@ -92,6 +92,29 @@ void emit_open_work(const nest *of, int axis, const char *count, int most, int f
     if (is_held(&l, k))
       tp_emit_line(e, "const %s m%d = v%d[k];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype),
           l.r->outmicro[k], k);
+}
+
+/* Opens the threads' loop over axes that are kept, then the others; returns how many. */
+static int open_points(const nest *l) {
+  tp_emit_axis ax[TP_MAXRANK];
+  int n = 0, opened = 1;
+  for (int k = 0; k < l->nax; k++)
+    if (!l->ax[k].red) ax[n++] = (tp_emit_axis){ tp_printf(l->e->a, "x%d", k), l->ax[k].n };
+  emit_open_threads(l->e, n, ax);
+  for (int k = 0; k < l->nax && !l->folds; k++)
+    if (l->ax[k].red) emit_open_axis(l, k), opened++;
+  return opened;
+}
+
+void emit_for_threads(const nest *l) {
+  int opened = open_points(l);
+  if (l->folds) emit_fold_point(l);
+  else {
+    emit_inputs(l, true);
+    emit_work(l);
+    emit_results(l, 0);
+  }
+  emit_shut(l->e, opened);
 }
 
 void emit_map(const nest *l) {

@@ -57,10 +57,13 @@ void emit_open_elements(const nest *l, int axis, const char *count);
  * the strip is made again. */
 void emit_open_work(const nest *of, int axis, const char *count, int most, int first);
 void emit_map(const nest *l);
+/* Prints the points of axes that are kept for threads, each with all that is added to it. */
+void emit_for_threads(const nest *l);
 void emit_tiles(const nest *l);
 
 /* reduction.c */
 void emit_fold(const nest *l);
+void emit_fold_point(const nest *l); /* prints the fold into the point at hand */
 /* Prints the kept point l->at with all points that are folded into it. */
 void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape);
 #endif

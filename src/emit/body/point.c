@@ -194,20 +194,31 @@ void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at)
   tp_emit_if_alone(e, r, points ? r->lead[i] : r->out[0].shape[i], step);
 }
 
-void emit_open_leads(tp_emit *e, const tp_region *r) {
+int emit_open_leads(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but) {
+  if (e->to->threads) {
+    tp_emit_axis ax[2 * TP_MAXRANK];
+    int n = 0;
+    for (int i = 0; i < r->nlead; i++)
+      ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
+    for (int i = from; nd && i < nd->rank; i++)
+      if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
+    emit_open_threads(e, n, ax);
+    return 1;
+  }
   for (int i = 0; i < r->nlead; i++) {
     if (i == r->nlead - 1) emit_lead_alone(e, r, i, true, -1);
     tp_emit_lead(e, r, i);
   }
+  return r->nlead;
 }
 
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails) {
   emit_open(e, "if (__builtin_expect(wrong, 0)) {\n");
-  tp_emit_ends(e);
-  const char *pos = tp_emit_pos(e, x->pos);
-  if (e->to->host)
-    tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", pos, fails ? " || 1" : "");
-  else tp_emit_line(e, "return h->fault(h->exec, %s, %s, NULL);\n", pos, fault);
+  if (e->to->host) {
+    tp_emit_ends(e);
+    tp_emit_line(
+        e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", tp_emit_pos(e, x->pos), fails ? " || 1" : "");
+  } else emit_put_fault(e, x->pos, fault, "NULL");
   e->depth--;
   emit_open(e, "} else {\n");
 }
@@ -226,12 +237,14 @@ static void put_best(tp_emit *e, const tp_pnode *x) {
   tp_dtype d = tp_emit_dtype(e, in);
   const char *type = tp_emit_held(d), *than = r->op == TP_OP_ARGMAX ? ">" : "<";
   int axis = r->how.axis;
-  emit_open_leads(e, r);
-  for (int i = 0; i < in->rank; i++)
-    if (i != axis) emit_open_element(e, in, i);
-  if (!e->to->host)
-    tp_emit_line(e, "TP_END_IF(%s <= 0 && h->fault(h->exec, %s, TPX_FAULT_NOTHING, NULL));\n",
-        emit_ix(e, in->shape[axis]), tp_emit_pos(e, x->pos));
+  int opened = emit_open_leads(e, r, in, 0, axis);
+  for (int i = 0; i < in->rank && !e->to->threads; i++)
+    if (i != axis) emit_open_element(e, in, i), opened++;
+  if (!e->to->host) {
+    emit_open(e, "if (%s <= 0) {\n", emit_ix(e, in->shape[axis]));
+    emit_put_fault(e, x->pos, "TPX_FAULT_NOTHING", "NULL");
+    emit_shut(e, 1);
+  }
   tp_emit_line(e, "int64_t e%d = 0, at = 0;\n", axis);
   tp_emit_line(e, "%s best = ", type);
   put_candidate(e, r);
@@ -246,7 +259,7 @@ static void put_best(tp_emit *e, const tp_pnode *x) {
   tp_emit_indent(e);
   put_element_of(e, r, 1, with_best, -1);
   tp_puts(e->b, " = at;\n");
-  emit_shut(e, r->nlead + in->rank - 1);
+  emit_shut(e, opened);
 }
 
 /* ---- picks ---- loops over elements; in the other window data says where they are along an
@@ -284,8 +297,8 @@ static void put_looks(tp_emit *e, const tp_region *r) {
 static void put_base(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
   if (tp_emit_same_elements(r, &r->in[0], out)) return;
-  emit_open_leads(e, r);
-  for (int i = 0; i < out->rank; i++) {
+  int opened = emit_open_leads(e, r, out, 0, -1);
+  for (int i = 0; i < out->rank && !e->to->threads; i++, opened++) {
     if (i == out->rank - 1) emit_lead_alone(e, r, i, false, -1);
     emit_open_element(e, out, i);
   }
@@ -294,7 +307,8 @@ static void put_base(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, " = ");
   emit_point_element(e, r, 0);
   tp_puts(e->b, ";\n");
-  emit_shut(e, r->nlead + out->rank);
+  emit_shut(e, opened);
+  if (e->to->threads) tp_emit_line(e, "BARRIER();\n");
 }
 
 static void put_moved(tp_emit *e, const tp_region *r) {
@@ -317,11 +331,14 @@ static void put_moved(tp_emit *e, const tp_region *r) {
 
 /* Prints the loops of a pick: those over elements that share an index go inside. An element put
  * outside of a tensor is dropped. */
-static void put_picks(tp_emit *e, const tp_region *r) {
+static void put_picks(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int rank = each->rank, inside = indexed_axes(r), by_data = target_of(r) ? r->how.axis : -1;
-  bool looks = r->op == TP_OP_PUT;
-  emit_open_leads(e, r);
+  bool looks = r->op == TP_OP_PUT || e->to->threads;
+  /* threads share elements of which no two go to one place */
+  int shared = !e->to->threads ? rank : target_of(r) ? inside : 0;
+  int opened = emit_open_leads(e, r, each, shared, -1);
   for (int i = 0; i < rank + 1; i++) {
     if (i == inside) {
       tp_emit_line(e, "const int64_t at = ");
@@ -332,22 +349,29 @@ static void put_picks(tp_emit *e, const tp_region *r) {
             e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
     }
     if (i == rank) break;
+    if (i >= shared) continue;
     if (i == rank - 1) emit_lead_alone(e, r, target_of(r) ? with_target(r, i) : i, false, by_data);
     emit_open_element(e, each, i);
+    opened++;
   }
   put_moved(e, r);
-  emit_shut(e, r->nlead + rank + looks);
+  if (e->to->threads && r->op != TP_OP_PUT) {
+    e->depth--;
+    emit_open(e, "} else {\n");
+    emit_put_fault(e, x->pos, NULL, NULL);
+  }
+  emit_shut(e, opened + looks);
 }
 
 static void put_pick(tp_emit *e, const tp_pnode *x) {
-  bool looks = x->rg->op != TP_OP_PUT;
+  bool looks = x->rg->op != TP_OP_PUT && !e->to->threads;
   if (looks) {
     tp_emit_line(e, "int wrong = 0;\n");
     put_looks(e, x->rg);
     emit_wrong(e, x, "TPX_FAULT_INDEX", true);
   }
   if (target_of(x->rg)) put_base(e, x->rg);
-  put_picks(e, x->rg);
+  put_picks(e, x);
   emit_shut(e, looks);
 }
 

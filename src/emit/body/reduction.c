@@ -200,23 +200,40 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   emit_shut(l->e, in + 1);
 }
 
+/* Prints the fold into a kept point: its rows, if the innermost axis is folded, or its elements. */
+static void put_point(const nest *l, const fold_types *t) {
+  int in = l->nax - 1, inner = 0;
+  bool rows = in >= 0 && l->ax[in].red;
+  put_acc(l, t);
+  for (int k = 0; k < l->nax - rows; k++)
+    if (l->ax[k].red) emit_open_axis(l, k), inner++;
+  emit_open(l->e, "{\n");
+  if (rows) put_row(l, t);
+  else {
+    emit_inputs(l, true);
+    emit_work(l);
+    put_fold_step(l, t, "acc");
+    emit_results(l, 1);
+  }
+  emit_shut(l->e, 1 + inner);
+  put_delivery(l, t, "acc");
+}
+
+void emit_fold_point(const nest *l) {
+  fold_types t = types_of(l);
+  put_point(l, &t);
+}
+
 /* Prints a fold whose innermost axis is folded: kept axes outside, then the folded ones. */
 static void put_across(const nest *l, const fold_types *t) {
-  int in = l->nax - 1, opened = 0, inner = 0;
+  int opened = 0;
   if (has_short_rows(l, t)) {
     put_short_rows(l, t);
     return;
   }
   for (int k = 0; k < l->nax; k++)
     if (!l->ax[k].red) emit_open_axis(l, k), opened++;
-  put_acc(l, t);
-  for (int k = 0; k < in; k++)
-    if (l->ax[k].red) emit_open_axis(l, k), inner++;
-  emit_open(l->e, "{\n");
-  put_row(l, t);
-  emit_shut(l->e, 1);
-  emit_shut(l->e, inner);
-  put_delivery(l, t, "acc");
+  put_point(l, t);
   emit_shut(l->e, opened);
 }
 
@@ -292,13 +309,9 @@ void emit_fold(const nest *l) {
     tp_puts(l->e->b, ") {\n");
     l->e->depth++;
   }
-  if (!l->nax) { /* a single element is folded */
-    put_acc(l, &t);
-    emit_work(l);
-    put_fold_step(l, &t, "acc");
-    emit_results(l, 1);
-    put_delivery(l, &t, "acc");
-  } else if (l->ax[l->nax - 1].red) put_across(l, &t);
+  if (l->e->to->threads) emit_for_threads(l);
+  else if (!l->nax) put_point(l, &t); /* a single element is folded */
+  else if (l->ax[l->nax - 1].red) put_across(l, &t);
   else put_down(l, &t);
   if (l->r->acc) emit_shut(l->e, 1);
 }

@@ -71,7 +71,7 @@ static const char *const cells[] = {
 #include "base/dtypes.def"
 #undef D
 };
-static const tp_emit_target alone = { false, cells, emit_library_call };
+static const tp_emit_target alone = { false, false, cells, emit_library_call };
 
 bool tp_emit_export(tp_export_text *to, const tp_plan *p, const tp_export *x, tp_error *err) {
   tp_arena a;

@@ -1,0 +1,13 @@
+/* What every kernel begins with. After dialect.h and the prelude. */
+#define TP_KERNEL_THREADS 256
+#define TP_IVDEP
+#define __builtin_expect(x, y) (x)
+
+typedef struct {
+  uint64_t seed;
+} tp_kernel_host;
+
+/* Is this the first fault of the run? Then the caller notes where it was. */
+TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
+  return ATOMIC_CAS_U64((GLOBAL uint64_t *)fault, 0, (uint64_t)(pos + 1)) == 0;
+}

@@ -1,0 +1,416 @@
+/* exec.c: the target that runs a plan on a device.
+ *
+ * The run goes through the plan as on the host (run/flow.c). Where a loop begins that was chosen as
+ * a kernel, or at a leaf that is one, it puts a launch on the queue and goes on; other leaves run
+ * on the host. Each buffer is, whole, in the host's memory, in the device's, or in both; it is
+ * copied when one side needs what the other has made (see, reach). Buffers of the arena have the
+ * same places on both sides. A copy of a buffer whose values are dead writes over no live one:
+ * buffers share places only where their lives do not meet (plan/color.c).
+ *
+ * Kernels note the first fault (emit.h). When the host next waits it finds the note, and makes the
+ * error by running that leaf itself at that point. */
+#include "gpu/gpu.h"
+#include "run/target.h"
+#include "emit/emit.h"
+#include "interp/interp.h"
+
+enum {
+  IN_HOST = 1,
+  IN_DEVICE = 2,
+  /* a loop is one kernel if its leaves make at most so many elements or operations each */
+  LOOP_WORK = 1 << 16,
+  /* a leaf that runs so seldom and makes so little stays on the host */
+  FEW_RUNS = 2,
+  LITTLE = 1 << 12,
+  /* of a launch, for each multiprocessor */
+  MOST_BLOCKS = 16
+};
+
+typedef struct {
+  tp_kernel *of;
+  const tp_gkernel *fn; /* NULL: it is not in the module */
+  bool chosen;
+  int64_t launches;
+} kernel;
+
+typedef struct tp_device {
+  const tp_gdriver *driver;
+  tp_gdev *dev;
+  tp_gqueue *queue;
+  int n;
+  kernel *kernel;
+  kernel **leaf; /* by position */
+  /* the arena, and notes (emit.h); by buffer: memory of one that lies elsewhere, its bytes */
+  tp_gmem *arena, *notes, **mem;
+  int64_t arena_bytes, *bytes;
+  unsigned char *where; /* by buffer */
+  int64_t *env;         /* bounds for which kernels were chosen; NULL: none yet */
+  int64_t *note;        /* of a fault, on the host */
+  /* kernels ran since faults were looked for; an error is being made */
+  bool doubtful, failing;
+  int64_t launches, copies, copied;
+} tp_device;
+
+/* ---- memory ---- */
+
+static int64_t bytes_of(const tp_exec *x, int buf) {
+  return x->count[buf] > 0 ? x->count[buf] * tp_dtype_size(x->plan->bufs.v[buf]->dtype) : 0;
+}
+
+static tp_gplace place_of(const tp_exec *x, int buf) {
+  const tp_device *d = x->device;
+  if (d->mem[buf]) return (tp_gplace){ d->mem[buf], 0 };
+  return (tp_gplace){ d->arena, TP_MAX(tp_arena_place(x, buf), 0) };
+}
+
+static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
+  tp_device *d = x->device;
+  if (*m && *has >= bytes) return true;
+  d->driver->drop(*m);
+  *m = d->driver->take(d->dev, bytes, false, x->err);
+  *has = *m ? bytes : 0;
+  return *m != NULL;
+}
+
+/* No fault, and where buffers lie. */
+static bool put_notes(tp_exec *x) {
+  tp_device *d = x->device;
+  int first = 1 + x->nsym, n = first + x->plan->bufs.n;
+  int64_t has = 0;
+  memset(d->note, 0, sizeof *d->note * (size_t)first);
+  for (int i = 0; i < x->plan->bufs.n; i++) d->note[first + i] = tp_arena_place(x, i);
+  return (d->notes || take(x, &d->notes, &has, (int64_t)sizeof *d->note * n)) &&
+      d->driver->put(
+          d->queue, (tp_gplace){ d->notes, 0 }, d->note, (int64_t)sizeof *d->note * n, x->err);
+}
+
+/* Takes memory for the arena and for buffers outside of it, and says where values are. */
+static bool place_buffers(tp_exec *x) {
+  tp_device *d = x->device;
+  if (!take(x, &d->arena, &d->arena_bytes, TP_MAX(tp_arena_bytes(x), 64))) return false;
+  for (int i = 0; i < x->plan->bufs.n; i++) {
+    const tp_pbuf *b = x->plan->bufs.v[i];
+    d->where[i] = 0;
+    if (tp_in_arena(b)) continue;
+    bool there = b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
+    d->where[i] = there ? IN_HOST : 0;
+    if (there && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(bytes_of(x, i), 64))) return false;
+  }
+  return put_notes(x);
+}
+
+/* ---- faults ---- */
+
+/* The leaf at which the note was made runs on the host, at that point, and says what is wrong. */
+static bool tell_fault(tp_exec *x) {
+  tp_device *d = x->device;
+  tp_dreg *r = x->regat[d->note[0] - 1];
+  for (int i = 0; i < x->nsym; i++)
+    if (tp_sym_at(x->plan->ix, i)->kind != TP_SYM_BOUND) x->env[i] = d->note[1 + i];
+  d->failing = true;
+  x->ended = x->torn = r->pos;
+  if (tp_dreg_here(x, r))
+    tp_rfail(x, r, TP_E_DEVICE, "the device found a point without a value here, the host none");
+  d->failing = false;
+  return false;
+}
+
+/* Waits for the queue and looks for a fault. */
+static bool look(tp_exec *x) {
+  tp_device *d = x->device;
+  int64_t n = (int64_t)sizeof *d->note * (1 + x->nsym);
+  tp_gplace at = { d->notes, 0 };
+  if (!d->doubtful) return true;
+  d->doubtful = false;
+  if (!d->driver->get(d->queue, d->note, at, n, x->err)) return false;
+  if (!d->note[0]) return true;
+  return d->driver->fill(d->queue, at, 0, n, x->err) && tell_fault(x);
+}
+
+/* ---- copies ---- */
+
+static bool see(tp_exec *x, int buf, bool writes) {
+  tp_device *d = x->device;
+  int64_t n = bytes_of(x, buf);
+  if (!(d->where[buf] & IN_HOST) && d->where[buf] && n) {
+    if (!d->failing && !look(x)) return false;
+    if (!d->driver->get(d->queue, x->base[buf], place_of(x, buf), n, x->err)) return false;
+    d->copies++;
+    d->copied += n;
+    d->where[buf] |= IN_HOST;
+  }
+  if (writes) d->where[buf] = IN_HOST;
+  return true;
+}
+
+/* Before the device reads a buffer, or writes in it too. */
+static bool reach(tp_exec *x, int buf, bool writes) {
+  tp_device *d = x->device;
+  int64_t n = bytes_of(x, buf);
+  if (d->where[buf] == IN_HOST && n) {
+    if (!d->driver->put(d->queue, place_of(x, buf), x->base[buf], n, x->err)) return false;
+    d->copies++;
+    d->copied += n;
+    d->where[buf] |= IN_DEVICE;
+  }
+  if (writes) d->where[buf] = IN_DEVICE;
+  return true;
+}
+
+/* ---- launches ---- */
+
+static bool writes_any(const tp_pnode *x, int buf) {
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && tp_region_writes(k.x->rg, buf)) return true;
+  return false;
+}
+
+/* At most how many points a leaf has. */
+static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
+  int64_t leads = 1, own = 1;
+  for (int i = 0; i < r->nlead; i++)
+    leads = tp_times_bytes(leads, TP_MAX(tp_dx_get(&r->lead[i], x->env), 0));
+  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind == TP_RG_OP; w++) {
+    int64_t n = 1;
+    for (int i = r->nlead; i < w->rank; i++)
+      n = tp_times_bytes(n, TP_MAX(tp_dx_get(&w->shape[i], x->env), 0));
+    own = TP_MAX(own, n);
+  }
+  return tp_times_bytes(leads, own);
+}
+
+static bool launch(tp_exec *x, kernel *k, int64_t points, int64_t from, int64_t end) {
+  tp_device *d = x->device;
+  const tp_kernel *of = k->of;
+  tp_gplace place[2 + of->nbuf];
+  int n = 0;
+  int64_t num[3 + of->nsym], most = (int64_t)d->driver->spec(d->dev)->units * MOST_BLOCKS;
+  int64_t blocks = (points + TP_KERNEL_THREADS - 1) / TP_KERNEL_THREADS;
+  place[n++] = (tp_gplace){ d->notes, 0 };
+  place[n++] = (tp_gplace){ d->arena, 0 };
+  for (int i = 0; i < of->nbuf; i++) {
+    if (!reach(x, of->buf[i], writes_any(of->node, of->buf[i]))) return false;
+    if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = place_of(x, of->buf[i]);
+  }
+  num[0] = (int64_t)x->run->seed, num[1] = from, num[2] = end;
+  for (int i = 0; i < of->nsym; i++) num[3 + i] = x->env[of->sym[i]];
+  d->doubtful = true;
+  d->launches++;
+  k->launches++;
+  return d->driver->launch(d->queue,
+      &(tp_glaunch){ .kernel = k->fn,
+          .blocks = of->one ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
+          .threads = TP_KERNEL_THREADS,
+          .nplace = n,
+          .place = place,
+          .nnum = 3 + of->nsym,
+          .num = num },
+      x->err);
+}
+
+static bool may_launch(const tp_exec *x) { return !x->poison && !x->device->failing; }
+
+static int takes(tp_exec *x, tp_dreg *r) {
+  kernel *k = x->device->leaf[r->pos];
+  if (k && k->fn && may_launch(x)) return launch(x, k, points_of(x, r), 0, 0) ? 1 : -1;
+  for (tp_dnd *w = r->in; w < r->in + r->nnd; w++)
+    if (w->buf >= 0 && !see(x, w->buf, w >= r->out)) return -1;
+  for (int i = 0; i < r->rg->nrows; i++)
+    if (!see(x, r->rg->rows[i].nd.buf, false)) return -1;
+  return 0;
+}
+
+static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
+  tp_device *d = x->device;
+  for (int i = 0; i < d->n; i++) {
+    kernel *k = &d->kernel[i];
+    if (k->of->node == node && k->fn) return launch(x, k, 1, from, end) ? 1 : -1;
+  }
+  return 0;
+}
+
+/* ---- which kernels ---- */
+
+typedef struct {
+  int64_t runs;
+  double work;
+} amount;
+
+static amount amount_of(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
+  amount a = { 0 };
+  TP_EACH_NODE (k, node) {
+    if (!k.x->rg) continue;
+    a.runs += at[k.x->pos].runs;
+    a.work += TP_MAX((double)at[k.x->pos].elements, at[k.x->pos].flops);
+  }
+  return a;
+}
+
+static bool is_around(const tp_pnode *loop, const tp_pnode *x) {
+  while (x && x != loop) x = x->up;
+  return x != NULL;
+}
+
+static void choose(tp_exec *x, const tp_counted *at) {
+  tp_device *d = x->device;
+  /* for tests: "all" whatever it costs, or "leaves" alone */
+  const char *asked = tp_setting("TEMPO_KERNELS");
+  bool leaves = asked && !strcmp(asked, "leaves");
+  const tp_pnode *inside =
+      NULL; /* the loop that was chosen last: kernels go from outside inwards */
+  for (int i = 0; i < d->n; i++) {
+    kernel *k = &d->kernel[i];
+    amount a = amount_of(x, k->of->node, at);
+    k->chosen = a.runs && !(inside && is_around(inside, k->of->node));
+    if (asked) k->chosen &= !leaves || !k->of->loop;
+    else if (k->of->loop) k->chosen &= a.work / (double)TP_MAX(a.runs, 1) <= LOOP_WORK;
+    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE;
+    if (k->chosen && k->of->loop) inside = k->of->node;
+  }
+}
+
+static bool build(tp_exec *x) {
+  tp_device *d = x->device;
+  tp_kernel **v = TP_NEWN(&x->a, tp_kernel *, d->n + 1);
+  int n = 0;
+  for (int i = 0; i < d->n; i++) {
+    d->kernel[i].fn = NULL;
+    if (d->kernel[i].chosen) v[n++] = d->kernel[i].of;
+  }
+  if (!n) return true;
+  tp_buf text;
+  tp_hold hold;
+  tp_buf_hold(&text, &hold);
+  tp_emit_kernels(&text, x->plan, &x->a, v, n);
+  if (text.failed) tp_oom();
+  if (tp_setting("TEMPO_DUMP") && strstr(tp_setting("TEMPO_DUMP"), "kernels"))
+    fputs(text.s, stderr);
+  tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
+  for (int i = 0; m && i < d->n; i++)
+    if (d->kernel[i].chosen &&
+        !(d->kernel[i].fn = d->driver->kernel(m, d->kernel[i].of->name, x->err)))
+      m = NULL;
+  tp_buf_drop(&text, &hold);
+  return m != NULL;
+}
+
+/* Were kernels chosen for these bounds? */
+static bool is_chosen(const tp_exec *x) {
+  const tp_device *d = x->device;
+  for (int i = 0; d->env && i < x->nbound; i++)
+    if (d->env[x->bound[i]] != x->env[x->bound[i]]) return false;
+  return d->env != NULL;
+}
+
+static bool choose_for(tp_exec *x) {
+  tp_device *d = x->device;
+  tp_counted *at = TP_NEWN(&x->a, tp_counted, x->plan->npos + 1);
+  int64_t turns;
+  d->env = TP_DUPN(&x->a, x->env, x->nsym);
+  if (!tp_plan_count(x->plan, x->plan->body, x->env, at, &turns)) tp_oom();
+  choose(x, at);
+  return build(x);
+}
+
+static bool begin(tp_exec *x) {
+  x->device->doubtful = x->device->failing = false;
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_no_memory(x->err, TP_NOWHERE);
+  bool ok = is_chosen(x) || choose_for(x);
+  tp_unguard(&oom);
+  return ok && place_buffers(x);
+}
+
+/* Outputs come to the host, also of a run that failed. */
+static bool settle(tp_exec *x) {
+  bool ok = look(x);
+  x->device->failing = true; /* no further error */
+  for (int i = 0; i < x->plan->bufs.n; i++)
+    if (x->plan->bufs.v[i]->kind == TP_BUF_OUTPUT) ok &= see(x, i, false);
+  x->device->failing = false;
+  return ok;
+}
+
+/* ---- the table ---- */
+
+static bool open_on(tp_exec *x, const tp_gdriver *driver) {
+  tp_device *d = TP_NEW(&x->a, struct tp_device);
+  tp_kernel *k;
+  if (!tp_interp.open(x)) return false;
+  *d = (tp_device){ .driver = driver };
+  if (!(d->dev = driver->open(0, x->err))) return false;
+  x->device = d;
+  if (!(d->queue = driver->queue(d->dev, x->err))) return false;
+  d->n = tp_emit_find_kernels(x->plan, &x->a, &k);
+  d->kernel = TP_NEWN(&x->a, kernel, d->n + 1);
+  d->leaf = TP_NEWN(&x->a, kernel *, x->plan->npos + 1);
+  d->mem = TP_NEWN(&x->a, tp_gmem *, x->plan->bufs.n + 1);
+  d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
+  d->note = TP_NEWN(&x->a, int64_t, 1 + x->nsym + x->plan->bufs.n);
+  for (int i = 0; i < d->n; i++) {
+    d->kernel[i].of = &k[i];
+    if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
+  }
+  return true;
+}
+
+static void shut(tp_exec *x) {
+  tp_device *d = x->device;
+  tp_interp.close(x);
+  if (d) d->driver->close(d->dev);
+  x->device = NULL;
+}
+
+static void make(tp_exec *x, tp_dreg *r) { tp_interp.make(x, r); }
+static bool ready(tp_exec *x) { return tp_interp.ready(x); }
+static bool alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
+  return tp_interp.alike(x, whole, part);
+}
+static void copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in) {
+  tp_interp.copy(x, size, out, in);
+}
+static void turn(
+    int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n) {
+  tp_interp.turn(size, o, orow, a, arow, rows, n);
+}
+static const tp_speed *speed(void) { return tp_interp.speed(); }
+
+static void tell(const tp_exec *x, tp_buf *b) {
+  const tp_device *d = x->device;
+  int host = 0;
+  tp_putf(b, "device %s\n", d->driver->spec(d->dev)->name);
+  if (!d->env) tp_puts(b, "kernels are chosen by the first call\n");
+  for (int i = 0; i < d->n && d->env; i++) {
+    const kernel *k = &d->kernel[i];
+    tp_gneeds needs = { -1, -1, -1, -1 };
+    if (!k->fn) continue;
+    d->driver->needs(k->fn, TP_KERNEL_THREADS, &needs);
+    tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, k->of->loop ? "loop" : "leaf",
+        k->of->node->pos, k->of->loop ? k->of->node->lastpos : k->of->node->pos,
+        (long long)k->launches);
+    if (needs.registers >= 0) tp_putf(b, ", %d registers", needs.registers);
+    if (needs.spilled > 0) tp_putf(b, ", %d bytes spilled", needs.spilled);
+    tp_puts(b, k->of->one ? ", one block\n" : "\n");
+  }
+  for (int i = 0; i < x->nreg && d->env; i++) {
+    bool there = d->leaf[x->reg[i]->pos] && d->leaf[x->reg[i]->pos]->fn;
+    for (int j = 0; j < d->n && !there; j++)
+      there = d->kernel[j].fn && d->kernel[j].of->loop &&
+          x->reg[i]->pos >= d->kernel[j].of->node->pos &&
+          x->reg[i]->pos <= d->kernel[j].of->node->lastpos;
+    if (there) continue;
+    char name[256];
+    tp_putf(b, host++ ? ", %d %s" : "on the host: %d %s", x->reg[i]->pos,
+        tp_who_label(&x->reg[i]->rg->who, tp_region_op(x->reg[i]->rg), name, sizeof name));
+  }
+  tp_putf(b, "%s%lld launches, %lld copies of %lld bytes\n", host ? "\n" : "",
+      (long long)d->launches, (long long)d->copies, (long long)d->copied);
+}
+
+#define TARGET(name) \
+  static bool open_##name(tp_exec *x) { return open_on(x, &tp_##name); } \
+  const tp_target tp_on_##name = { open_##name, make, ready, shut, alike, copy, turn, speed, \
+    begin, takes, loop, see, settle, tell };
+TARGET(cuda)
+TARGET(opencl)
