@@ -77,7 +77,8 @@ int64_t tp_exec_peak(const tp_exec *x);
 void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);
 /* what runs on the device, and what does not */
 void tp_exec_tell(const tp_exec *x, tp_buf *out);
-/* the profile as JSON for chrome://tracing and Perfetto: the plan's tree, each as long as it took */
+/* the profile as JSON for chrome://tracing and Perfetto: the plan's tree, each as long as it took
+ */
 bool tp_exec_trace(const tp_exec *x, const char *path, tp_error *err);
 /* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped
  * of buffers in a file; -1: too many. Changes nothing. */

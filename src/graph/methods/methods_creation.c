@@ -12,8 +12,8 @@ typedef struct making { /* the options of all of them */
 
 static bool creation_start(tp_mk k, const tp_arg *a, int options, making *o) {
   const tp_arg *d = &a[options];
-  *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : TP_I64,
-    &d[2], &d[3] };
+  *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom,
+    d[0].kind ? d[0].dtype : TP_I64, &d[2], &d[3] };
   for (int i = 0; i < o->rank; i++) {
     int64_t v;
     if (tp_ix_is_const(o->shape[i], &v) && v < 0)
