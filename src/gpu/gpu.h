@@ -11,7 +11,7 @@
  * device (a lost device, a kernel that left its memory) shows at the next call that waits. */
 #ifndef TP_GPU_H
 #define TP_GPU_H
-#include "run/target.h"
+#include "run/run.h"
 
 typedef struct tp_gdev tp_gdev;       /* an opened device */
 typedef struct tp_gmem tp_gmem;       /* its memory, or memory of the host that it can copy */

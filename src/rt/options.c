@@ -9,7 +9,8 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
     return tp_fail(err, TP_E_OPTION, o->pos,
         "TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
   f->engine = f->tier == TP_TIER_REFERENCE ? &tp_engine_reference : &tp_engine_plan;
-  return (f->backend = tp_backend_find(o->device, o->pos, err)) != NULL;
+  const char *device = tp_setting("TEMPO_DEVICE");
+  return (f->backend = tp_backend_find(device ? device : o->device, o->pos, err)) != NULL;
 }
 
 static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
