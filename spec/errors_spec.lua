@@ -157,6 +157,19 @@ describe("an error", function()
     fails(function() P:compile { outputs = { x = x } }:explain "grap" end, "option", "graph")
     fails(function() P:compile {} end, "option", "outputs")
   end)
+
+  it("what a device lacks is told by tempo.devices and by compile", function()
+    local seen = {}
+    for _, d in ipairs(tempo.devices()) do
+      seen[d.device] = true
+      if d.missing then
+        assert.is_nil(d.missing:find "\n")
+        fails(function() P:compile { outputs = { x = x }, device = d.device } end, "device", d.missing)
+      end
+    end
+    assert.same({ cpu = true, cuda = true, opencl = true }, seen)
+    assert.same("cpu", tempo.devices()[1].device)
+  end)
 end)
 
 describe("an error object", function()

@@ -27,6 +27,25 @@ static int module_clock(lua_State *L) {
   return 1;
 }
 
+/* { { device =, name =, memory =, missing = }, ... } */
+static int module_devices(lua_State *L) {
+  tp_device d;
+  tp_buf missing;
+  tp_buf_init(&missing);
+  lua_newtable(L);
+  for (int i = 0; tp_devices(i, &d, &missing); i++, missing.n = 0) {
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, d.device);
+    lua_setfield(L, -2, "device");
+    if (*d.name) lua_pushstring(L, d.name), lua_setfield(L, -2, "name");
+    if (d.memory) lua_pushinteger(L, (lua_Integer)d.memory), lua_setfield(L, -2, "memory");
+    if (missing.n) lua_pushlstring(L, missing.s, missing.n), lua_setfield(L, -2, "missing");
+    lua_rawseti(L, -2, i + 1);
+  }
+  tp_buf_free(&missing);
+  return 1;
+}
+
 static int push_environments(lua_State *L) { /* their names */
   int n = 16, found;
   const char **names = lua_newuserdata(L, sizeof *names * (size_t)n);
@@ -96,6 +115,7 @@ static const tl_reg functions[] = {
   { "load", tl_array_load, 1 },
   { "save", tl_array_save_named, 2 },
   { "clock", module_clock, 0 },
+  { "devices", module_devices, 0 },
   { "warn", tl_default_warn, 1 },
   { 0 },
 };

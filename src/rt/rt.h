@@ -1,4 +1,4 @@
-/* rt: programs, their compilation, and runs. Rank 10. The Lua binding (lua) and include/tempo.h
+/* rt: programs, their compilation, and runs. Rank 11. The Lua binding (lua) and include/tempo.h
  * (api) stand on this header.
  *
  * A tp_program is a recording. tp_compile makes a tp_fn of its text (compile.c, stages.c): options,
@@ -61,6 +61,15 @@ typedef struct tp_copts {
   void *host;
   tp_pos pos; /* line of P:compile */
 } tp_copts;
+
+/* Device i: the CPU is 0; false: there are no more. name: "" if it is not known. missing: why it
+ * cannot be used, or stays empty; a kind without a device counts as one that is missing. */
+typedef struct tp_device {
+  const char *device; /* what options and TEMPO_DEVICE call it */
+  char name[96];
+  int64_t memory;
+} tp_device;
+bool tp_devices(int i, tp_device *to, tp_buf *missing);
 
 typedef struct tp_fn tp_fn;
 /* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY, TEMPO_CHECK win over opts. */

@@ -43,6 +43,7 @@ static uint64_t hash_options(const tp_fn *f, uint64_t h) {
     f->opt.reproducible, f->opt.check };
   h = tp_hash(f->opt.on, sizeof f->opt.on, tp_hash(v, sizeof v, h));
   h = tp_hash(f->opt.rule_off, sizeof f->opt.rule_off, h);
+  h = hash_text(f->backend->name, h);
   for (int i = 0; i < f->nasked; i++) h = hash_text(f->asked_tick[i], h);
   return hash_text(f->pos.file ? f->pos.file : "", h);
 }

@@ -112,6 +112,10 @@ function tempo.warn(text) end
 ---@return number # seconds
 function tempo.clock() end
 
+--- What `P:compile { device = }` may name, the CPU first: `device`, the `name` and bytes of `memory` where they are known, and `missing`, one line that says why it cannot be used. Each kind of device has a row, also where there is none of it: `missing` says which library of which version is wanted.
+---@return table[] # `{ device =, name =, memory =, missing = }` each
+function tempo.devices() end
+
 --- A tensor of zeros.
 ---@overload fun(shape: tempo.Extent|tempo.Extent[], options: { dtype?: tempo.Dtype, domain?: (tempo.Index|tempo.Tensor)[], name?: string }): tempo.Tensor
 ---@param shape tempo.Extent|tempo.Extent[]
