@@ -153,9 +153,9 @@ $(B)/spec/c/%: spec/c/%.c $(B)/libtempo.a Makefile
 ctests: $(CTEST)
 
 # ---- devices of the tests -------------------------------------------------------------------------------------------
-# A libcuda of our own: TEMPO_CUDA=build/gpu/libcuda.so.1 runs a program on it. What it builds of kernels is kept in gpu/modules.
+# A libcuda of our own, under another name inside: NVRTC asks a library of that name for functions that only the driver has. TEMPO_CUDA=build/gpu/libcuda.so.1 runs a program on it. What it builds of kernels is kept in gpu/modules.
 GPU  := $(B)/gpu
-GPU_C = $(CC) -std=c11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Wno-format-truncation -shared -Wl,-soname,$(@F) -o $@ $(filter %.c,$^) -ldl -lpthread -lm
+GPU_C = $(CC) -std=c11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Wno-format-truncation -shared -Wl,-soname,tempo-$(@F) -o $@ $(filter %.c,$^) -ldl -lpthread -lm
 $(GPU)/libcuda.so.1: $(foreach f,watch blocks libcuda,spec/gpu/$(f).c) spec/gpu/own.h spec/gpu/emu.h Makefile
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  LINK $@")

@@ -123,7 +123,7 @@ end
 --- PTX of a text of kernels, whose lines are counted without the prelude's.
 function device.ptx(text, arch, whole)
   local lib, program, n = device.nvrtc, ffi.new "void *[1]", ffi.new "size_t[1]"
-  local all = whole and text or device.prelude() .. "#line 1\n" .. text
+  local all = whole and text or device.prelude() .. "#line 1 \"kernels.cu\"\n" .. text
   assert(lib.nvrtcCreateProgram(program, all, "kernels.cu", 0, nil, nil) == 0)
   local options = { "--gpu-architecture=" .. (arch or "compute_90"), "--fmad=false", "-lineinfo" }
   local ok = lib.nvrtcCompileProgram(program[0], #options, ffi.new("const char *[3]", options)) == 0
@@ -191,18 +191,24 @@ function device.launch(f, blocks, threads, args, stream)
 end
 
 -- ---- OpenCL ----
-local ok, cl = pcall(ffi.load, "libOpenCL.so.1")
-if ok then
+-- Opened when it is asked for: pocl brings an LLVM, which takes a while.
+local cl
+function device.open_cl()
+  local ok, lib = pcall(ffi.load, "libOpenCL.so.1")
+  if not ok then return false, lib end
+  cl = lib
   local p, d, e = ffi.new "void *[1]", ffi.new "void *[1]", ffi.new "int[1]"
   if cl.clGetPlatformIDs(1, p, nil) == 0 and cl.clGetDeviceIDs(p[0], 0xffffffff, 1, d, nil) == 0 then
-    device.cl, device.cl_device = cl, d
+    device.cl_device = d
     device.cl_context = cl.clCreateContext(nil, 1, d, nil, nil, e)
     device.cl_queue = cl.clCreateCommandQueue(device.cl_context, d[0], 0, e)
+    return true
   end
+  return false, "no OpenCL device is here (Debian: pocl-opencl-icd)"
 end
 
 function device.cl_program(text)
-  local e, all = ffi.new "int[1]", device.prelude() .. "#line 1\n" .. text
+  local e, all = ffi.new "int[1]", device.prelude() .. "#line 1 \"kernels.cu\"\n" .. text
   local p = cl.clCreateProgramWithSource(device.cl_context, 1, ffi.new("const char *[1]", { all }), nil, e)
   if cl.clBuildProgram(p, 1, device.cl_device, "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt", nil, nil) ~= 0 then
     local log = ffi.new "char[20000]"
@@ -217,6 +223,9 @@ function device.cl_given(array, bytes)
   assert(e[0] == 0)
   assert(cl.clEnqueueWriteBuffer(device.cl_queue, b, 1, 0, bytes or ffi.sizeof(array), array, 0, nil, nil) == 0)
   return b
+end
+function device.cl_drop(list)
+  for _, b in ipairs(list) do cl.clReleaseMemObject(b) end
 end
 function device.cl_read(b, array, bytes)
   assert(cl.clEnqueueReadBuffer(device.cl_queue, b, 1, 0, bytes or ffi.sizeof(array), array, 0, nil, nil) == 0)

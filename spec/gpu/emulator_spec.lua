@@ -76,8 +76,10 @@ KERNEL_OF(64, k)(GLOBAL const float *x, GLOBAL float *y, int64_t n) {
 KERNEL_OF(64, k)(GLOBAL const float *x, GLOBAL float *y) {
   LOCAL float s[64];
   s[THREAD] = x[THREAD];
+  BARRIER();
   y[THREAD] = s[63 - THREAD];
-}]], { floats(64), floats(64) }, 719, { "line 4", "race", "at line 3", "of shared memory" })
+  s[THREAD] = 0;
+}]], { floats(64), floats(64) }, 719, { "line 6", "race", "at line 5", "of shared memory" })
   end)
 
   it("a race of two writes in a block, and of bytes beside each other none", function()

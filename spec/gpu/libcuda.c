@@ -77,7 +77,7 @@ static stream legacy = { .blocking = true };
 static stream **streams;
 static int nstreams, contexts, sticky;
 static char folder[PATH_MAX];
-static struct {
+static struct counts {
   long allocations, launches, copies_in, copies_out, copies_on, bytes_in, bytes_out, sets, waits,
       graphs, modules, libraries, findings;
 } counted;
@@ -326,6 +326,7 @@ API cuInit(unsigned flags) {
   if (!read || strcmp(read, now ? now : "")) {
     Dl_info me;
     settings();
+    counted = (struct counts){ 0 };
     free(read), read = strdup(now ? now : "");
     if (dladdr((void *)cuInit, &me) && me.dli_fname && realpath(me.dli_fname, folder))
       dirname(folder);

@@ -112,7 +112,7 @@ local function reg(x)
     local kind = name:match "^(%a+)"
     local t = F.kinds[name] or F.kinds[kind]
     if not t then stop("what is the register %s?", x) end
-    F.regs[name] = t
+    F.regs[name] = t == "f32" and "b32" or t == "f64" and "b64" or t -- a register is its bits
     F.order[#F.order + 1] = name
   end
   return name
