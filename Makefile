@@ -5,6 +5,7 @@
 #   make              the module for Lua 5.4 and for LuaJIT, libtempo.a, libtempo.so
 #   make c-examples   hosts in C (examples/c) in build/examples/c, with the texts of the programs they load
 #   make deps         Debian packages, asked of apt-get only where one is missing
+#   make test-gpu     what belongs to devices, on the tests' own libcuda and on pocl; needs NVRTC, not a GPU   (make gpu-emulator builds build/gpu/libcuda.so.1)
 #   make test-long    the same, with the tests that have the tag #long
 #   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/x_spec.lua ARGS="--filter=x")
 #   make amalgam      each folder of src as one unit, no name twice (.ci/amalgam.lua); an example runs on what is linked from them
@@ -76,7 +77,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
+.PHONY: all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind gpu-emulator test-gpu fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -151,6 +152,26 @@ $(B)/spec/c/%: spec/c/%.c $(B)/libtempo.a Makefile
 
 ctests: $(CTEST)
 
+# ---- devices of the tests -------------------------------------------------------------------------------------------
+# A libcuda of our own, under another name inside: NVRTC asks a library of that name for functions that only the driver has. TEMPO_CUDA=build/gpu/libcuda.so.1 runs a program on it. What it builds of kernels is kept in gpu/modules.
+GPU  := $(B)/gpu
+GPU_C = $(CC) -std=c11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Wno-format-truncation -shared -Wl,-soname,tempo-$(@F) -o $@ $(filter %.c,$^) -ldl -lpthread -lm
+$(GPU)/libcuda.so.1: $(foreach f,watch blocks libcuda,spec/gpu/$(f).c) spec/gpu/own.h spec/gpu/emu.h Makefile
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LINK $@")
+	$(Q)$(GPU_C)
+$(GPU)/libcublas.so.13: spec/gpu/libcublas.c Makefile
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  LINK $@")
+	$(Q)$(GPU_C)
+$(GPU)/%: spec/gpu/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+gpu-emulator: $(GPU)/libcuda.so.1 $(GPU)/libcublas.so.13 $(GPU)/ptx.lua $(GPU)/emu.h
+	@:
+test-gpu: all gpu-emulator
+	@luajit .ci/busted.lua --cpath='$(B)/5.1/?.so' $(ARGS) $(or $(SPEC),spec/gpu)
+
 # Not optimised: what is looked for is found by the compiler's first half. Kernels stay units of their own.
 UNITS   := $(sort $(foreach f,$(CORE_SRC) $(LUA_SRC),$(word 2,$(subst /, ,$(f)))))
 AMALGAM := $(B)/amalgam
@@ -205,7 +226,7 @@ run: deps
 	@$(IN_TREE) lua5.4 examples/reinforce_cartpole.lua $(ARGS)
 
 test test-long: deps
-	@$(MAKE) all ctests c-examples amalgam
+	@$(MAKE) all ctests c-examples amalgam gpu-emulator
 	@$(if $(filter test,$@),TEST_SHORT=1) .ci/test.sh $(B) lua5.4 luajit
 
 spec: all c-examples

@@ -12,7 +12,9 @@ local core = [[ again agents algebra auto block c_examples conv dtypes ends expo
 -- These take ten seconds and more. They begin first, so that no processor waits for the last one.
 local slow = " ends examples export fuzz grad_rows graph_text incremental native reproducible " ..
   "storage "
-local only = { capi = "luajit", capi_host = "luajit", graph_text = "luajit" }        -- they need LuaJIT's FFI
+-- They need LuaJIT's FFI.
+local only = { capi = "luajit", capi_host = "luajit", graph_text = "luajit",
+  emulator = "luajit", device_rows = "luajit", opencl_rows = "luajit" }
 
 -- Folders that a spec lists: what it reads of them, and which files stand beside each; where '' is one,
 -- none need to.

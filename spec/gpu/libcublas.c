@@ -1,0 +1,148 @@
+/* libcublas.so.13 for tests: products of matrices on the emulated device, done as late as launches.
+ * Leading dimensions, transposes and strides are checked as cuBLAS does, and that all that is read
+ * or written lies in the device's memory. A sum is in f64, rounded once: near what cuBLAS gives,
+ * never the same bits. */
+#include <dlfcn.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define API __attribute__((visibility("default"))) int
+
+enum { OK = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7, NOT_SUPPORTED = 15, EXECUTION_FAILED = 13 };
+enum { OP_N, OP_T, OP_C };
+
+typedef struct handle {
+  void *stream;
+  bool workspace;
+} handle;
+static int (*put)(void *, void (*)(void *), const void *, size_t);
+static int (*may)(const char *, const void *, size_t, int);
+static int (*capturing)(void);
+
+/* The emulator lies beside this library, and is open. */
+static bool open_emulator(void) {
+  Dl_info me;
+  char path[PATH_MAX + 32], folder[PATH_MAX];
+  if (put) return true;
+  if (!dladdr((void *)open_emulator, &me) || !realpath(me.dli_fname, folder)) return false;
+  snprintf(path, sizeof path, "%s/libcuda.so.1", dirname(folder));
+  void *lib = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  if (!lib) return false;
+  *(void **)&may = dlsym(lib, "emu_may"), *(void **)&capturing = dlsym(lib, "emu_capturing");
+  *(void **)&put = dlsym(lib, "emu_put");
+  return put && may && capturing;
+}
+
+API cublasCreate_v2(handle **h) {
+  if (!open_emulator()) return NOT_INITIALIZED;
+  *h = calloc(1, sizeof **h);
+  return *h ? OK : 3;
+}
+API cublasDestroy_v2(handle *h) { return free(h), OK; }
+API cublasSetStream_v2(handle *h, void *stream) {
+  if (!h) return NOT_INITIALIZED;
+  h->stream = stream, h->workspace = false; /* cuBLAS goes back to its own, too */
+  return OK;
+}
+API cublasSetMathMode(handle *h, int mode) {
+  return !h ? NOT_INITIALIZED : mode < 0 || mode > 0x1f ? INVALID_VALUE : OK;
+}
+API cublasSetWorkspace_v2(handle *h, void *p, size_t n) {
+  if (!h) return NOT_INITIALIZED;
+  h->workspace = p && n;
+  return OK;
+}
+API cublasGetVersion_v2(handle *h, int *v) { return *v = 130100, (void)h, OK; }
+const char *cublasGetStatusString(int e);
+__attribute__((visibility("default"))) const char *cublasGetStatusString(int e) {
+  return e == OK ? "success" : e == INVALID_VALUE ? "an invalid value" : "it failed";
+}
+
+/* c = alpha op(a) op(b) + beta c, column major. */
+typedef struct product {
+  bool f64;
+  int op_a, op_b, m, n, k, lda, ldb, ldc, batch;
+  long long stride_a, stride_b, stride_c;
+  const char *a, *b;
+  char *c;
+  double alpha, beta;
+} product;
+
+static double at(const product *p, const char *x, long long i) {
+  return p->f64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+/* Columns of a stored matrix, each by itself: what lies between them is not touched. */
+static bool lies(
+    const product *p, const char *what, const char *x, int rows, int columns, int ld, int writes) {
+  size_t size = p->f64 ? 8 : 4;
+  for (int j = 0; j < columns; j++)
+    if (!may(what, x + (size_t)j * (size_t)ld * size, (size_t)rows * size, writes)) return false;
+  return true;
+}
+
+static void multiply(void *arg) {
+  const product *p = arg;
+  long long size = p->f64 ? 8 : 4;
+  for (int g = 0; g < p->batch; g++) {
+    const char *a = p->a + g * p->stride_a * size, *b = p->b + g * p->stride_b * size;
+    char *c = p->c + g * p->stride_c * size;
+    if (!lies(p, "cuBLAS's first operand", a, p->op_a ? p->k : p->m, p->op_a ? p->m : p->k, p->lda,
+            0) ||
+        !lies(p, "cuBLAS's second operand", b, p->op_b ? p->n : p->k, p->op_b ? p->k : p->n, p->ldb,
+            0) ||
+        (p->beta != 0 && !lies(p, "cuBLAS's sum", c, p->m, p->n, p->ldc, 0)) ||
+        !lies(p, "cuBLAS's result", c, p->m, p->n, p->ldc, 1))
+      return;
+    for (int j = 0; j < p->n; j++)
+      for (int i = 0; i < p->m; i++) {
+        double sum = 0;
+        for (int k = 0; k < p->k; k++)
+          sum += at(p, a, p->op_a ? k + (long long)i * p->lda : i + (long long)k * p->lda) *
+              at(p, b, p->op_b ? j + (long long)k * p->ldb : k + (long long)j * p->ldb);
+        long long to = i + (long long)j * p->ldc;
+        sum = p->alpha * sum + (p->beta != 0 ? p->beta * at(p, c, to) : 0);
+        if (p->f64) ((double *)c)[to] = sum;
+        else ((float *)c)[to] = (float)sum;
+      }
+  }
+}
+
+static int least(int n) { return n > 1 ? n : 1; }
+
+static int gemm(handle *h, product p) {
+  if (!h) return NOT_INITIALIZED;
+  if (p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0 || p.op_a < 0 || p.op_a > OP_C || p.op_b < 0 ||
+      p.op_b > OP_C || p.lda < least(p.op_a ? p.k : p.m) || p.ldb < least(p.op_b ? p.n : p.k) ||
+      p.ldc < least(p.m))
+    return INVALID_VALUE;
+  if (p.batch > 1 && p.stride_c < (long long)p.ldc * (p.n - 1) + p.m) {
+    fprintf(stderr, "tempo emulator: cuBLAS: results of a batch lie on each other\n");
+    return INVALID_VALUE;
+  }
+  if (capturing() && !h->workspace) {
+    fprintf(stderr, "tempo emulator: cuBLAS in a capture without a workspace of its own\n");
+    return NOT_SUPPORTED;
+  }
+  if (!p.m || !p.n || !p.batch) return OK;
+  return put(h->stream, multiply, &p, sizeof p) ? EXECUTION_FAILED : OK;
+}
+
+#define GEMM(name, T, is_f64) \
+  API cublas##name##StridedBatched(handle *h, int op_a, int op_b, int m, int n, int k, \
+      const T *alpha, const void *a, int lda, long long stride_a, const void *b, int ldb, \
+      long long stride_b, const T *beta, void *c, int ldc, long long stride_c, int batch) { \
+    return gemm(h, \
+        (product){ is_f64, op_a, op_b, m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, \
+            stride_c, a, b, c, (double)*alpha, (double)*beta }); \
+  } \
+  API cublas##name##_v2(handle *h, int op_a, int op_b, int m, int n, int k, const T *alpha, \
+      const void *a, int lda, const void *b, int ldb, const T *beta, void *c, int ldc) { \
+    return cublas##name##StridedBatched( \
+        h, op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1); \
+  }
+GEMM(Sgemm, float, false)
+GEMM(Dgemm, double, true)
