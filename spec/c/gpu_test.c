@@ -145,7 +145,7 @@ static void many_parameters(void) {
   const tp_gkernel *k = b ? of->kernel(b, "many", &err) : NULL;
   tp_buf_free(&t);
   for (int i = 0; i < MANY; i++)
-    place[i] = (tp_gplace){ m, 8 * (MANY - 1 - i) }, num[i] = ((int64_t)i << 40) - i;
+    place[i] = (tp_gplace){ m, 8 * (MANY - 1 - i) }, num[i] = ((int64_t)i << 22) - i;
   const tp_glaunch l = { k, 1, 1, MANY, place, MANY, num };
   if (!CHECK(well(m && k && of->launch(queue, &l, &err)))) return;
   CHECK(well(of->get(queue, got, (tp_gplace){ m, 0 }, sizeof got, &err)));
