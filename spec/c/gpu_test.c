@@ -145,7 +145,7 @@ static void many_parameters(void) {
   const tp_gkernel *k = b ? of->kernel(b, "many", &err) : NULL;
   tp_buf_free(&t);
   for (int i = 0; i < MANY; i++)
-    place[i] = (tp_gplace){ m, 8 * (MANY - 1 - i) }, num[i] = ((int64_t)i << 40) - i;
+    place[i] = (tp_gplace){ m, 8 * (MANY - 1 - i) }, num[i] = ((int64_t)i << 22) - i;
   const tp_glaunch l = { k, 1, 1, MANY, place, MANY, num };
   if (!CHECK(well(m && k && of->launch(queue, &l, &err)))) return;
   CHECK(well(of->get(queue, got, (tp_gplace){ m, 0 }, sizeof got, &err)));
@@ -279,6 +279,20 @@ static void failing_requests(void) {
   }
 }
 
+/* A kernel leaves its memory, which the tests' device notices: all that is open there is lost, and
+ * a device that is opened later is not. */
+static void lost_device(void) {
+  if (strncmp(of->spec(dev)->name, "tempo emulator", 14)) return;
+  tp_gmem *a = of->take(dev, 400, false, &err), *b = of->take(dev, 400, false, &err);
+  tp_gmodule *m = build(twice);
+  const tp_gkernel *k = m ? of->kernel(m, "twice", &err) : NULL;
+  if (!CHECK(well(a && b && k && of->fill(queue, (tp_gplace){ a, 0 }, 0, 400, &err)))) return;
+  CHECK(well(run_twice(queue, k, b, 4000000, a, 0, 64, 0)));
+  tp_gmark *mark = of->mark(queue, NULL, &err);
+  CHECK(well(mark != NULL) && of->reached(mark, true, &err) == -1 && says(TP_E_DEVICE, "is lost"));
+  CHECK(!of->open(0, &err) && says(TP_E_DEVICE, "is lost"));
+}
+
 /* ---- errors without libraries ---- */
 
 static void without_libraries(void) {
@@ -336,6 +350,7 @@ static void on_device(const tp_gdriver *driver) {
   two_queues();
   tapes();
   products();
+  lost_device();
   of->close(dev);
   failing_requests();
 }
