@@ -182,7 +182,7 @@ KERNEL_OF(64, k)(GLOBAL float *y, int64_t n) {
   float own[16];
   for (int i = 1; i < 16; i++) own[(i * n) & 15] = i;
   y[THREAD] = own[n - 1];
-}]], { floats(64), 1 }, 719, { "line 4", "never written", "a thread's own memory" })
+}]], { floats(64), 1 }, 719, { "line 4", "never written", "a thread's own memory" }, { words = "own" })
   end)
 
   it("a barrier under a condition, and one that some threads never reach", function()

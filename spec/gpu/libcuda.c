@@ -114,6 +114,7 @@ static void settings(void) {
     if (word_is(w, n, "unwatched", &v)) emu_knob.watched = false;
     else if (word_is(w, n, "races=", &v)) emu_knob.races = *v != '0';
     else if (word_is(w, n, "fresh=", &v)) emu_knob.fresh = *v != '0';
+    else if (word_is(w, n, "own", &v)) emu_knob.own = true;
     else if (word_is(w, n, "sync", &v)) emu_knob.sync = true;
     else if (word_is(w, n, "keep", &v)) emu_knob.keep = true;
     else if (word_is(w, n, "log=", &v))

@@ -10,6 +10,7 @@
  *   alloc=N, launch=N  the N-th allocation (kernel) from now on fails, once
  *   unwatched          accesses are not looked at
  *   races=0, fresh=0   these findings are left out
+ *   own                of threads' own arrays, too, reads of what was never written are told
  *   seed=N             turns the order of blocks, warps and threads
  *   units=N, memory=N  multiprocessors; memory in MiB
  *   arch=N             90: compute capability 9.0
@@ -21,7 +22,7 @@
  *   keep               files of modules stay readable beside what was built of them */
 typedef struct emu_knobs {
   int64_t alloc, launch, seed, units, memory, arch, driver, fuel;
-  bool watched, races, fresh, sync, keep;
+  bool watched, races, fresh, own, sync, keep;
   char counts[1024], log[1024];
 } emu_knobs;
 extern emu_knobs emu_knob;
