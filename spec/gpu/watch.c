@@ -250,9 +250,10 @@ void watch_begin_block(int dynamic) {
 void watch_begin_interval(void) { emu_now.interval = ++emu_now.warp; }
 
 /* ---- accesses ---- */
+#define ALWAYS static inline __attribute__((always_inline))
 
 /* Is an access at time t by `who` not ordered with one that is made now? */
-static inline bool beside(uint32_t t, uint32_t who) {
+ALWAYS bool beside(uint32_t t, uint32_t who) {
   uint32_t other = (who ^ emu_now.who) & WHO;
   if (t < emu_now.block) return true; /* of another block: shared memory has no such times */
   if (t < emu_now.interval) return false;
@@ -270,7 +271,7 @@ static void tell_race(const char *what, const void *p, int place, uint32_t who, 
 }
 
 /* since: accesses before this time are of no interest. */
-static inline void touch(cell *c, int how, uint32_t since, const char *p, int place) {
+ALWAYS void touch(cell *c, int how, uint32_t since, const char *p, int place) {
   const bool store = how & 1, sync = how >= EMU_SYNC_LOAD;
   if (c->wt >= since && beside(c->wt, c->ww) && !(sync && c->ww & SYNC))
     tell_race(store ? "a second write beside that of" : "a read beside the write of", p, place,
@@ -307,51 +308,58 @@ static void *wrong(int error, const char *p, int size, int place, const char *wh
   return spare;
 }
 
-/* A thread's own array may be read before it is written (since: 0) by what a compiler moved out of
- * a condition, for nothing: of that only TEMPO_EMU=own tells. */
-
-/* The states of size (1, 2, 4, 8) bytes, all `want`? */
-static inline bool all(const uint8_t *s, unsigned size, uint8_t want) {
+/* The states of size (1, 2, 4, 8) bytes, all SET? size is a constant wherever it is called. */
+ALWAYS bool all_set(const uint8_t *s, unsigned size) {
   uint64_t v = 0;
   memcpy(&v, s, size);
-  return v == 0x0101010101010101ull * want >> (64 - 8 * size);
+  return v == 0x0101010101010101ull * SET >> (64 - 8 * size);
 }
 
-static inline bool look(uint64_t off, unsigned size, int how, uint32_t since, int place) {
+/* Not all are: false if some are not even allocated. A thread's own array may be read before it is
+ * written (since: 0) by what a compiler moved out of a condition, for nothing: of that only
+ * TEMPO_EMU=own tells. */
+static bool unset(uint64_t off, unsigned size, int how, uint32_t since, int place) {
   uint8_t *s = W.state + off;
-  if (__builtin_expect(!all(s, size, SET), 0)) {
-    for (unsigned i = 0; i < size; i++)
-      if (s[i] == NONE) return false;
-    if (how & 1) memset(s, SET, size);
-    else if (emu_knob.fresh && (since || emu_knob.own)) {
-      emu_tell(EMU_LAUNCH_FAILED, place, "a read of %u bytes that were never written: %s", size,
-          watch_where(W.base + off));
-      memset(s, SET, size);
-    }
+  for (unsigned i = 0; i < size; i++)
+    if (s[i] == NONE) return false;
+  if (!(how & 1)) {
+    if (!emu_knob.fresh || !(since || emu_knob.own)) return true;
+    emu_tell(EMU_LAUNCH_FAILED, place, "a read of %u bytes that were never written: %s", size,
+        watch_where(W.base + off));
   }
+  memset(s, SET, size);
   return true;
 }
 
-static inline void *watched(char *p, int size, int n, int place, int how, uint32_t since) {
+ALWAYS void *watched(char *p, unsigned size, int n, int place, int how, uint32_t since) {
   uint64_t off = (uint64_t)(p - W.base);
-  if (__builtin_expect(off & (uint64_t)(size * n - 1), 0))
-    return wrong(
-        EMU_MISALIGNED, p, size * n, place, how & 1 ? "a misaligned write" : "a misaligned read");
-  for (int i = 0; i < n; i++, off += (uint64_t)size) {
-    if (!look(off, (unsigned)size, how, since, place))
-      return wrong(EMU_ILLEGAL_ADDRESS, W.base + off, size, place,
+  if (__builtin_expect(off & (size * (unsigned)n - 1), 0))
+    return wrong(EMU_MISALIGNED, p, (int)size * n, place,
+        how & 1 ? "a misaligned write" : "a misaligned read");
+  for (int i = 0; i < n; i++, off += size) {
+    if (__builtin_expect(!all_set(W.state + off, size), 0) && !unset(off, size, how, since, place))
+      return wrong(EMU_ILLEGAL_ADDRESS, W.base + off, (int)size, place,
           how & 1 ? "a write out of bounds" : "a read out of bounds");
     if (!since) continue;
     cell *c = &W.word[off / 4];
-    if (size < 4) touch_bytes(off, size, how, since, place);
+    if (size < 4) touch_bytes(off, (int)size, how, since, place);
     else
-      for (int k = 0; k < size; k += 4, c++) {
-        if (__builtin_expect(c->wt == BYTEWISE, 0))
-          touch_bytes(off + (uint64_t)k, 4, how, since, place);
+      for (unsigned k = 0; k < size; k += 4, c++) {
+        if (__builtin_expect(c->wt == BYTEWISE, 0)) touch_bytes(off + k, 4, how, since, place);
         else touch(c, how, since, W.base + off + k, place);
       }
   }
   return p;
+}
+
+/* The same with a size that is a constant. */
+ALWAYS void *sized(char *p, int size, int n, int place, int how, uint32_t since) {
+  switch (size) {
+  case 4: return watched(p, 4, n, place, how, since);
+  case 8: return watched(p, 8, n, place, how, since);
+  case 2: return watched(p, 2, n, place, how, since);
+  default: return watched(p, 1, n, place, how, since);
+  }
 }
 
 /* A pointer that is not of an allocation: generic ones may be of shared or a thread's own memory,
@@ -372,7 +380,7 @@ static void *elsewhere(char *p, int size, int n, int place, int how) {
   static void *name(char *p, int size, int n, int place) { \
     if (__builtin_expect((uint64_t)(p - W.base) - LOW >= W.span - LOW, 0)) \
       return elsewhere(p, size, n, place, how); \
-    return watched(p, size, n, place, how, emu_now.launch); \
+    return sized(p, size, n, place, how, emu_now.launch); \
   }
 ACCESS(on_load, EMU_LOAD)
 ACCESS(on_store, EMU_STORE)
@@ -383,7 +391,7 @@ static void *on_shared(char *p, int size, int n, int place, int how) {
   uint64_t off = (uint64_t)(p - W.base);
   if (off < SHARED_AT || off + (uint64_t)(size * n) > LOCAL_AT)
     return wrong(EMU_ILLEGAL_ADDRESS, p, size * n, place, "an access out of shared memory");
-  return watched(p, size, n, place, how, emu_now.block);
+  return sized(p, size, n, place, how, emu_now.block);
 }
 
 static void *on_local(char *p, int size, int n, int place, int how) {
@@ -391,7 +399,7 @@ static void *on_local(char *p, int size, int n, int place, int how) {
   if (p < own || p + size * n > own + emu_now.local_bytes)
     return wrong(
         EMU_ILLEGAL_ADDRESS, p, size * n, place, "an access out of the thread's own memory");
-  return watched(p, size, n, place, how, 0);
+  return sized(p, size, n, place, how, 0);
 }
 
 static void on_stuck(int place) {
