@@ -3,8 +3,8 @@ local device = require "spec.gpu.device"
 local ffi, cuda = device.ffi, device.cuda
 
 if not device.nvrtc or not cuda then
+  describe("the emulated device", function() it("are left out: " .. (device.cuda_why or device.why), function() end) end)
   print("left out: the emulated device: " .. (device.cuda_why or device.why))
-  describe("the emulated device", function() pending(device.cuda_why or device.why) end)
   return
 end
 
@@ -353,5 +353,70 @@ describe("work of the emulated device", function()
   it("is refused beyond the memory that there is", function()
     device.open "memory=4096"
     assert.is_nil((device.take(5 * 2 ^ 30)))
+  end)
+end)
+
+describe("products of the tests' own cuBLAS", function()
+  local blas = ffi.load((os.getenv "TEMPO_BUILD" or "build") .. "/gpu/libcublas.so.13")
+  local one, zero = ffi.new("float[1]", 1), ffi.new "float[1]"
+  local function handle(stream)
+    local h = ffi.new "void *[1]"
+    assert.equal(0, blas.cublasCreate_v2(h))
+    assert.equal(0, blas.cublasSetStream_v2(h[0], stream))
+    return h[0]
+  end
+  -- c [2, 3] = a [2, 4] b [4, 3], row major: to cuBLAS the columns of c' = b' a'.
+  local function product(h, a, b, c, opts)
+    return blas.cublasSgemmStridedBatched(h, 0, opts.turned and 1 or 0, 3, 2, 4, one, b, opts.ldb or 3, 12, a,
+      opts.lda or (opts.turned and 2 or 4), 8, zero, c, 3, opts.stride_c or 6, opts.batch or 1)
+  end
+
+  it("are right, late, of matrices that are turned, too", function()
+    device.open()
+    local a, b, c, out = device.given(floats(16)), device.given(floats(24)), device.take(48), ffi.new "float[12]"
+    local h = handle(nil)
+    for _, turned in ipairs { false, true } do
+      assert.equal(0, product(h, a, b, c, { turned = turned, batch = 2 }))
+      assert.equal(0, cuda.cuMemcpyDtoH_v2(out, c, 48))
+      for g = 0, 1 do
+        for i = 0, 1 do
+          for j = 0, 2 do
+            local sum = 0
+            for k = 0, 3 do sum = sum + (8 * g + (turned and 2 * k + i or 4 * i + k)) * (12 * g + 3 * k + j) end
+            assert.equal(sum, out[6 * g + 3 * i + j])
+          end
+        end
+      end
+    end
+    assert.equal("", device.found())
+  end)
+
+  it("are refused with rows that overlap, results that overlap, in a capture without a workspace", function()
+    device.open()
+    local a, b, c, g = device.given(floats(16)), device.given(floats(24)), device.take(48), ffi.new "void *[1]"
+    assert.equal(7, product(handle(nil), a, b, c, { lda = 3 }))
+    assert.equal(7, product(handle(nil), a, b, c, { ldb = 2 }))
+    assert.equal(7, product(handle(nil), a, b, c, { stride_c = 5, batch = 2 }))
+    assert.equal(0, cuda.cuStreamCreate(g, 1))
+    local s = g[0]
+    local h = handle(s)
+    assert.equal(0, cuda.cuStreamBeginCapture_v2(s, 0))
+    assert.equal(15, product(h, a, b, c, {}))
+    assert.equal(0, blas.cublasSetWorkspace_v2(h, ffi.cast("void *", c), 48))
+    assert.equal(0, product(h, a, b, c, {}))
+    assert.equal(0, cuda.cuStreamEndCapture(s, g))
+  end)
+
+  it("leave no memory, and read none that was never written", function()
+    device.open()
+    local a, b, c = device.given(floats(16)), device.given(floats(24)), device.take(48)
+    assert.equal(0, product(handle(nil), a, b, c, { batch = 3 }))
+    assert.equal(700, cuda.cuCtxSynchronize())
+    assert.truthy(device.found():find("cuBLAS's first operand leaves its memory", 1, true))
+    device.open()
+    a, b, c = device.take(64), device.given(floats(24)), device.take(48)
+    assert.equal(0, product(handle(nil), a, b, c, {}))
+    assert.equal(700, cuda.cuCtxSynchronize())
+    assert.truthy(device.found():find("reads what was never written", 1, true))
   end)
 end)

@@ -81,11 +81,13 @@ for _, t in ipairs { "f32", "f64" } do
   local T = CTYPE[t]
   put("TP_FN %s folded_%s(GLOBAL const %s *x, int64_t n) {\n  %s sum = 0;\n  int64_t j = 0;", T, t, T, T)
   put("  for (; j + TP_FOLD_PART <= n; j += TP_FOLD_PART) {\n    TP_LANES_START(%s, part, odd, 0);", T)
-  put("    for (int p = 0; p < TP_FOLD_PART; p += TP_FOLD_LANES)\n      for (int l = 0; l < TP_FOLD_LANES; l++) TP_LANE_ADD(%s, part[l], odd[l], x[j + p + l]);", T)
+  put("    for (int p = 0; p < TP_FOLD_PART; p += TP_FOLD_LANES)\n" ..
+    "      for (int l = 0; l < TP_FOLD_LANES; l++) TP_LANE_ADD(%s, part[l], odd[l], x[j + p + l]);", T)
   put("    TP_LANES_JOIN(%s, ADD, sum, part, odd);\n  }\n  for (; j < n; j++) sum = TP_FOLD_ADD(sum, x[j]);\n  return sum;\n}", T)
   put("TP_FN %s most_%s(GLOBAL const %s *x, int64_t n) {\n  %s sum = -TP_INF_%s;\n  int64_t j = 0;", T, t, T, T, t:upper())
   put("  for (; j + TP_FOLD_PART <= n; j += TP_FOLD_PART) {\n    TP_LANES_START(%s, part, odd, sum);", T)
-  put("    for (int p = 0; p < TP_FOLD_PART; p += TP_FOLD_LANES)\n      for (int l = 0; l < TP_FOLD_LANES; l++) TP_LANE_FMOST(%s, part[l], odd[l], x[j + p + l]);", T)
+  put("    for (int p = 0; p < TP_FOLD_PART; p += TP_FOLD_LANES)\n" ..
+    "      for (int l = 0; l < TP_FOLD_LANES; l++) TP_LANE_FMOST(%s, part[l], odd[l], x[j + p + l]);", T)
   put("    TP_LANES_JOIN(%s, FMOST, sum, part, odd);\n  }\n  for (; j < n; j++) sum = TP_FOLD_FMOST(sum, x[j]);\n  return sum;\n}", T)
   put("KERNEL_OF(64, folds_%s)(GLOBAL const %s *RESTRICT px, GLOBAL const %s *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {", t, T, T)
   put("  POINTS {\n    const int64_t m = i * 37 %% 3001;")
