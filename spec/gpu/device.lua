@@ -18,7 +18,7 @@ int nvrtcGetPTXSize(void *, size_t *);
 int nvrtcGetPTX(void *, char *);
 int cuInit(unsigned);
 int cuDevicePrimaryCtxRetain(void **, int);
-int cuDevicePrimaryCtxRelease_v2(int);
+int cuDevicePrimaryCtxReset_v2(int);
 int cuMemAlloc_v2(uint64_t *, size_t);
 int cuMemFree_v2(uint64_t);
 int cuMemcpyHtoD_v2(uint64_t, const void *, size_t);
@@ -144,13 +144,12 @@ local cuda = device.cuda
 
 --- A fresh context with these words of TEMPO_EMU.
 function device.open(words)
-  if device.context then cuda.cuDevicePrimaryCtxRelease_v2(0) end
+  cuda.cuDevicePrimaryCtxReset_v2(0)                 -- an error that stays ends with the context
   io.open(findings, "w"):close()
   C.setenv("TEMPO_EMU", "log=" .. findings .. (words and "," .. words or ""), 1)
   local c = ffi.new "void *[1]"
   assert(cuda.cuInit(0) == 0)
   assert(cuda.cuDevicePrimaryCtxRetain(c, 0) == 0)
-  device.context = true
 end
 --- What the emulator found since open.
 function device.found() return file(findings) end
