@@ -369,7 +369,7 @@ API cuDevicePrimaryCtxRetain(void **c, int d) {
   *c = &legacy;
   LEAVE(0);
 }
-/* The context ends: its error with it, and all that is on its streams. */
+/* The context ends: its error with it, its memory, and all that is on its streams. */
 static void end_context(void) {
   if (!sticky) drain();
   for (int i = -1; i < nstreams; i++) {
@@ -378,6 +378,7 @@ static void end_context(void) {
     s->done = s->put, s->capture = NULL;
   }
   sticky = 0;
+  watch_drop_all();
   write_counts();
 }
 API cuDevicePrimaryCtxRelease_v2(int d) {

@@ -42,6 +42,7 @@ enum {
 bool watch_open(void); /* false: there is no room for the device's memory */
 char *watch_take(uint64_t n);
 bool watch_drop(char *p); /* false: it is no allocation */
+void watch_drop_all(void);
 uint64_t watch_used(void);
 /* Do n bytes lie in one living allocation? The arena is where pointers of the device point to. */
 bool watch_holds(const void *p, uint64_t n);

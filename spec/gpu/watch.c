@@ -156,6 +156,9 @@ bool watch_drop(char *p) {
   return true;
 }
 
+void watch_drop_all(void) {
+  while (W.nlive) watch_drop(W.base + W.live[W.nlive - 1].at);
+}
 uint64_t watch_used(void) { return W.used; }
 bool watch_is_device(const void *p) { return W.base && (uint64_t)((char *)p - W.base) < W.span; }
 bool watch_holds(const void *p, uint64_t n) {
