@@ -29,7 +29,7 @@ static int module_clock(lua_State *L) {
 
 /* { { device =, name =, memory =, missing = }, ... } */
 static int module_devices(lua_State *L) {
-  tp_device d;
+  tp_device_row d;
   tp_buf missing;
   tp_buf_init(&missing);
   lua_newtable(L);

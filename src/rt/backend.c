@@ -21,19 +21,19 @@ const tp_backend *tp_backend_find(const char *name, tp_pos pos, tp_error *err) {
   return NULL;
 }
 
-bool tp_devices(int i, tp_device *to, tp_buf *missing) {
+bool tp_devices(int i, tp_device_row *to, tp_buf *missing) {
   for (int k = 1; k < (int)TP_LEN(backends) && i > 0; k++) {
     const tp_gdriver *d = backends[k].device;
     tp_gspec spec = { 0 };
     int n = TP_MAX(d->find(i - 1, &spec, missing), 1);
     if (i <= n) {
-      *to = (tp_device){ backends[k].name, "", spec.memory };
+      *to = (tp_device_row){ backends[k].name, "", spec.memory };
       memcpy(to->name, spec.name, sizeof spec.name);
       return true;
     }
     missing->n = 0;
     i -= n;
   }
-  *to = (tp_device){ backends[0].name, "", tp_machine_memory(0).bytes };
+  *to = (tp_device_row){ backends[0].name, "", tp_machine_memory(0).bytes };
   return i == 0;
 }

@@ -64,12 +64,12 @@ typedef struct tp_copts {
 
 /* Device i: the CPU is 0; false: there are no more. name: "" if it is not known. missing: why it
  * cannot be used, or stays empty; a kind without a device counts as one that is missing. */
-typedef struct tp_device {
+typedef struct tp_device_row {
   const char *device; /* what options and TEMPO_DEVICE call it */
   char name[96];
   int64_t memory;
-} tp_device;
-bool tp_devices(int i, tp_device *to, tp_buf *missing);
+} tp_device_row;
+bool tp_devices(int i, tp_device_row *to, tp_buf *missing);
 
 typedef struct tp_fn tp_fn;
 /* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY, TEMPO_CHECK win over opts. */
