@@ -20,23 +20,36 @@ local function same_bits(a, b, where)
   for k = 1, #a do same_bits(a[k], b[k], where .. "." .. k) end
 end
 
--- Runs what make(P) gives on all tiers: native as the interpreter, both near the reference. Gives native's function and arrays.
-local function agree(make, inputs, bounds, options)
-  local fs, outs = {}, {}
+-- Compiles what make(P) gives on all tiers. Gives native's function and a function of inputs and
+-- bounds that runs all, native as the interpreter, both near the reference, and gives native's arrays.
+local function on_all(make, options)
+  options = options or {}
+  local fs = {}
   for _, tier in ipairs { "reference", "interpreter", "native" } do
     local P = tempo.program { seed = 5 }
     local outputs, tick = make(P)
-    fs[tier] = P:compile { outputs = outputs, tick = tick, tier = tier, check = options and options.check, passes = options and options.passes }
-    outs[tier] = fs[tier](inputs, bounds)
+    fs[tier] = P:compile { outputs = outputs, tick = tick, tier = tier, check = options.check,
+      passes = options.passes }
   end
-  for name, a in pairs(outs.interpreter) do
-    local want, got = a:totable(), outs.native[name]:totable()
-    same_bits({ want }, { got }, name)
-    helper.same(outs.reference[name]:totable(), got, options and options.tol or 1e-4)
+  return fs.native, function(inputs, bounds)
+    local outs = {}
+    for tier, f in pairs(fs) do outs[tier] = f(inputs, bounds) end
+    for name, a in pairs(outs.interpreter) do
+      local want, got = a:totable(), outs.native[name]:totable()
+      same_bits({ want }, { got }, name)
+      helper.same(outs.reference[name]:totable(), got, options.tol or 1e-4)
+    end
+    local code = fs.native:explain "code"
+    assert.truthy(code:find("not compiled", 1, true) == nil
+      or code:find("nothing of this plan", 1, true), code)
+    return outs.native
   end
-  local code = fs.native:explain "code"
-  assert.truthy(code:find("not compiled", 1, true) == nil or code:find("nothing of this plan", 1, true), code)
-  return fs.native, outs.native
+end
+
+-- The same of one call.
+local function agree(make, inputs, bounds, options)
+  local f, run = on_all(make, options)
+  return f, run(inputs, bounds)
 end
 
 local function count(text, word)
@@ -79,7 +92,8 @@ describe("native code computes what the interpreter does", function()
 
   it("of batches of small matrix products, of axes and of dims", function()
     for _, d in ipairs { "f32", "f64", "i32" } do
-      for _, m in ipairs { { 2, 2, 2 }, { 3, 5, 4 }, { 1, 20, 3 }, { 7, 16, 2 }, { 16, 16, 16 } } do
+      for k, m in ipairs { { 3, 5, 4 }, { 16, 16, 16 }, { 2, 2, 2 }, { 1, 20, 3 }, { 7, 16, 2 } } do
+        if k > 2 and d ~= "f32" then break end
         local function make(P)
           local b, B = P:dim "b"
           local t, T = P:dim "t"
@@ -119,8 +133,8 @@ describe("native code computes what the interpreter does", function()
   end)
 
   it("of folds of extents that the call gives, also of one and of none", function()
-    local sizes = { 0, 1, 2, 31, 33, 1100 }
     for _, d in ipairs { "f32", "f64", "f16" } do
+      local sizes = d == "f32" and { 0, 1, 2, 31, 33, 1100 } or { 1, 33, 1100 }
       local function make(P)
         local A, B = P:bound "A", P:bound "B"
         local x = P:input("x", { shape = { A, B, 3 }, dtype = d })
@@ -183,7 +197,7 @@ describe("native code computes what the interpreter does", function()
     local calls, N = {}, 200
     for _, l in ipairs { { 4, 4, 4 }, { 2, 4, 8 }, { 8, 1, 3 }, { 1, 8, 8 }, { 9, 4, 4 } } do
       local m, n, k = l[1], l[2], l[3]
-      for _, d in ipairs { "f32", "f64", "i64" } do
+      for _, d in ipairs((m == 4 or m == 9) and { "f32", "f64", "i64" } or { "f32" }) do
         local function array(shape) return tempo.array(fill(shape, function(i) return d == "i64" and i % 7 or wave(i) end), d) end
         local f = agree(function(P)
           local t, T = P:dim "t"
@@ -202,16 +216,18 @@ describe("native code computes what the interpreter does", function()
 
   it("of what two statements of a loop add to, an iteration apart", function()
     for _, algebra in ipairs { true, false } do
+      local _, run = on_all(function(P)
+        local t, N = P:dim("t", "N")
+        local x = P:input("x", { domain = { t }, shape = { 4 }, dtype = "f64" })
+        local w = P:input("w", { shape = { 4, 4 }, dtype = "f64" })
+        local h = P:tensor { domain = { t }, shape = { 4 }, dtype = "f64" }
+        h[0] = x
+        h[t + 1] = (h[t]:matmul(w) + x):tanh()
+        local g = tempo.grad((h[N - 1 - t] * h * (t + 1):value():to "f64"):sum(), { w, x })
+        return { gw = g[1], gx = g[2] }
+      end, { tol = 1e-9, passes = { algebra = algebra } })
       for T = 1, 5 do
-        agree(function(P)
-          local t, N = P:dim("t", "N")
-          local x, w = P:input("x", { domain = { t }, shape = { 4 }, dtype = "f64" }), P:input("w", { shape = { 4, 4 }, dtype = "f64" })
-          local h = P:tensor { domain = { t }, shape = { 4 }, dtype = "f64" }
-          h[0] = x
-          h[t + 1] = (h[t]:matmul(w) + x):tanh()
-          local g = tempo.grad((h[N - 1 - t] * h * (t + 1):value():to "f64"):sum(), { w, x })
-          return { gw = g[1], gx = g[2] }
-        end, { x = fill({ T, 4 }, wave), w = fill({ 4, 4 }, wave) }, { N = T }, { tol = 1e-9, passes = { algebra = algebra } })
+        run({ x = fill({ T, 4 }, wave), w = fill({ 4, 4 }, wave) }, { N = T })
       end
     end
   end)
@@ -231,22 +247,24 @@ describe("native code computes what the interpreter does", function()
   -- Time warping: what the branches share is made by each, the borders are recurrences, and NaN goes where it must.
   it("of a recurrence over two dims whose borders are recurrences, rows in lanes", function()
     local nan = 0 / 0
-    for _, n in ipairs { { 1, 1 }, { 1, 5 }, { 5, 1 }, { 2, 2 }, { 16, 17 }, { 17, 16 }, { 40, 33 }, { 33, 50 } } do
-      for _, d in ipairs { "f32", "f64" } do
-        local f = agree(function(P)
-          local p, M = P:dim("p", "M")
-          local q, N = P:dim("q", "N")
-          local a, b = P:input("a", { domain = { p }, dtype = d }), P:input("b", { domain = { q }, dtype = d })
-          local x = P:tensor { domain = { p, q }, dtype = d }
-          local c = (a - b):abs()
-          x[{ p = 0, q = 0 }] = c[{ p = 0, q = 0 }]
-          x[{ p = 0 }] = c + x[{ q = q - 1 }]
-          x[{ q = 0 }] = c + x[{ p = p - 1 }]
-          x:otherwise(c + x[{ p = p - 1 }]:minimum(x[{ q = q - 1 }]):minimum(x[{ p = p - 1, q = q - 1 }]))
-          return { x = x[{ M - 1, N - 1 }] }
-        end, { a = fill({ n[1] }, function(k) return k == 38 and nan or wave(k) end), b = fill({ n[2] }, function(k) return wave(k * k) end) },
-          { M = n[1], N = n[2] })
-        assert.is_true(f:explain "code":find("rows of %d+ in lanes") ~= nil)
+    for _, d in ipairs { "f32", "f64" } do
+      local f, run = on_all(function(P)
+        local p, M = P:dim("p", "M")
+        local q, N = P:dim("q", "N")
+        local a, b = P:input("a", { domain = { p }, dtype = d }), P:input("b", { domain = { q }, dtype = d })
+        local x = P:tensor { domain = { p, q }, dtype = d }
+        local c = (a - b):abs()
+        x[{ p = 0, q = 0 }] = c[{ p = 0, q = 0 }]
+        x[{ p = 0 }] = c + x[{ q = q - 1 }]
+        x[{ q = 0 }] = c + x[{ p = p - 1 }]
+        x:otherwise(c + x[{ p = p - 1 }]:minimum(x[{ q = q - 1 }])
+          :minimum(x[{ p = p - 1, q = q - 1 }]))
+        return { x = x[{ M - 1, N - 1 }] }
+      end)
+      assert.is_true(f:explain "code":find("rows of %d+ in lanes") ~= nil)
+      for _, n in ipairs { { 1, 1 }, { 1, 5 }, { 5, 1 }, { 2, 2 }, { 16, 17 }, { 17, 16 }, { 40, 33 }, { 33, 50 } } do
+        run({ a = fill({ n[1] }, function(k) return k == 38 and nan or wave(k) end),
+              b = fill({ n[2] }, function(k) return wave(k * k) end) }, { M = n[1], N = n[2] })
       end
     end
   end)
@@ -330,43 +348,50 @@ describe("native code computes what the interpreter does", function()
   end)
 
   it("of chains that turn what they read or write, over tiles of any size", function()
-    for _, d in ipairs { "f32", "f64", "f16", "u8", "i64" } do
+    for _, d in ipairs { "f32", "f16", "u8", "i64" } do
       local float = d:find "f" ~= nil
       local function number(r, c) return float and 0.1 + math.abs(wave(r, c)) or (r * 7 + c * 3) % 11 end
+      local f, run = on_all(function(P)
+        local n, m = P:bound "n", P:bound "m"
+        local x = P:input("x", { shape = { n, m }, dtype = d })
+        local y = P:input("y", { shape = { m, n }, dtype = d })
+        local turned = x:transpose(0, 1)
+        return { sum = turned * 3 + y, both = (x * x + 1):transpose(0, 1) + y:maximum(turned),
+          odd = float and (turned + y):sin() or turned % 5 + y, less = turned:lt(y),
+          place = turned + y * P:bound "k":value():to(d), back = (y + turned):transpose(0, 1) * x,
+          part = (turned:slice(0, 0, m) + y):flip(1) }
+      end, { tol = d == "f16" and 0.02 or 1e-4 })
+      assert.is_truthy(f:explain "code":find "h->turn")
       for _, size in ipairs { { 1, 1 }, { 16, 64 }, { 17, 65 }, { 65, 17 }, { 130, 3 }, { 2, 200 } } do
-        local f = agree(function(P)
-          local n, m = P:bound "n", P:bound "m"
-          local x, y = P:input("x", { shape = { n, m }, dtype = d }), P:input("y", { shape = { m, n }, dtype = d })
-          local turned = x:transpose(0, 1)
-          return { sum = turned * 3 + y, both = (x * x + 1):transpose(0, 1) + y:maximum(turned),
-            odd = float and (turned + y):sin() or turned % 5 + y, less = turned:lt(y), place = turned + y * P:bound "k":value():to(d),
-            back = (y + turned):transpose(0, 1) * x,
-            part = (turned:slice(0, 0, m) + y):flip(1) }
-        end, { x = tempo.array(fill(size, number), d), y = tempo.array(fill({ size[2], size[1] }, number), d) },
-          { n = size[1], m = size[2], k = 3 }, { tol = d == "f16" and 0.02 or 1e-4 })
-        assert.is_truthy(f:explain "code":find "h->turn")
+        local n, m = size[1], size[2]
+        run({ x = tempo.array(fill({ n, m }, number), d), y = tempo.array(fill({ m, n }, number), d) },
+          { n = n, m = m, k = 3 })
       end
     end
   end)
 
   it("of recurrences along the inner dim, whose inputs and outputs are turned", function()
-    for _, size in ipairs { { 1, 1 }, { 1, 200 }, { 16, 64 }, { 33, 65 }, { 500, 1 }, { 479, 70 }, { 930, 2 } } do
-      for _, d in ipairs { "f32", "f64" } do
-        local f = agree(function(P)
-          local b = P:dim "b"
-      local t, T = P:dim "t"
-          local x, k = P:input("x", { domain = { b, t }, dtype = d }), P:input("k", { domain = { b, t }, dtype = "i32" })
-          local last = P:input("last", { domain = { b, t }, dtype = "bool" })
-          local y, z = P:tensor { domain = { b, t }, dtype = d }, P:tensor { domain = { b, t }, dtype = "i32" }
-          local more = x * 0.99 + tempo.where(last, 0, x * x)
-          y[{ t = T - 1 }] = more
-          y[{ b = b, t = t }] = more + tempo.where(last, 0, y[t + 1]) * 0.9
-          z[{ t = T - 1 }] = k
-          z[{ b = b, t = t }] = z[t + 1] * 3 + k
-          return { y = y, z = z, top = (y * 2):tanh() }
-        end, { x = tempo.array(fill(size, wave), d), k = tempo.array(fill(size, function(r, c) return (r * 5 + c) % 9 end), "i32"),
-               last = fill(size, function(r, c) return (r + c * 3) % 17 == 0 end) }, { B = size[1], T = size[2] })
-        assert.is_truthy(f:explain "code":find "h->turn")
+    for _, d in ipairs { "f32", "f64" } do
+      local f, run = on_all(function(P)
+        local b = P:dim "b"
+        local t, T = P:dim "t"
+        local x = P:input("x", { domain = { b, t }, dtype = d })
+        local k = P:input("k", { domain = { b, t }, dtype = "i32" })
+        local last = P:input("last", { domain = { b, t }, dtype = "bool" })
+        local y, z = P:tensor { domain = { b, t }, dtype = d }, P:tensor { domain = { b, t }, dtype = "i32" }
+        local more = x * 0.99 + tempo.where(last, 0, x * x)
+        y[{ t = T - 1 }] = more
+        y[{ b = b, t = t }] = more + tempo.where(last, 0, y[t + 1]) * 0.9
+        z[{ t = T - 1 }] = k
+        z[{ b = b, t = t }] = z[t + 1] * 3 + k
+        return { y = y, z = z, top = (y * 2):tanh() }
+      end)
+      assert.is_truthy(f:explain "code":find "h->turn")
+      for _, size in ipairs { { 1, 1 }, { 1, 200 }, { 16, 64 }, { 33, 65 }, { 250, 1 }, { 129, 70 }, { 530, 2 } } do
+        run({ x = tempo.array(fill(size, wave), d),
+              k = tempo.array(fill(size, function(r, c) return (r * 5 + c) % 9 end), "i32"),
+              last = fill(size, function(r, c) return (r + c * 3) % 17 == 0 end) },
+          { B = size[1], T = size[2] })
       end
     end
   end)
@@ -385,30 +410,34 @@ describe("native code computes what the interpreter does", function()
   end)
 
   it("of many short rows, 16 of them side by side", function()
-    for _, n in ipairs { 7, 8, 13, 16, 17 } do
-      for _, d in ipairs { "f32", "f16" } do
-        for _, known in ipairs { 9, 48, false } do
-          for _, rows in ipairs(known and { known } or { 0, 1, 16, 37 }) do
-            local shape = { rows, n }
-            local x = rows == 0 and tempo.array({}, d, shape) or tempo.array(fill(shape, wave), d)
-            local f = agree(function(P)
-              local y = P:input("x", { shape = { known or P:bound "R", n }, dtype = d })
-              local e = (y * 0.5):exp() + y
-              return { chain = e:sum(1), plain = y:sum(1), kept = e, mean = (e * y):mean(1, { keepdim = true }) - y,
-                grad = tempo.grad(e:sum(1):square():sum(), y) }
-            end, { x = x }, not known and { R = rows } or {}, { tol = d == "f16" and 2e-2 })
-            local turned = f:explain "code":find("tp_turn_16(y)", 1, true)
-            assert.equal(n >= 8 and n <= 16, turned ~= nil)
-          end
-        end
+    local function rows_of(n, d, known)
+      local f, run = on_all(function(P)
+        local y = P:input("x", { shape = { known or P:bound "R", n }, dtype = d })
+        local e = (y * 0.5):exp() + y
+        return { chain = e:sum(1), plain = y:sum(1), kept = e, mean = (e * y):mean(1, { keepdim = true }) - y,
+          grad = tempo.grad(e:sum(1):square():sum(), y) }
+      end, { tol = d == "f16" and 2e-2 })
+      assert.equal(n >= 8 and n <= 16, f:explain "code":find("tp_turn_16(y)", 1, true) ~= nil)
+      for _, rows in ipairs(known and { known } or { 0, 1, 16, 37 }) do
+        local shape = { rows, n }
+        local x = rows == 0 and tempo.array({}, d, shape) or tempo.array(fill(shape, wave), d)
+        run({ x = x }, not known and { R = rows } or {})
       end
     end
+    for _, n in ipairs { 7, 8, 13, 16, 17 } do
+      rows_of(n, "f32", 9)
+      rows_of(n, "f32", false)
+    end
+    rows_of(13, "f32", 48)
+    rows_of(13, "f16", 9)
+    rows_of(13, "f16", false)
   end)
 
   it("of what most operands take no branch for, also where some do", function()
     local odd = { 1e30, -4e7, 0, 1 / 0, -3.5, 0 / 0 }
     for _, d in ipairs { "f32", "f64", "f16" } do
-      for _, shape in ipairs { { 2, 5 }, { 3, 300 }, { 40, 70 }, { 3, 1100 } } do
+      for nth, shape in ipairs { { 3, 300 }, { 2, 5 }, { 40, 70 }, { 3, 1100 } } do
+        if nth > 1 and d ~= "f32" then break end
         for _, far in ipairs { false, true } do
           local most = d == "f16" and 0.01 or 1e-4
           local function number(r, c)
@@ -574,56 +603,58 @@ describe("native code computes what the interpreter does", function()
         k = tempo.randint({ 3 }, -5, 12, { domain = { b, t }, name = "k" }) + 1, p = tempo.bernoulli({ 3 }, 0.3, { domain = { b, t }, name = "p" }):to "i32",
       }
     end, {}, { T = 21, B = 19 })
-    for _, made in ipairs { "tp_uniform_of(w[0][k])", "tp_normal_of(w[0][k], w[1][k])", "0x1p-53", "%% 17ULL", "< 0x1.3" } do
+    for _, made in ipairs { "tp_uniform_of(w[0][k])", "tp_normal_of(w[0][k], w[1][k])", "0x1p-53", "%% 17u", "< 0x1.3" } do
       assert.truthy(f:explain "code":find(made, 1, made:find "%%" == nil), made)
     end
   end)
 
   it("of draws at one point an iteration, made for the next ones at once, forwards and backwards, under a condition", function()
+    local f, run = on_all(function(P)
+      local i = P:dim "i"
+      local t, T = P:dim "t"
+      local function over(...) return { domain = { ... }, name = "n" .. select("#", ...) } end
+      local h, g = P:tensor { domain = { i, t } }, P:tensor { domain = { i, t }, shape = { 2 } }
+      h[{ t = 0 }] = 0
+      h:otherwise(h[{ i, t - 1 }] * 0.5 + tempo.uniform({}, over(i, t)))
+      g[{ t = T - 1 }] = 1
+      g:otherwise(g[{ i, t + 1 }] * 0.5 + tempo.normal({ 2 }, { domain = { t }, name = "m" }) + h)
+      local k = P:tensor { domain = { t }, dtype = "i64" }
+      k[0] = 1
+      k:when((t % 3):eq(0), k[t - 1] + tempo.randint({}, 0, 9, over(t)))
+      k:otherwise(k[t - 1] * 2 % 101)
+      return { h = h, g = g[{ t = 0 }], k = k[T - 1] }
+    end)
+    assert.truthy(f:explain "code":find "d%d+_from")
     for _, n in ipairs { 1, 16, 17, 50 } do
-      local f = agree(function(P)
-        local i = P:dim "i"
-        local t, T = P:dim "t"
-        local function over(...) return { domain = { ... }, name = "n" .. select("#", ...) } end
-        local h, g = P:tensor { domain = { i, t } }, P:tensor { domain = { i, t }, shape = { 2 } }
-        h[{ t = 0 }] = 0
-        h:otherwise(h[{ i, t - 1 }] * 0.5 + tempo.uniform({}, over(i, t)))
-        g[{ t = T - 1 }] = 1
-        g:otherwise(g[{ i, t + 1 }] * 0.5 + tempo.normal({ 2 }, { domain = { t }, name = "m" }) + h)
-        local k = P:tensor { domain = { t }, dtype = "i64" }
-        k[0] = 1
-        k:when((t % 3):eq(0), k[t - 1] + tempo.randint({}, 0, 9, over(t)))
-        k:otherwise(k[t - 1] * 2 % 101)
-        return { h = h, g = g[{ t = 0 }], k = k[T - 1] }
-      end, {}, { T = n, I = 3 })
-      assert.truthy(f:explain "code":find "d%d+_from", n)
+      run({}, { T = n, I = 3 })
     end
   end)
 
   it("of draws under keys: over dims, that some dims do not move, on rings, of a point an iteration, of many numbers", function()
+    local f, run = on_all(function(P)
+      local b = P:dim "b"
+      local t, T = P:dim "t"
+      local k = P:input("k", { domain = { b, t }, dtype = "i64" })
+      local function under(key, name, dtype) return { key = key, name = name, dtype = dtype } end
+      local s, w = P:tensor { domain = { b, t }, dtype = "i64" }, P:tensor { domain = { t }, dtype = "i64" }
+      s[{ t = 0 }] = b
+      s:otherwise(s[{ b, t - 1 }] + tempo.randint({}, -3, 4, under(s[{ b, t - 1 }] * 3, "s")))
+      w[0] = 1
+      w:otherwise(tempo.randint({}, 0, 1000, under(w[t - 1], "w")) + w[t - 1] % 7)
+      local h = P:tensor { domain = { b, t }, shape = { 2 } }
+      h[{ t = T - 1 }] = 0
+      h:otherwise(h[{ b, t + 1 }] * 0.5 + tempo.normal({ 2 }, under(k + w, "h")) + tempo.uniform({ 2 }, under(w * 2, "g")))
+      return {
+        s = s, w = w, h = h, far = tempo.normal({}, under(s[{ t = tempo.max(0, t - 5) }], "far")) + s:to "f32",
+        d = tempo.uniform({ 3 }, under(k[{ b = 0 }], "d", "f64")), same = tempo.normal({ 2 }, { domain = { b }, key = w + 1, name = "same" }) * 2,
+        i = tempo.uniform({}, under(b * 100 - t, "i")), ii = tempo.uniform({ 2 }, under(t * b, "ii", "f16")),
+        half = tempo.normal({ 2 }, under(k, "half", "bf16")),
+        p = tempo.randperm({ 9 }, under(k, "p")), long = tempo.uniform({ 33 }, under(w, "long")), c = tempo.bernoulli({ 2 }, 0.4, under(k - t, "c")):to "i32",
+      }
+    end)
+    assert.truthy(f:explain "code":find "tp_philox_given_many")
     for _, n in ipairs { 1, 16, 70 } do
-      local f = agree(function(P)
-        local b = P:dim "b"
-        local t, T = P:dim "t"
-        local k = P:input("k", { domain = { b, t }, dtype = "i64" })
-        local function under(key, name, dtype) return { key = key, name = name, dtype = dtype } end
-        local s, w = P:tensor { domain = { b, t }, dtype = "i64" }, P:tensor { domain = { t }, dtype = "i64" }
-        s[{ t = 0 }] = b
-        s:otherwise(s[{ b, t - 1 }] + tempo.randint({}, -3, 4, under(s[{ b, t - 1 }] * 3, "s")))
-        w[0] = 1
-        w:otherwise(tempo.randint({}, 0, 1000, under(w[t - 1], "w")) + w[t - 1] % 7)
-        local h = P:tensor { domain = { b, t }, shape = { 2 } }
-        h[{ t = T - 1 }] = 0
-        h:otherwise(h[{ b, t + 1 }] * 0.5 + tempo.normal({ 2 }, under(k + w, "h")) + tempo.uniform({ 2 }, under(w * 2, "g")))
-        return {
-          s = s, w = w, h = h, far = tempo.normal({}, under(s[{ t = tempo.max(0, t - 5) }], "far")) + s:to "f32",
-          d = tempo.uniform({ 3 }, under(k[{ b = 0 }], "d", "f64")), same = tempo.normal({ 2 }, { domain = { b }, key = w + 1, name = "same" }) * 2,
-          i = tempo.uniform({}, under(b * 100 - t, "i")), ii = tempo.uniform({ 2 }, under(t * b, "ii", "f16")),
-          half = tempo.normal({ 2 }, under(k, "half", "bf16")),
-          p = tempo.randperm({ 9 }, under(k, "p")), long = tempo.uniform({ 33 }, under(w, "long")), c = tempo.bernoulli({ 2 }, 0.4, under(k - t, "c")):to "i32",
-        }
-      end, { k = tempo.array(fill({ 3, n }, function(b, t) return (t * 7919 + b) % 11 - 5 end), "i64") }, { T = n, B = 3 })
-      assert.truthy(f:explain "code":find "tp_philox_given_many")
+      run({ k = tempo.array(fill({ 3, n }, function(b, t) return (t * 7919 + b) % 11 - 5 end), "i64") }, { T = n, B = 3 })
     end
   end)
 
@@ -631,15 +662,16 @@ describe("native code computes what the interpreter does", function()
     local function back(x, t, n) return x[{ t = tempo.max(0, t - n) }] end
     for _, case in ipairs { { {}, 64, 1, 8200 }, { { 128 }, 3, 2, 64, 200 }, { { 128 }, 64, 200 }, { { 3, 40 }, 1, 130 } } do
       local shape, w = case[1], case[2]
+      local f, run = on_all(function(P)
+        local t = P:dim "t"
+        local v = P:input("x", { domain = { t }, shape = shape })
+        local past, y = v[tempo.max(0, t - w + 1) .. t + 1], v * 2 + 1
+        return { most = past:max(0), all = past:sum(0), far = (back(y, t, w) - back(y, t, 2 * w)):exp() * y }
+      end)
       for k = 3, #case do
         local T, x = case[k], {}
         for i = 0, T - 1 do x[i + 1] = fill(shape, function(...) return wave(i, ...) end) end
-        local f = agree(function(P)
-          local t = P:dim "t"
-          local v = P:input("x", { domain = { t }, shape = shape })
-          local past, y = v[tempo.max(0, t - w + 1) .. t + 1], v * 2 + 1
-          return { most = past:max(0), all = past:sum(0), far = (back(y, t, w) - back(y, t, 2 * w)):exp() * y }
-        end, { x = tempo.array(x) }, { T = T })
+        run({ x = tempo.array(x) }, { T = T })
         assert.is_true(w == 1 or count(f:explain "plan", "wrap %d") > 0)
       end
     end
@@ -1286,14 +1318,14 @@ describe("native code is built", function()
   end)
 
   it("goes over tiles of an axis whose extent the call gives", function()
+    local f, on = on_all(function(P)
+      local N = P:bound "N"
+      local v = P:input("x", { shape = { N, 40 } })
+      local e = v:softmax(-1)
+      return { last = e, first = v:softmax(0), norm = v:layer_norm { 40 }, twice = (e * e):sum(-1) }
+    end)
     for _, n in ipairs { 1, 3, 64, 65, 130 } do
-      local x = fill({ n, 40 }, function(i, k) return math.sin(i * 7 + k * 3) end)
-      local f = agree(function(P)
-        local N = P:bound "N"
-        local v = P:input("x", { shape = { N, 40 } })
-        local s = v:softmax(-1)
-        return { last = s, first = v:softmax(0), norm = v:layer_norm { 40 }, twice = (s * s):sum(-1) }
-      end, { x = x }, { N = n })
+      on({ x = fill({ n, 40 }, function(i, k) return math.sin(i * 7 + k * 3) end) }, { N = n })
       assert.is_truthy(f:explain "plan":match "for tile")
     end
   end)
@@ -1324,23 +1356,33 @@ local programs = {
 local names = {}
 for name in pairs(programs) do names[#names + 1] = name end
 table.sort(names)
-local function run(name, options)
+-- What each name gives, of programs of their own or, with TOGETHER, of one.
+local function run(only, options)
   local P = tempo.program()
   local n, bound = P:dim "n"
   local a, v = P:input("a", { domain = { n }, dtype = "i64" }), P:input("v", { domain = { n } })
   local th = P:param("th", { shape = { 4 }, init = { 0.1, 0.2, 0.3, -1 } })
-  options.outputs = { y = programs[name](a, v, th, bound), a = a, v = v }
-  local f, places, values = P:compile(options), {}, {}
+  options.outputs = { a = a, v = v }
+  for _, name in ipairs(only) do options.outputs[name] = programs[name](a, v, th, bound) end
+  local f, places, values, texts = P:compile(options), {}, {}, {}
   for k = 1, N do places[k], values[k] = (k * 7 + k % 3) % 4, k % 5 + 1 end
-  return table.concat(f({ a = places, v = values }, { N = N }).y:totable(), " ")
+  local out = f({ a = places, v = values }, { N = N })
+  for _, name in ipairs(only) do texts[name] = table.concat(out[name]:totable(), " ") end
+  return texts
 end
+local function all(options)
+  if os.getenv "TOGETHER" then return run(names, options) end
+  local texts = {}
+  for _, name in ipairs(names) do texts[name] = run({ name }, options)[name] end
+  return texts
+end
+local want, ref = all { tier = "interpreter" }, all { tier = "reference" }
+local others = { all { tier = "native" }, all { tier = "native", threads = 2 },
+  all { tier = "interpreter", threads = 3 } }
 for _, name in ipairs(names) do
-  local want = run(name, { tier = "interpreter" })
-  local same = want == run(name, { tier = "native" }) and want == run(name, { tier = "native", threads = 2 })
-    and want == run(name, { tier = "interpreter", threads = 3 })
-  local near = true
-  local ref = run(name, { tier = "reference" }):gmatch "%S+"
-  for x in want:gmatch "%S+" do near = near and math.abs(x - ref()) < 1e-3 end
+  local same, near, number = true, true, ref[name]:gmatch "%S+"
+  for _, texts in ipairs(others) do same = same and texts[name] == want[name] end
+  for x in want[name]:gmatch "%S+" do near = near and math.abs(x - number()) < 1e-3 end
   print(name, same, near)
 end
 ]]
@@ -1351,7 +1393,8 @@ end
       it(("each addition counts: %s %s"):format(cc, level) .. tag, function()
         local ok = os.execute(cc .. " --version >/dev/null 2>&1")
         if ok ~= true and ok ~= 0 then return end
-        local said = helper.script(script, nil, ("export TEMPO_SHARE=0 CC=%s TEMPO_CFLAGS=%s; "):format(cc, level))
+        local said = helper.script(script, nil, ("export TEMPO_SHARE=0 CC=%s TEMPO_CFLAGS=%s%s; ")
+          :format(cc, level, tag == "" and " TOGETHER=1" or ""))
         local n = 0
         for _ in said:gmatch "true\ttrue\n" do n = n + 1 end
         assert(n == 12 and not said:find("false", 1, true), said)

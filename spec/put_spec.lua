@@ -21,21 +21,28 @@ local function plain(out)
   return y
 end
 
--- What each tier gives of the program that make(put) records, and what the long form gives in the interpreter. make returns P, outputs.
-local function agree(make, inputs, bounds, tol, options)
-  local function compiled(put, tier)
+-- Compiles the program that make(put) records on each tier, and its long form for the interpreter, and
+-- gives a function of inputs and bounds that compares what they give. make returns P, outputs.
+local function compiled(make, tol, options)
+  local function compile(put, tier)
     local P, outputs = make(put)
     local with = { outputs = outputs, tier = tier }
     for k, v in pairs(options or {}) do with[k] = v end
     return P:compile(with)
   end
-  local want = plain(compiled(long, "interpreter")(inputs, bounds))
-  for _, tier in ipairs(tiers) do
-    local got = plain(compiled(short, tier)(inputs, bounds))
-    for name, v in pairs(want) do helper.same(v, got[name], tol or 0) end
+  local expected, fs = compile(long, "interpreter"), {}
+  for k, tier in ipairs(tiers) do fs[k] = compile(short, tier) end
+  return function(inputs, bounds)
+    local want = plain(expected(inputs, bounds))
+    for _, f in ipairs(fs) do
+      local got = plain(f(inputs, bounds))
+      for name, v in pairs(want) do helper.same(v, got[name], tol or 0) end
+    end
   end
-  return want
 end
+
+-- The same of one call.
+local function agree(make, inputs, bounds, tol) compiled(make, tol)(inputs, bounds) end
 
 describe("put", function()
   local r = helper.rng(31)
@@ -52,7 +59,8 @@ describe("put", function()
         local t, T = P:dim "t"
         local function input(name, shape) return P:input(name, { domain = { t }, shape = shape }):to(dtype) end
         local x, k, out = input("x", { 3, 4, 5 }), P:input("k", { domain = { t }, dtype = "i64" }), {}
-        for axis, n in ipairs { 3, 4, 5 } do
+        for _, axis in ipairs((dtype == "f32" or dtype == "f16") and { 1, 2, 3 } or { 2 }) do
+          local n = axis + 2
           local shape = { 3, 4, 5 }
           table.remove(shape, axis)
           local v = input("v" .. axis, shape)
@@ -98,8 +106,9 @@ describe("put", function()
                   row = put(past, 0, k:minimum(t:value()), 1):sum(0), all = put(x[0 .. T], 2, 0, v[0 .. T]) }
     end
     local function fill(...) return helper.fill({ ... }, function() return r(9) - 4 end) end
-    agree(make, { x = fill(5, 4, 2), v = fill(5, 4), k = ints(5, 4) }, { T = 5, N = 4 })
-    agree(make, { x = fill(3, 3, 2), v = fill(3, 3), k = ints(3, 3) }, { T = 3, N = 3 })
+    local run = compiled(make)
+    run({ x = fill(5, 4, 2), v = fill(5, 4), k = ints(5, 4) }, { T = 5, N = 4 })
+    run({ x = fill(3, 3, 2), v = fill(3, 3), k = ints(3, 3) }, { T = 3, N = 3 })
   end)
 
   local function fails(...)
@@ -175,11 +184,10 @@ describe("a state that goes on from a put", function()
           local P, h, _, T = carried(step, put, nil, batch)
           return P, { all = h, last = h[{ t = T - 1 }] }
         end
-        for _, T in ipairs { 1, 2, 7 } do
-          local bounds = { T = T, B = batch or nil }
-          agree(make, inputs(T, batch), bounds)
-          if T > 2 then agree(make, inputs(T, batch), bounds, 0, { passes = { rows = false } }) end
-        end
+        local run = compiled(make)
+        for _, T in ipairs { 1, 2, 7 } do run(inputs(T, batch), { T = T, B = batch or nil }) end
+        local without = compiled(make, 0, { passes = { rows = false } })
+        without(inputs(7, batch), { T = 7, B = batch or nil })
       end
     end)
 
@@ -214,10 +222,11 @@ describe("a state that goes on from a put", function()
         local g = tempo.grad(loss, { v, w })
         return P, { gv = g[1], gw = g[2], again = tempo.grad(g[1]:square():sum()[0 .. T]:sum(0) + g[2]:sin():sum(), { w })[1] }
       end
+      local run = compiled(make, 2e-5)
       for _, T in ipairs { 1, 3, 6 } do
         local given = inputs(T)
         given.w = helper.fill({ 6, 3 }, function(i) return (i * 5 % 7 - 3) / 4 end)
-        agree(make, given, { T = T }, 2e-5)
+        run(given, { T = T })
       end
     end)
   end
@@ -283,13 +292,12 @@ describe("a state that goes on from a put", function()
   -- A state of n rows: what is kept, and what ten steps more cost.
   local function costs(make, n)
     local P, outputs = make(n)
-    local function compiled(tier) return P:compile { outputs = outputs, tier = tier } end
-    for _, tier in ipairs { "interpreter", "native" } do
-      local f = compiled(tier)
+    local f
+    for _, tier in ipairs { "native", "interpreter" } do
+      f = P:compile { outputs = outputs, tier = tier }
       f({ k = helper.fill({ 7 }, function(i) return i end), v = helper.fill({ 7, 3 }, function(i) return i end),
           w = outputs.gw and helper.fill({ n, 3 }, function() return 0 end) }, { T = 7 })
     end
-    local f = compiled "interpreter"
     return f:memory { T = 7 }, helper.work(f, { T = 17 }) - helper.work(f, { T = 7 }), f
   end
   for name, step in pairs(steps) do
