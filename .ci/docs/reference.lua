@@ -50,13 +50,16 @@ local function plain(name) return (name:gsub("%?$", "")) end
 local function cell(text) return (text:gsub("|", "\\|"):gsub("\n", " ")) end
 
 -- Examples as one block: those of one line first, then the others with empty lines between them;
--- one that several entries have stands once.
-local function code_of(examples)
-  local out, long, seen = {}, {}, {}
+-- one that several entries have stands once. `forms` says whose it is; `seen`, whose it was further up the page.
+local function code_of(examples, forms, seen)
+  local out, long = {}, {}
   for _, code in ipairs(examples) do
-    if not seen[code] then table.insert(code:find "\n" and long or out, code) end
-    seen[code] = true
+    if not seen[code] then
+      table.insert(code:find "\n" and long or out, code)
+      seen[code] = forms[code]
+    end
   end
+  if #out + #long == 0 then return ("Example: that of `%s`.\n\n"):format(seen[examples[1]]) end
   for _, code in ipairs(long) do out[#out + 1] = (#out > 0 and "\n" or "") .. code end
   return "```lua\n" .. table.concat(out, "\n") .. "\n```\n\n"
 end
@@ -223,11 +226,12 @@ function reference.operators(root, source)
     out:add("## %s\n\n%s", g[1], g[2] ~= "" and g[2] .. "\n\n" or "")
     group_table(out, source, g[3])
     arguments(out, source, g[3])
-    local examples = {}
+    local examples, forms = {}, {}
     for _, m in ipairs(g[3]) do
       examples_of(examples, m.name, source.methods.prelude, source.methods.rows[m.name])
     end
-    out:add(code_of(examples))
+    for _, code in ipairs(examples) do forms[code] = g[1] end
+    out:add(code_of(examples, forms, {}))
   end
   return (table.concat(out):gsub("\n\n$", "\n"))
 end
@@ -279,22 +283,38 @@ local function is_short(e)
   return not e.text:find "\n\n" and not e.text:find "```" and #short_text(e) + #gives(e) <= 260
 end
 
+local MANY = 6             -- more options than these have a table, and no names in the heading
+
 local function long_entry(out, e)
   out:add("### `%s`\n\n%s\n\n", e.form, e.text)
-  for _, a in ipairs(args_of(e)) do out:add("- %s\n", (arg_text(a):gsub("%.$", ""))) end
+  local args = args_of(e)
+  if #args > MANY then out:add "| option | type | |\n| --- | --- | --- |\n" end
+  for _, a in ipairs(args) do
+    if #args > MANY then
+      out:add("| `%s` | %s | %s |\n", a[1], cell(typed(a[2])), cell(a[3]))
+    else
+      out:add("- %s\n", (arg_text(a):gsub("%.$", "")))
+    end
+  end
+  if #args > MANY then out:add "\n" end
   if #e.returns > 0 then out:add("- gives %s\n", gives(e)) end
   if e.errors then out:add("- errors: %s\n", (e.errors:gsub("%.$", ""))) end
-  out:add("\n" .. code_of(e.examples))
+  local forms = {}
+  for _, code in ipairs(e.examples) do forms[code] = e.form end
+  out:add("\n" .. code_of(e.examples, forms, out.seen))
 end
 
 -- Short entries first, in one table with one block of examples; the others under headings.
 local function entries(out, list)
-  local short, long, examples, all = {}, {}, {}, opinions()
+  local short, long, examples, forms, all = {}, {}, {}, {}, opinions()
+  out.seen = out.seen or {}
   for _, e in ipairs(list) do table.insert(is_short(e) and short or long, e) end
   if #short == 1 then short, long = {}, list end
   for _, e in ipairs(short) do
     if not e.clear then all.say(e.form, gives(e)) end
-    for _, code in ipairs(e.examples) do examples[#examples + 1] = code end
+    for _, code in ipairs(e.examples) do
+      examples[#examples + 1], forms[code] = code, forms[code] or e.form
+    end
   end
   local common = opinions()
   for _, e in ipairs(short) do
@@ -328,16 +348,17 @@ local function entries(out, list)
     end
     out:add "| | |\n| --- | --- |\n"
     for _, row in ipairs(lines) do out:add("| `%s` | %s |\n", cell(row[1]), cell(row[2])) end
-    out:add("\n" .. code_of(examples))
+    out:add("\n" .. code_of(examples, forms, out.seen))
   end
   for _, e in ipairs(long) do long_entry(out, e) end
 end
 
 local function api_form(class, e)
   if e.form then return e.form end
-  local args = {}
+  local args, options = {}, e.options or {}
+  if #options > MANY then options = { { name = "..." } } end
   for k, a in ipairs(e.args or {}) do args[k] = { name = plain(a.name), optional = a.name ~= plain(a.name) } end
-  return class.receiver .. (class.dot and "." or ":") .. e.name .. "(" .. parameters(args, e.options or {}) .. ")"
+  return class.receiver .. (class.dot and "." or ":") .. e.name .. "(" .. parameters(args, options) .. ")"
 end
 
 --- docs/reference/api.md
@@ -365,8 +386,9 @@ end
 
 -- ---- libraries -----------------------------------------------------------------------------------------------------
 
-local explained = { ["tempo.nn"] = " along domain dtype name ", ["tempo.nn.init"] = " domain dtype name ",
-  ["tempo.optim"] = " lr weight_decay clip_norm name params ", ["tempo.rl"] = " traj " }
+local explained = { ["tempo.nn"] = " along domain dtype name init gain bias bias_init stride padding dilation groups "
+    .. "output_padding ceil_mode count_include_pad divisor_override eps ", ["tempo.nn.init"] = " domain dtype name gain low high bound mean std ",
+  ["tempo.optim"] = " lr weight_decay clip_norm name params betas eps alpha momentum nesterov ", ["tempo.rl"] = " traj " }
 
 -- A table of options: neighbours of one type share it, and those that the library's head explains are left out.
 local function fields_of(lib, kind)

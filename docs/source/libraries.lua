@@ -17,17 +17,8 @@ libraries.fields = { nn = true, optim = true, dist = true, rl = true, logger = t
 
 local init = {}
 for name, code in pairs {
-  make = 'show(nn.init.make(P, "ones", { 2 }, { name = "w.init" }))',
   fans = "print(nn.init.fans { 3, 4 })",
   gain = 'print(nn.init.gain "linear", nn.init.gain("leaky_relu", 0))',
-  zeros = "show(nn.init.zeros(P, { 2 }))",
-  ones = "show(nn.init.ones(P, { 2 }))",
-  uniform = 'show(nn.init.uniform(P, { 100 }, { bound = 0.5, name = "a" }):abs():le(0.5):all())',
-  normal = 'show(nn.init.normal(P, { 1000 }, { mean = 10, std = 0, name = "a" }):mean())',
-  xavier_uniform = 'show(nn.init.xavier_uniform(P, { 8, 4 }, { name = "a" }):abs():le(0.7072):all())',
-  xavier_normal = 'print(nn.init.xavier_normal(P, { 8, 4 }, { name = "a" }):shape()[1])',
-  kaiming_uniform = 'show(nn.init.kaiming_uniform(P, { 8, 6 }, { name = "a" }):abs():le(1):all())',
-  kaiming_normal = 'print(nn.init.kaiming_normal(P, { 8, 6 }, { name = "a" }):shape()[2])',
   orthogonal = 'local q = nn.init.orthogonal(P, { 2, 3 }, { name = "a" })\nshow(q:matmul(q:mT()):round():abs())',
 } do init["tempo.nn.init " .. name] = code end
 
@@ -39,12 +30,6 @@ local net = Scale:create(P, { name = "scale" })
 net:param("factor", {}, { init = 3 })
 print(net)
 show(net(P:constant { 1, 2 }))]],
-  ["tempo.nn Module:create"] = 'print(nn.class "Net":create(P, { name = "critic" }))',
-  ["tempo.nn Module:param"] = 'local net = nn.class "Net":create(P)\nprint(net:param("gain", { 2 }, { init = 1 }):name())\nshow(net.gain)',
-  ["tempo.nn Module:register"] = 'local net = nn.class "Net":create(P)\nnet:register("w", P:param("shared", { along = { t }, init = 2 }))\nprint(net.w:name())',
-  ["tempo.nn Module:add"] = 'local net = nn.class "Net":create(P)\nnet:add("head", nn.Linear(P, 3, 2))\nprint(net.head)',
-  ["tempo.nn Module:parameters"] = "print(#nn.MLP(P, { 4, 8, 2 }):parameters())",
-  ["tempo.nn Module:named_parameters"] = "for path in nn.MLP(P, { 4, 8, 2 }):named_parameters() do print(path) end",
   ["tempo.nn Module:at"] = [[
 local net = nn.Linear(P, 1, 1, { along = { t }, init = "ones", name = "net" })
 net.weight:update(net.weight + 1)
@@ -56,31 +41,12 @@ show(net:at { t = 0 } (one), { T = 3 })]],
   ["tempo.nn MLP"] = 'print(nn.MLP(P, { 3, 8, 2 }, { activation = "relu" })(x):shape()[1])',
   ["tempo.nn Sequential"] = 'show(nn.Sequential(P, { nn.Linear(P, 3, 2, { init = "ones" }), "square", function(y) return y:sum() end })(x))',
   ["tempo.nn Embedding"] = 'local e = nn.Embedding(P, 3, 2, { init = P:constant { { 0, 1 }, { 2, 3 }, { 4, 5 } } })\nshow(e(P:constant(tempo.array(2, "i64"))))',
-  ["tempo.nn LayerNorm"] = "show(nn.LayerNorm(P, 3)(x))",
-  ["tempo.nn Module:buffer"] = 'local m = nn.class "Counter":create(P, { along = { t } })\nlocal n = m:buffer("n", {}, { init = 0 })\nn:update(n + 1)\nshow(n, { T = 3 })\nprint(#m:parameters())',
   ["tempo.nn Module:mapped"] = [[
 local net = nn.Linear(P, 1, 1, { init = "ones", bias = false })
 local loss = net(P:constant { 3 }):square():sum()
 local ahead = net:mapped(function(w) return w - 0.125 * tempo.grad(loss, w) end)
 show(ahead(P:constant { 3 }))]],
-  ["tempo.nn Module:next"] = [[
-local net = nn.Linear(P, 1, 1, { along = { t }, init = "zeros", bias = false })
-net.weight:update(net.weight + 1)
-show(net:next().weight:sum(), { T = 3 })]],
-  ["tempo.nn Module:target"] = [[
-local net = nn.Linear(P, 1, 1, { along = { t }, init = "zeros", bias = false })
-net.weight:update(net.weight + 1)
-show(net:target { every = 3 }.weight:sum(), { T = 8 })
-show(net:target { tau = 0.5 }.weight:sum(), { T = 5 })]],
-  ["tempo.nn Module:eval"] = "show(nn.Dropout(P, 0.5):eval()(x))",
-  ["tempo.nn RMSNorm"] = "show(nn.RMSNorm(P, 3)(x))",
   ["tempo.nn BatchNorm"] = "show(nn.BatchNorm(P, 1)(x:unsqueeze(1)):squeeze(1))",
-  ["tempo.nn Dropout"] = "show(nn.Dropout(P, 0)(x))",
-  ["tempo.nn Conv1d"] = 'show(nn.Conv1d(P, 1, 1, 3, { padding = "same", init = "ones" })(x:unsqueeze(0)))',
-  ["tempo.nn Conv2d"] = 'show(nn.Conv2d(P, 1, 1, 2, { stride = 2, init = "ones" })(tempo.ones { 1, 2, 4 }))',
-  ["tempo.nn ConvTranspose2d"] = 'show(nn.ConvTranspose2d(P, 1, 1, 2, { init = "ones" })(tempo.ones { 1, 1, 2 }))',
-  ["tempo.nn MaxPool2d"] = "show(nn.MaxPool2d(P, 2)(tempo.arange(8):reshape { 1, 2, 4 }))",
-  ["tempo.nn AvgPool2d"] = "show(nn.AvgPool2d(P, 2)(tempo.arange(8):reshape { 1, 2, 4 }))",
   ["tempo.nn Flatten"] = "print(#nn.Flatten(P)(tempo.ones { 2, 3, 4 }):shape())",
   ["tempo.nn RNNCell"] = [[
 local cell = nn.RNNCell(P, 1, 2, { init = "zeros", bias = false })
@@ -88,17 +54,7 @@ local h = P:tensor { domain = { t }, shape = { 2 } }
 h[0] = 1
 h[t] = cell(tempo.zeros { 1 }, h[t - 1])
 show(h, { T = 2 })]],
-  ["tempo.nn LSTMCell"] = [[
-local cell = nn.LSTMCell(P, 1, 2, { init = "zeros", bias = false })
-local h, c = cell(tempo.zeros { 1 }, tempo.zeros { 2 }, tempo.ones { 2 })
-show(c)]],
-  ["tempo.nn GRUCell"] = 'local cell = nn.GRUCell(P, 1, 2, { init = "zeros", bias = false })\nshow(cell(tempo.zeros { 1 }, tempo.ones { 2 }))',
 
-  ["tempo.optim grad_norm"] = 'local w = P:param("w", { along = { t }, init = 8 })\nshow(optim.grad_norm(tempo.grad(w:square(), { w })), { T = 1 })',
-  ["tempo.optim clip_grad_norm"] = [[
-local w = P:param("w", { along = { t }, init = 8 })
-local clipped, norm = optim.clip_grad_norm(tempo.grad(w:square(), { w }), 4)
-show(clipped[1], { T = 1 })]],
   ["tempo.optim Optimizer:step"] = [[
 local w = P:param("w", { along = { t }, init = 8 })
 optim.SGD(w, { lr = 0.25 }):step(w:square(), { when = (t % 3):eq(0) })          -- w - 0.25 * 2 w
@@ -114,37 +70,7 @@ print(out.best, out.at)]],
   ["tempo.optim AdamW"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.AdamW(w, { lr = 0.5, weight_decay = 0.5 }):step(w * 0)\nshow(w, { T = 3 })',
   ["tempo.optim RMSProp"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.RMSProp(w, { lr = 0.5, alpha = 0.75 }):step(w:square())\nshow(w, { T = 3 })',
 
-  ["tempo.dist Categorical"] = 'local d = dist.Categorical { logits = P:constant { 0, 0, 1 } }\nshow(d.probs)\nshow(d.mode)',
-  ["tempo.dist Categorical:sample"] = 'local d = dist.Categorical { logits = P:constant { 0, 0, -math.huge } }\nlocal a = d:sample { domain = { t }, name = "a" }\nshow(a:lt(2), { T = 5 })',
-  ["tempo.dist Categorical:log_prob"] = 'local d = dist.Categorical { probs = P:constant { 0.25, 0.75 } }\nshow(d:log_prob(P:constant(tempo.array(1, "i64"))):exp())',
-  ["tempo.dist Categorical:entropy"] = "show(dist.Categorical({ probs = P:constant { 0.5, 0.5 } }):entropy() / math.log(2))",
-  ["tempo.dist Normal"] = "local d = dist.Normal(P:constant { 0, 1 }, 2)\nshow(d.mean)",
-  ["tempo.dist Normal:rsample"] = 'local d = dist.Normal(P:constant { 0, 10 }, 0)\nshow(d:rsample { name = "a" })',
-  ["tempo.dist Normal:sample"] = 'local d = dist.Normal(P:constant { 0 }, 1)\nshow(d:sample({ domain = { t }, name = "a" }):abs():lt(6):all(), { T = 3 })',
-  ["tempo.dist Normal:log_prob"] = "show(dist.Normal(P:constant { 0 }, 1):log_prob(P:constant { 0 }):exp())",
-  ["tempo.dist Normal:entropy"] = "show(dist.Normal(P:constant { 0 }, 1):entropy())",
 
-  ["tempo.rl envs"] = 'for name, e in pairs(rl.envs) do print(name, e.actions, e.max_steps) end',
-  ["tempo.rl env"] = [[
-local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
-env:step(1)                                     -- always to the right
-show(env.done, { T = 12 })]],
-  ["tempo.rl Env:step"] = [[
-local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
-local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
-show(reward[0 .. T]:sum(0), { T = 20 })]],
-  ["tempo.rl monte_carlo"] = [[
-show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })]],
-  ["tempo.rl n_step"] = [[
-show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })]],
-  ["tempo.rl td"] = [[
-show(rl.td(traj, { gamma = 0.5, next_value = traj.reward * 0 + 10 }), { T = 5 })]],
-  ["tempo.rl gae"] = [[
-local zero = traj.reward * 0
-local advantage, target = rl.gae(traj, { gamma = 0.5, lambda = 1, value = zero, next_value = zero })
-show(advantage, { T = 5 })]],
-  ["tempo.rl episode_return"] = [[
-show(rl.episode_return(traj), { T = 5 })]],
   ["tempo.rl episodes"] = [[
 local sum, number = rl.episodes(traj, { t })
 show(sum / number, { T = 4 })]],
@@ -161,11 +87,9 @@ for line in io.lines(path) do print(line) end
 os.remove(path)]],
   ["tempo.data batches"] = [[
 local step = P:dim("step", "steps")
-local set = { x = tempo.array { { 0, 0 }, { 1, 10 }, { 2, 20 }, { 3, 30 } }, y = tempo.array({ 0, 1, 2, 3 }, "i64") }
+local set = { x = tempo.array { { 0, 0 }, { 1, 10 }, { 2, 20 }, { 3, 30 } }, y = tempo.array { 0, 1, 2, 3 } }
 local batch = tempo.data.batches(P, set, { step = step, size = 2, shuffle = false })
-local out = P:compile { outputs = batch }({}, { steps = 2 })
-print(out.x)
-print(out.y)]],
+show(batch.y, { steps = 2 })]],
   ["tempo.data csv"] = [[
 local path = os.tmpname()
 local file = io.open(path, "w")
@@ -199,9 +123,105 @@ end
 for method in ("line row close"):gmatch "%a+" do examples["tempo.logger CSV:" .. method] = examples["tempo.logger csv"] end
 for name, code in pairs(init) do examples[name] = code end
 
-for class in ("Tanh ReLU Sigmoid GELU SiLU ELU LeakyReLU Softplus Identity"):gmatch "%a+" do
-  examples["tempo.nn " .. class] = ("show(nn.%s(P)(x))"):format(class)
+-- One example for several entries of a library.
+local function share(library, names, code)
+  for name in names:gmatch "%S+" do examples[library .. " " .. name] = code end
 end
+
+share("tempo.nn", "Tanh ReLU Sigmoid GELU SiLU ELU LeakyReLU Softplus Identity", [[
+for name in ("Tanh ReLU Sigmoid GELU SiLU ELU LeakyReLU Softplus Identity"):gmatch "%a+" do
+  local layer = nn[name]
+  show(layer(P)(x:select(0, 0)))
+end]])
+
+share("tempo.nn", "Module:create Module:param Module:buffer Module:register Module:add", [[
+local net = nn.class "Net":create(P, { name = "critic", along = { t } })
+local n = net:buffer("n", {}, { init = 0 })
+n:update(n + net:param("gain", { 2 }, { init = 1 }):sum())
+net:register("w", P:param("shared", { along = { t }, init = 2 }))
+net:add("head", nn.Linear(P, 3, 2))
+print(net, net.head, net.gain:name(), net.w:name(), #net:parameters())
+show(net.n, { T = 3 })]])
+
+share("tempo.nn", "Module:parameters Module:named_parameters", [[
+local net = nn.MLP(P, { 4, 8, 2 })
+print(#net:parameters())
+for path in net:named_parameters() do print(path) end]])
+
+share("tempo.nn", "Module:next Module:target", [[
+local net = nn.Linear(P, 1, 1, { along = { t }, init = "zeros", bias = false })
+net.weight:update(net.weight + 1)
+show(net:next().weight:sum(), { T = 3 })
+show(net:target { every = 3 }.weight:sum(), { T = 8 })
+show(net:target { tau = 0.5 }.weight:sum(), { T = 5 })]])
+
+share("tempo.nn", "LayerNorm RMSNorm", [[
+show(nn.LayerNorm(P, 3)(x))
+show(nn.RMSNorm(P, 3)(x))]])
+
+share("tempo.nn", "MaxPool2d AvgPool2d", [[
+local image = tempo.arange(8):reshape { 1, 2, 4 }
+show(nn.MaxPool2d(P, 2)(image))
+show(nn.AvgPool2d(P, 2)(image))]])
+
+share("tempo.nn", "Dropout Module:eval", [[
+show(nn.Dropout(P, 0)(x))
+show(nn.Dropout(P, 0.5):eval()(x))]])
+
+share("tempo.nn", "LSTMCell GRUCell", [[
+local options = { init = "zeros", bias = false }
+local h, c = nn.LSTMCell(P, 1, 2, options)(tempo.zeros { 1 }, tempo.zeros { 2 }, tempo.ones { 2 })
+show(c)
+show(nn.GRUCell(P, 1, 2, options)(tempo.zeros { 1 }, tempo.ones { 2 }))]])
+
+share("tempo.nn", "Conv1d Conv2d ConvTranspose2d", [[
+show(nn.Conv1d(P, 1, 1, 3, { padding = "same", init = "ones" })(x:unsqueeze(0)))
+show(nn.Conv2d(P, 1, 1, 2, { stride = 2, init = "ones" })(tempo.ones { 1, 2, 4 }))
+show(nn.ConvTranspose2d(P, 1, 1, 2, { stride = 2, init = "ones" })(tempo.ones { 1, 1, 1 }))]])
+
+share("tempo.nn.init", "uniform normal xavier_uniform xavier_normal kaiming_uniform kaiming_normal", [[
+for name in ("uniform normal xavier_uniform xavier_normal kaiming_uniform kaiming_normal"):gmatch "%S+" do
+  local first = nn.init[name]
+  show((first(P, { 40, 60 }, { name = name }):std() * 10):round() / 10)
+end]])
+
+share("tempo.nn.init", "make zeros ones", [[
+print(nn.init.make(P, "zeros", { 2 }, {}), nn.init.zeros(P, { 2 }))
+show(nn.init.ones(P, { 2 }))]])
+
+share("tempo.optim", "grad_norm clip_grad_norm", [[
+local w = P:param("w", { along = { t }, init = 8 })
+local clipped, norm = optim.clip_grad_norm(tempo.grad(w:square(), { w }), 4)
+show(clipped[1], { T = 1 })
+show(norm - optim.grad_norm(tempo.grad(w:square(), { w })), { T = 1 })]])
+
+share("tempo.dist", "Categorical Categorical:sample Categorical:log_prob Categorical:entropy", [[
+local d = dist.Categorical { probs = P:constant { 0.25, 0.75, 0 } }
+show(d.mode)
+show(d:sample({ domain = { t }, name = "a" }):lt(2), { T = 5 })
+show(d:log_prob(P:constant(tempo.array(1, "i64"))):exp())
+show(d:entropy())]])
+
+share("tempo.dist", "Normal Normal:rsample Normal:sample Normal:log_prob Normal:entropy", [[
+local d = dist.Normal(P:constant { 0, 10 }, 1)
+show((d:rsample { name = "a" } - d.mean):abs():lt(6))
+show((d:sample { name = "b" } - d.mean):abs():lt(6))
+show(d:log_prob(d.mean):exp())
+show(d:entropy())]])
+
+share("tempo.rl", "envs env Env:step", [[
+for name, e in pairs(rl.envs) do print(name, e.actions, e.max_steps) end
+local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
+local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
+show(reward[0 .. T]:sum(0), { T = 20 })]])
+
+share("tempo.rl", "monte_carlo n_step td gae episode_return", [[
+show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
+show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })
+local v = traj.reward * 0 + 10
+show(rl.td(traj, { gamma = 0.5, next_value = v }), { T = 5 })
+show(rl.gae(traj, { gamma = 0.5, lambda = 0, value = v, next_value = v }), { T = 5 })
+show(rl.episode_return(traj), { T = 5 })]])
 
 libraries.examples = examples
 return libraries

@@ -43,10 +43,19 @@ Behind `-->` stands what a line prints; each example is a program of its own.
 # The API
 
 Temporal indices, spatial indices and axes count from 0, ranges are half open. Arguments in brackets may be left out;
-those in braces are a table of options by name, of which an unknown one is the error `option`, with the nearest name.
-Every error starts with the script's `file.lua:line:` and has its class's word ([errors](settings.md#errors)).
-Behind `-->` stands what a line prints; each example is a program of its own. Types are written without `tempo.`; these
-stand for several:
+those in braces are a table of options by name. Behind `-->` stands what a line prints; each example is a program of its
+own. Every error starts with the script's `file.lua:line:`, has its class's word ([errors](settings.md#errors)) and says
+the cure. Entries name only errors of their own; anywhere these are raised:
+
+| error | cure |
+| --- | --- |
+| `option`: an argument of the wrong kind, an unknown or taken name, a use out of order or after `free` | the message has the nearest name, or what to call first |
+| `shape`, `dtype`: what is not as declared, or as an operand asks | `reshape`, `expand`; `to` |
+| `domain`: a dim that the tensor lacks, a point outside | clip it, or give it a branch |
+| `input`, `bound`: what a call lacks, or has and is not asked for; an index beyond an array | give all by name |
+| `file`: one that is not there, broken or cannot be written | files that were there stay whole |
+
+Types are written without `tempo.`; these stand for several:
 
 | type | is | |
 | --- | --- | --- |

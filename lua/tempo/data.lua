@@ -45,10 +45,10 @@ local function outer(tensors, names, o)
   return dims
 end
 
---- Minibatches of a set of examples, whose first axis counts these: at every point of (epoch, step) the rows
---- step * size .. (step + 1) * size of the epoch's order. That is a permutation, drawn anew at every point of the dims of
---- `epoch` and of those that the set's tensors have; shuffle = false leaves the rows as they are. Within an epoch no
---- example comes twice: the bound of step is at most the number of rows // size, which the call checks.
+--- Minibatches of a set whose first axis counts examples: at every point of (epoch, step) the rows step * size ..
+--- (step + 1) * size of a permutation, drawn anew at every point of the dims of `epoch` and of the set's tensors
+--- (shuffle = false: of the rows as they are). The bound of step is at most rows // size, which the call checks, so that
+--- within an epoch no example comes twice.
 ---@param P tempo.Program
 ---@param set table<string, tempo.Array|tempo.Tensor>
 ---@param o { step: tempo.Index, size: integer, epoch?: tempo.Dims, shuffle?: boolean, name?: string }

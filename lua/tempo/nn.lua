@@ -5,7 +5,8 @@
 ---   domain  further dims: one such state for each of their points (layers, seeds)
 ---   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
 ---   dtype   (the program's)
---- and layers, where their options have them, init (see tempo.nn.init), gain, bias (true: there is one) and bias_init.
+--- Layers with weights have init (see tempo.nn.init), gain, bias (true: there is one) and bias_init, too; norms have no
+--- init and gain, cells no bias_init, Embedding no bias. Options of a method of the same name are those of the method.
 --- Shapes of weights and defaults are PyTorch's.
 local tempo = require "tempo"
 local util = require "tempo.util"
@@ -55,8 +56,7 @@ function Module:__newindex(key, value)
   end
 end
 
---- A new class, for which the script writes forward, and a constructor that begins with Net:create(P, options) and goes
---- on with self.fc = nn.Linear(...), self:param(...).
+--- A new class, for which the script writes Net:forward(x); its constructor begins with Net:create(P, options).
 ---@param name string
 ---@param base? tempo.nn.Module the class it extends (Module)
 ---@return tempo.nn.Module
@@ -274,8 +274,7 @@ end
 
 --- The same module with the values that its parameters take at the next point: w:next().
 ---   local after = net:next()(x)          by now the step of this point has changed the parameters
---- Running statistics are those of the next point too. What nothing updates is an error when
---- compiling.
+--- Running statistics are those of the next point too. A parameter that nothing updates is an error.
 ---@return tempo.nn.Module
 function Module:next()
   local any = false

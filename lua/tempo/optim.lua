@@ -326,7 +326,7 @@ function Adam:rule(w, g)
 end
 
 local AdamW = class "AdamW"
---- Loshchilov and Hutter 2019: the decay (0.01) acts on the parameter, not through the moments.
+--- Loshchilov and Hutter 2019: as Adam, but the decay (0.01) acts on the parameter itself.
 ---@param params tempo.optim.Params
 ---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, betas?: number[], eps?: number }
 ---@return tempo.optim.Optimizer

@@ -5,9 +5,8 @@
 ---   terminated   bool: the step ended the episode for good; nothing follows, its value is 0
 ---   truncated    bool: the step ended the episode by the clock; what would have followed has a value
 ---   time         the dim t
---- Environments reset themselves, so t+1 after an end is another episode. At a truncation a return must go on with the
---- value of `next_obs`, the observation *before* the reset, and not with 0 or the value of obs[t+1] (Pardo et al. 2018,
---- "Time limits in reinforcement learning").
+--- Environments reset themselves, so t+1 after an end is another episode. At a truncation a return goes on with the
+--- value of `next_obs`, the observation *before* the reset (Pardo et al. 2018, "Time limits in reinforcement learning").
 local tempo = require "tempo"
 local util = require "tempo.util"
 

@@ -2,19 +2,21 @@
 -- Written by `make docs`; change methods.def, dtypes.def or docs/source.
 
 ---@alias tempo.Dtype "bool"|"u8"|"i32"|"i64"|"f16"|"bf16"|"f32"|"f64"
---- What executes a compiled program.
+--- what executes a compiled program
 ---@alias tempo.Tier "auto"|"reference"|"interpreter"|"native"
---- A domain: dims, or tensors that stand for theirs.
+--- dims, or tensors that stand for theirs
 ---@alias tempo.Dims (tempo.Index|tempo.Tensor)[]
---- An extent: an integer, a dim, a bound or an expression of them; a product of bounds is fine.
+--- an integer, a dim, a bound or an expression of them; a product of bounds is fine
 ---@alias tempo.Extent integer|tempo.Index
---- An integer or an index expression.
+--- part of an index
 ---@alias tempo.Number integer|tempo.Index
---- What may stand where a tensor is wanted.
+--- what may stand where a tensor is wanted
 ---@alias tempo.Operand tempo.Tensor|tempo.Index|tempo.Condition|tempo.Array|number|boolean
---- Host data: an array, a nested table or a number.
+--- host data: an array, a nested table or a number
 ---@alias tempo.Data tempo.Array|table|number|boolean
---- An index in time: a point, a range, or a table of them by position, name or dim.
+--- a result of a callback
+---@alias tempo.Spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
+--- a point, a range, or a table of them by position, name or dim
 ---@alias tempo.Key integer|tempo.Index|tempo.Range|table
 
 --- `require "tempo"` has no side effect and prints nothing. Operators are also functions on it (operators), and so are the methods `shape dtype domain name at backward peek` of tensors; libraries load on first use.
@@ -29,14 +31,14 @@
 ---@field _VERSION string
 local tempo = {}
 
---- A new, empty program. Its dtype is that of inputs, tensors, parameters, modules, nested tables, fractions on their own, and of creation but for random integers, when a literal meets the program. A quotient or a mean of integers stays f32, and so does what environments give.
+--- A new, empty program. Its dtype is that of inputs, tensors, parameters, modules, nested tables, fractions on their own, and literals (but random integers) that meet it. Quotients and means of integers stay f32, as does what environments give.
 ---@param options? { seed?: integer, dtype?: tempo.Dtype }
 ---@return tempo.Program
 function tempo.program(options) end
 
---- The gradient of the loss, summed over all its points and elements, at each point of x's domain; a tensor like any other, that may be differentiated again. It sees the whole program as it is compiled, whatever the order of the lines. It is 0 where no loss needs x; compiling warns if none does.
+--- The gradient of the loss, summed over all its points and elements, at each point of x's domain: a tensor like any other, which may be differentiated again. It sees the whole program as it is compiled. It is 0 where no loss needs x; compiling warns if none does.
 ---
---- With `leaf = true` nothing is followed through the definition of x: a state counts as given at each point, as a parameter does. So an optimiser's step can stand inside a recurrence and be differentiated in turn (`examples/maml_sinusoid.lua`).
+--- With `leaf = true` nothing is followed through the definition of x: a state counts as given at each point, as a parameter does, so that an optimiser's step can stand inside a recurrence (`examples/maml_sinusoid.lua`).
 ---@param loss tempo.Tensor floats
 ---@param x tempo.Tensor|tempo.Tensor[]
 ---@param options? { leaf?: boolean }
@@ -67,29 +69,29 @@ function tempo.load(path) end
 ---@return tempo.Range
 function tempo.range(lo, hi) end
 
---- The least, of index expressions and numbers. Of tensors it is `tempo.minimum(a, b)` or `x:min(axis)`.
+--- The least or the greatest of index expressions and numbers; of tensors see `tempo.minimum`, `x:min(axis)`, `tempo.maximum`, `x:max(axis)`.
 ---@param ... tempo.Number
 ---@return tempo.Index
 function tempo.min(...) end
 
---- The greatest, of index expressions and numbers. Of tensors it is `tempo.maximum(a, b)` or `x:max(axis)`.
+--- The least or the greatest of index expressions and numbers; of tensors see `tempo.minimum`, `x:min(axis)`, `tempo.maximum`, `x:max(axis)`.
 ---@param ... tempo.Number
 ---@return tempo.Index
 function tempo.max(...) end
 
---- a // b of index expressions, numbers and tensors, also where LuaJIT's syntax lacks `//`.
+--- a // b and a % b, with the sign of b, of tensors, numbers, and index expressions by an integer > 0; also where LuaJIT lacks `//`.
 ---@param a tempo.Operand
----@param b tempo.Operand of an index expression: an integer > 0
----@return any # an index expression, a number or a tensor, as its operands
+---@param b tempo.Operand
+---@return any # as its operands
 function tempo.floordiv(a, b) end
 
---- a % b, with the sign of b.
+--- a // b and a % b, with the sign of b, of tensors, numbers, and index expressions by an integer > 0; also where LuaJIT lacks `//`.
 ---@param a tempo.Operand
----@param b tempo.Operand of an index expression: an integer > 0
----@return any # an index expression, a number or a tensor, as its operands
+---@param b tempo.Operand
+---@return any # as its operands
 function tempo.mod(a, b) end
 
---- x at t - n where t >= n, and `first` before: a tensor p with `p:when(t:lt(n), first)` and `p:otherwise(x[t-n])`. Gradients go to x and to `first`.
+--- x at t - n where t >= n, and `first` before. Gradients go to both.
 ---@param x tempo.Operand may be declared and not defined yet
 ---@param t tempo.Index a dim of it
 ---@param first tempo.Operand|table the value before
@@ -104,7 +106,7 @@ function tempo.prev(x, t, first, n) end
 ---@return any # in the form of x, as large
 function tempo.associative_scan(fn, x, options) end
 
---- Tempo's warnings go through it, a line on stderr each. A script may put its own function here, `error`, or `false` for silence. Heard are: a loop that records more than 10,000 nodes, a random tensor without a domain inside a larger one, a reduction of a scalar, and at compilation a gradient by what the loss does not contain and a parameter's gradient that nothing needs.
+--- Tempo's warnings go through it, a line on stderr each; a script may put its own function here, `error`, or `false` for silence. It is called for a loop that records more than 10,000 nodes, a random tensor without a domain inside a larger one, a reduction of a scalar, a gradient by what the loss does not contain, a parameter's gradient that nothing needs.
 ---@param text string with the script's place
 function tempo.warn(text) end
 
@@ -112,7 +114,7 @@ function tempo.warn(text) end
 ---@return number # seconds
 function tempo.clock() end
 
---- What `P:compile { device = }` may name, the CPU first: `device`, the `name` and bytes of `memory` where they are known, and `missing`, one line that says why it cannot be used. Each kind of device has a row, also where there is none of it: `missing` says which library of which version is wanted.
+--- What `P:compile { device = }` may name, the CPU first, and a row for each kind of device that is not there: `missing` says why, and which library of which version is wanted.
 ---@return table[] # `{ device =, name =, memory =, missing = }` each
 function tempo.devices() end
 
@@ -998,7 +1000,7 @@ function Program:dims(names) end
 ---@return tempo.Index
 function Program:bound(name) end
 
---- Ends the dim by data: at each point of the other dims of `done` it runs to the first point at which `done` holds, that one included, or to the bound given at the call. The bound then is the length reached; what mentions it has the other dims of `done` and waits for the end. Outputs over the dim have the greatest length reached, zeros beyond a row's own end, and the output of the bound's name holds the lengths. See [ends by data](../language.md#ends-by-data).
+--- Ends the dim by data: at each point of the other dims of `done` it runs to the first point at which `done` holds, that one included, or to the bound given at the call. The bound then is the length reached. [Ends by data](../language.md#ends-by-data) has the rules.
 ---@param dim tempo.Index
 ---@param done tempo.Operand a bool scalar over that dim and any others
 function Program:stop(dim, done) end
@@ -1009,7 +1011,7 @@ function Program:stop(dim, done) end
 ---@return tempo.Tensor
 function Program:input(name, options) end
 
---- A tensor that is defined by branches, `h[0] = a`, `h[t] = f(h[t-1])`, of which the first that matches counts.
+--- A tensor that is defined by branches, `h[0] = a`, `h[t] = f(h[t-1])`; the first that matches counts ([branches](../language.md#branches)).
 ---@param options? { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype, name?: string, first?: tempo.Operand|table, along?: tempo.Index }
 ---@return tempo.Declared # a tensor that may be assigned to
 function Program:tensor(options) end
@@ -1025,17 +1027,17 @@ function Program:param(name, options) end
 ---@return tempo.Tensor
 function Program:constant(data) end
 
---- A Lua function as an operator, called once at every point, in lexicographic order of the dims, if anything reads a result. It returns an array, nested table or number for each spec. Its arrays are read only and valid until it returns (`:clone()` keeps one). Gradient: 0.
+--- A Lua function as an operator, called once at every point, in lexicographic order of the dims, if anything reads a result. It returns an array, nested table or number for each spec, and may not yield. Its arrays are read only and valid until it returns (`:clone()` keeps one). An error inside ends the run and reaches the caller as it is. Gradient: 0.
 ---@param fn fun(arrays: tempo.Array[], point: table<string, integer>): ...
 ---@param inputs tempo.Operand[]
----@param specs { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one for each result, of one domain, which contains the inputs'
+---@param specs tempo.Spec[] one for each result, of one domain, which contains the inputs'
 ---@param options? { over?: tempo.Dims }
 ---@return tempo.Tensor # one for each spec
 function Program:call(fn, inputs, specs, options) end
 
 --- `P:call` without inputs.
 ---@param fn fun(point: table<string, integer>): ...
----@param spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }|{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }[] one, or several
+---@param spec tempo.Spec|tempo.Spec[] one, or several
 ---@param options? { over?: tempo.Dims }
 ---@return tempo.Tensor
 function Program:source(fn, spec, options) end
@@ -1048,11 +1050,13 @@ function Program:sink(inputs, fn, options) end
 
 --- Checks, differentiates, schedules and plans the program for all bounds. Later changes of P do not touch the function.
 ---
---- **Memory.** A call takes its outputs and what `f:memory` says. One that takes more than the machine has, its container (cgroup) allows or `RLIMIT_AS` and `RLIMIT_DATA` leave is refused before its first step, with the tensors that need most and bounds that would do; a dim that ends by data counts one step for what is kept inside. Under a limit blocks of rows are made shorter first (sums in blocks may differ in the last digit), then what is not used for long lies in a nameless file in `TMPDIR` (else `/var/tmp`; not a tmpfs), whose space is taken first: a full disk is the error `file`. Not counted are inputs, outputs and states. The reference tier keeps to no limit.
+--- Under a limit of `memory` blocks of rows become shorter, then what is not used for long goes to a nameless file in `TMPDIR` (else `/var/tmp`; not a tmpfs), whose space is taken first. A call that takes more than the limit, than the machine, its container (cgroup), `RLIMIT_AS` or `RLIMIT_DATA` leave, is refused before its first step, with the tensors that need most and bounds that would do. A dim that ends by data counts one step for what is kept inside. Inputs, outputs and states do not count; the reference tier keeps to no limit.
 ---
---- **Reproducible.** Nothing is fused, sums have one order, products of matrices are ours: half as fast where products dominate. Left out are callbacks, the reference tier, NaN's payloads and, in exported code, gradients of a convolution's weights. Flags such as `-ffast-math` are an error.
+--- `reproducible` fuses nothing; where products dominate a run takes twice as long. It does not cover callbacks, the reference tier, NaN's payloads and, in exported code, gradients of a convolution's weights.
 ---
---- **NaN.** The error `nan` names the tensor, its point, the element, the script's line and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too, but not what lies beyond the end of a row. NaN and infinity that come in (inputs, parameters, callbacks, literals) are taken as meant. Where several operators fail, each tier names the one that it comes to first. Operators run one by one; sums in place may differ in the last digit; a state goes on only in a function that is checked too.
+--- `check` looks at every operator that is computed, also the side of a `where` that is not taken, but not beyond the end of a row. NaN and infinity that come in (inputs, parameters, callbacks, literals) are taken as meant. Of several that fail, each tier names the one that it comes to first. A state goes on only in a function that is checked too.
+---
+--- Sums in shorter blocks, and sums in place under `check`, may differ in the last digit.
 ---@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, reproducible?: boolean, cflags?: string, device?: string, threads?: integer, memory?: number|string, check?: "nan"|"none", tick?: tempo.Index|tempo.Index[], async?: boolean }
 ---@return tempo.Function
 function Program:compile(options) end
@@ -1061,7 +1065,7 @@ function Program:compile(options) end
 ---@return integer
 function Program:seed() end
 
---- An environment's first state from uniform numbers. [tempo.rl](libraries.md#temporl) is the comfortable way to all three.
+--- An environment's first state from uniform numbers; [tempo.rl](libraries.md#temporl) is the comfortable way.
 ---@param id string
 ---@param u tempo.Operand f64
 ---@return tempo.Tensor # the state, f64
@@ -1073,7 +1077,7 @@ function Program:env_reset(id, u) end
 ---@return tempo.Tensor # f32
 function Program:env_obs(id, state) end
 
---- One step. Gradient: 0.
+--- One step. Gradient: 0. See `rl.env`.
 ---@param id string
 ---@param state tempo.Operand
 ---@param action tempo.Operand i64
@@ -1112,32 +1116,32 @@ function Index:name() end
 ---@return tempo.Program
 function Index:program() end
 
---- t = k. With a tensor: a bool tensor.
+--- The comparison with k; with a tensor a bool tensor.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:eq(k) end
 
---- t ≠ k.
+--- The comparison with k; with a tensor a bool tensor.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:ne(k) end
 
---- t < k.
+--- The comparison with k; with a tensor a bool tensor.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:lt(k) end
 
---- t <= k.
+--- The comparison with k; with a tensor a bool tensor.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:le(k) end
 
---- t > k.
+--- The comparison with k; with a tensor a bool tensor.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:gt(k) end
 
---- t >= k.
+--- The comparison with k; with a tensor a bool tensor.
 ---@param k tempo.Number
 ---@return tempo.Condition
 function Index:ge(k) end
@@ -1221,7 +1225,7 @@ function Tensor:when(c, e) end
 ---@param e tempo.Operand
 function Tensor:update(e) end
 
---- The value that a parameter takes at the next point of `along`: what `update` is given, before this line or after it, at the last point too. A second loss at the same point so sees the parameters after the step. A gradient by w goes through what `update` was given, which optimisers detach; one by `w:next()` stops there. Of a net: `net:next()`.
+--- The value that a parameter takes at the next point of `along`, which `update` is given before or after this line; at the last point too. So a second loss sees the parameters after the step. A gradient by w goes through what `update` was given, which optimisers detach; one by `w:next()` stops there.
 ---@return tempo.Tensor
 function Tensor:next() end
 
@@ -1942,18 +1946,18 @@ local Function = {}
 ---@return tempo.Function # itself
 function Function:start(inputs, bounds, options) end
 
---- Goes to the next point of the tick dims. See [steps](../language.md#steps), where outputs without all of the tick dims are.
+--- Goes to the next point of the tick dims; [steps](../language.md#steps) say where outputs without all of these are. A wrong value costs no tick; any other error ends the run.
 ---@param values? table<string, tempo.Data> the inputs with the tick dims, without these
 ---@param options? { budget_ms?: number, into?: table }
 ---@return boolean # the last tick
 ---@return table # by name the outputs at this tick, as arrays (`out.loss:item()` is a number); `cancelled`; with a budget `late_ms`, by how much it was overrun
 function Function:step(values, options) end
 
---- Between ticks: position, bounds, inputs without the tick dims, buffers, complete outputs and parameters, in memory.
+--- The state between ticks, in memory: position, bounds, inputs without the tick dims, buffers, complete outputs and parameters. Not from a callback.
 ---@return tempo.State
 function Function:state() end
 
---- Goes on from a state, as `state =` of a call does. The bound of the first tick dim may be larger where it could be `math.huge`.
+--- Goes on from a state, as `state =` of a call does; [states](../language.md#steps) say when the bound may be larger.
 ---@param s tempo.State of this program, recorded and compiled alike
 ---@return tempo.Function # itself
 function Function:load_state(s) end
@@ -1972,25 +1976,25 @@ function Function:load(path) end
 --- From a callback: ends the run, which gives the outputs that are complete.
 function Function:cancel() end
 
---- Copies of the newest parameters there are, by path: between ticks, after a run, a cancel, an error or Ctrl-C, or as loaded (constants that were loaded are the loaded arrays themselves).
+--- Copies of the newest parameters by path, at any time: between ticks, after a run, a cancel, an error or Ctrl-C. Constants that were loaded are the loaded arrays themselves.
 ---@param options? { of?: any } `of`: a module, a parameter, or a list of them: these alone
 ---@return table<string, tempo.Array>
 function Function:params(options) end
 
---- First values for runs to come, which begin at the first point again, with the same random numbers and schedules: give them another `seed =`, or go on from the whole state (`f:save`, `f:state`) instead; `examples/going_on.lua` does both. Arrays are borrowed: runs see what the script writes into them. `g:load_params(f:params{ of = net })` takes a net into another program.
+--- First values for runs to come, which begin at the first point again, with the same random numbers and schedules: give them another `seed =`, or go on from the whole state (`examples/going_on.lua` does both). Arrays are borrowed: runs see what the script writes into them. `g:load_params(f:params { of = net })` takes a net into another program.
 ---@param params table<string, tempo.Data>|string any of them, by path, or a portable file
 ---@param options? { strict?: boolean } `false` leaves out paths that the function lacks (true)
 ---@return tempo.Function|string[] # itself; unless strict the paths that were missing
 ---@return string[]? # and those left over
 function Function:load_params(params, options) end
 
---- What was made of the program ([how to read it](../reading-explain.md)): `graph`, differentiated, as text that C reads; `schedule`, its loops; `storage`, what is kept of each tensor and which read decided it; `memory`, what is in use at each step of the plan; `work`, how often each region runs, most first; `plan`, every region and buffer; `threads`, what they share and why not more; `code`, the C that was compiled; `passes`, `rules`, what each did; `dot` for Graphviz. Without one, a summary with what was not fused and why.
+--- What was made of the program: its sections and how to read them are in [Reading explain](../reading-explain.md). Without one, a summary with what was not fused and why.
 ---@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"code"|"passes"|"rules"|"evolution"|"dot"
 ---@param bounds? table<string, integer> for sizes in bytes
 ---@return string
 function Function:explain(section, bounds) end
 
---- Bytes that a run takes, before running: every tensor that is kept, loaded parameters, and the working memory of operators. Not counted are inputs, outputs, constants, what callbacks are given and return, and blocks of the size of a cache.
+--- Bytes that a run takes, before running: tensors that are kept, loaded parameters, and the working memory of operators; without inputs, outputs, constants, what callbacks are given and return, and blocks of the size of a cache.
 ---@param bounds table<string, integer>
 ---@return integer? # nil in the reference tier
 function Function:memory(bounds) end
@@ -1999,27 +2003,27 @@ function Function:memory(bounds) end
 ---@return integer? # nil in the reference tier
 function Function:peak() end
 
---- Goes through the schedule without data and fails unless every statement runs once at each point, everything is made before it is read, and no slot is given away too early. To find bugs of ours.
+--- To find bugs of ours: goes through the schedule without data and fails (`cycle`) unless every statement runs once at each point, everything is made before it is read, and no slot is given away too early.
 ---@param bounds table<string, integer>
 ---@return true? # nil where the tier has no schedule or a dim ends by data
 function Function:simulate(bounds) end
 
---- Where the time of all runs so far went: for each region of the plan, the dearest first, milliseconds, share, runs, GB and operations a second (of elementwise operators, sums and matrix products), the script's line, tensor and operators. One line says what a core of this machine does. The clock is always on; it samples. Native code has a line for each of its parts; with `inside` a second build of them, of the same bits, has clocks in its leaves too.
+--- The time of all runs so far by region of the plan, the dearest first: milliseconds, share, runs, GB and operations a second, the script's line, tensor and operators; one line says what a core of this machine does. The clock is always on; it samples. Native code has a line for each of its parts; `inside` builds them again, with clocks in their leaves and the same bits.
 ---@param rows? integer to show (20)
 ---@param options? { trace?: string, inside?: boolean }
 ---@return string
 function Function:profile(rows, options) end
 
---- Writes the function for these bounds as C99 that needs libm alone: `agent.c`, `agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which shows their use ([export](../export.md)). With `tick` it goes in steps.
+--- Writes the function for these bounds as C99 that needs libm alone: `agent.c`, `agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which shows their use ([export](../export.md)). With `tick` it goes in steps. After an error all files are as they were.
 ---@param path string "dir/agent", a name that C takes
 ---@param bounds? table<string, integer>
 function Function:export(path, bounds) end
 
---- False while another thread compiles (`async = true`), and any use would wait. Use raises what compiling failed with and tells its warnings. Ctrl-C ends the wait but not the compilation, which `f:free()` ends.
+--- False while another thread compiles (`async = true`). Any use waits, raises what compiling failed with and tells its warnings. Ctrl-C ends the wait but not the compilation, which `f:free()` ends.
 ---@return boolean
 function Function:ready() end
 
---- Gives its memory back; any use after is an error. `__gc` and `__close` do the same.
+--- Gives its memory back; any use after is an error. Not from its own callback.
 function Function:free() end
 
 --- What `f:state()` gives: a run between two ticks. It has no methods.
@@ -2051,7 +2055,7 @@ function Array:item() end
 ---@return tempo.Array
 function Array:clone() end
 
---- Of a matrix of floats: its rows made orthonormal, or its columns where they are fewer (modified Gram-Schmidt in f64, twice).
+--- A matrix of floats with its rows made orthonormal, or its columns where they are fewer (modified Gram-Schmidt in f64, twice).
 ---@return tempo.Array
 function Array:orthonormal() end
 
@@ -2064,7 +2068,7 @@ function Array:rows() end
 ---@return number|boolean
 function Array:get(...) end
 
---- Changes an element.
+--- Changes an element; not of an array that a callback was lent.
 ---@param v number|boolean
 ---@param ... integer one for each axis
 ---@return tempo.Array # itself
