@@ -21,6 +21,10 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
     sum_ = mad((x), (y), sum_); \
     if (++terms_ == TP_DOT_BLOCK) all_ = all_ + sum_, sum_ = 0, terms_ = 0; \
   } while (0)
+/* Place `at` of n, if it is one, at which `far`, whole steps, lies; else the loop goes on. */
+#define TP_BEHIND(at, n, far, step) \
+  const int64_t at = (far) / (step); \
+  if ((far) < 0 || at * (step) != (far) || at >= (n)) continue;
 /* Does x go before y? NaN is last both ways. */
 #define TP_BEFORE_F(down, x, y) (((down) ? (x) > (y) : (x) < (y)) || ((y) != (y) && (x) == (x)))
 #define TP_BEFORE_I(down, x, y) ((down) ? (x) > (y) : (x) < (y))

@@ -122,11 +122,10 @@ static void put_sort(tp_emit *e, const tp_region *r) {
 
 /* ---- sums of elements and of products ---- */
 
-static void put_term(
-    tp_emit *e, const tp_region *r, int x, const places xat, int y, const places yat) {
-  tp_dtype d = dtype_of(e, r);
-  tp_emit_line(e, "TP_TERM(%s, ", mad_of(d, false));
-  put_value(e, r, x, xat);
+/* A product of the first operand's element and window y's. */
+static void put_term(tp_emit *e, const tp_region *r, const places at, int y, const places yat) {
+  tp_emit_line(e, "TP_TERM(%s, ", mad_of(dtype_of(e, r), false));
+  put_value(e, r, 0, at);
   tp_puts(e->b, ", ");
   put_value(e, r, y, yat);
   tp_puts(e->b, ");\n");
@@ -140,20 +139,19 @@ static void put_sums_begin(tp_emit *e, const tp_region *r) {
 
 /* Adds windows of an axis at their places, element j of each after the other. */
 static void put_fold(tp_emit *e, const tp_region *r) {
-  const tp_nd *out = &r->out[0], *in = &r->in[0];
-  int axis = r->how.axis, opened = emit_open_leads(e, r, out, 0, -1);
+  const tp_nd *in = &r->in[0];
+  int axis = r->how.axis, opened = emit_open_leads(e, r, &r->out[0], 0, -1);
+  const char *type = sum_type(dtype_of(e, r), false);
   places at;
   for (int i = 0; i < in->rank; i++) at[i] = tp_printf(e->a, "e%d", i > axis ? i - 1 : i);
   at[axis] = "l_", at[axis + 1] = "j_";
-  tp_emit_line(e, "%s sum_ = 0;\n", sum_type(dtype_of(e, r), false));
+  tp_emit_line(e, "%s sum_ = 0;\n", type);
   open_count(e, "j_", in->shape[axis + 1]);
-  tp_emit_line(e, "const int64_t far_ = e%d - j_*TP_I64(%lld), l_ = far_/TP_I64(%lld);\n", axis,
+  tp_emit_line(e, "TP_BEHIND(l_, %s, e%d - j_*%lld, %lld)\n", emit_ix(e, in->shape[axis]), axis,
       (long long)r->how.dilation, (long long)r->how.step);
-  emit_open(e, "if (far_ >= 0 && l_*TP_I64(%lld) == far_ && l_ < %s) {\n", (long long)r->how.step,
-      emit_ix(e, in->shape[axis]));
-  put_local(e, r, sum_type(dtype_of(e, r), false), "x_", 0, at);
+  put_local(e, r, type, "x_", 0, at);
   tp_emit_line(e, "sum_ = sum_ + x_;\n");
-  emit_shut(e, 2);
+  emit_shut(e, 1);
   put_result(e, r, "sum_");
   emit_shut(e, opened);
 }
@@ -174,7 +172,7 @@ static void put_matmul_at(tp_emit *e, const tp_pnode *x) {
   emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[2].shape[0]));
   put_sums_begin(e, r);
   open_count(e, "i_", r->in[0].shape[row + 1]);
-  put_term(e, r, 0, at, 2, with);
+  put_term(e, r, at, 2, with);
   emit_shut(e, 1);
   put_result(e, r, "all_ + sum_");
   e->depth--;
@@ -183,65 +181,47 @@ static void put_matmul_at(tp_emit *e, const tp_pnode *x) {
   emit_shut(e, opened + 1);
 }
 
-/* ---- convolutions ---- y = conv(x, w), or one of x and w from the other and y. Axes: image,
- * group, channel, space; of w group, both channels, space. */
+/* ---- convolutions ---- y = conv(x, w), or one of x and w from the other and y */
 
-typedef struct {
-  int x, w, y; /* windows */
-  places at_x, at_w, at_y;
-} convolution;
-
-/* Opens the loop over what the result lacks along axis i of space, where it is inside. */
-static int open_space(tp_emit *e, const tp_region *r, const convolution *c, int i) {
-  const int *how = &r->how.axes[3 * i];
-  const tp_nd *x = tp_window_at(r, c->x), *w = tp_window_at(r, c->w), *y = tp_window_at(r, c->y);
-  bool weight = r->op == TP_OP_CONV_WEIGHT, data = r->op == TP_OP_CONV_DATA;
-  open_count(
-      e, weight ? c->at_y[3 + i] : c->at_w[3 + i], weight ? y->shape[3 + i] : w->shape[3 + i]);
-  if (!data) {
-    tp_emit_line(e, "const int64_t %s = %s*%d + %s*%d - %d;\n", c->at_x[3 + i], c->at_y[3 + i],
-        how[0], c->at_w[3 + i], how[1], how[2]);
-    emit_open(e, "if (%s >= 0 && %s < %s) {\n", c->at_x[3 + i], c->at_x[3 + i],
-        emit_ix(e, x->shape[3 + i]));
-    return 2;
-  }
-  tp_emit_line(e, "const int64_t f%d = %s + %d - %s*%d, %s = f%d/%d;\n", i, c->at_x[3 + i], how[2],
-      c->at_w[3 + i], how[1], c->at_y[3 + i], i, how[0]);
-  emit_open(e, "if (f%d >= 0 && %s*%d == f%d && %s < %s) {\n", i, c->at_y[3 + i], how[0], i,
-      c->at_y[3 + i], emit_ix(e, y->shape[3 + i]));
-  return 2;
-}
+enum { OF_CONV_X, OF_CONV_W, OF_CONV_Y };
 
 static void put_conv(tp_emit *e, const tp_region *r) {
-  bool weight = r->op == TP_OP_CONV_WEIGHT, data = r->op == TP_OP_CONV_DATA;
-  convolution c = { data ? 2 : 0, weight ? 2 : 1, data ? 0 : weight ? 1 : 2, { 0 }, { 0 }, { 0 } };
-  const tp_nd *x = tp_window_at(r, c.x), *w = tp_window_at(r, c.w);
-  int d = x->rank - 3, opened = emit_open_leads(e, r, &r->out[0], 0, -1), inner;
-  const char *made[3] = { "e0", "e1", "e2" }; /* of the result */
-  c.at_x[0] = c.at_y[0] = weight ? "n_" : made[0];
-  c.at_x[1] = c.at_y[1] = c.at_w[0] = weight ? made[0] : made[1];
-  c.at_x[2] = c.at_w[2] = weight || data ? made[2] : "c_";
-  c.at_y[2] = c.at_w[1] = weight ? made[1] : data ? "c_" : made[2];
-  for (int i = 0; i < d; i++) {
-    const char *own = tp_printf(e->a, "e%d", 3 + i);
-    c.at_x[3 + i] = data ? own : tp_printf(e->a, "s%d_", i);
-    c.at_w[3 + i] = weight ? own : tp_printf(e->a, "k%d_", i);
-    c.at_y[3 + i] = weight || data ? tp_printf(e->a, "p%d_", i) : own;
-  }
+  /* axes before those of space: of images, groups, channels */
+  static const places first[] = { { "n_", "g_", "c_" }, { "g_", "o_", "c_" },
+    { "n_", "g_", "o_" } };
+  int made = r->op == TP_OP_CONV_DATA ? OF_CONV_X : r->op == TP_OP_CONV ? OF_CONV_Y : OF_CONV_W;
+  int window[3] = { 0, 1, 1 }, opened = emit_open_leads(e, r, &r->out[0], 0, -1), inner;
+  if (made == OF_CONV_X) window[OF_CONV_Y] = 0;
+  window[made] = 2;
+  const tp_nd *x = tp_window_at(r, window[OF_CONV_X]), *w = tp_window_at(r, window[OF_CONV_W]),
+              *y = tp_window_at(r, window[OF_CONV_Y]);
+  places at[3];
+  memcpy(at, first, sizeof at);
+  for (int i = 3; i < x->rank; i++)
+    for (int k = 0; k < 3; k++) at[k][i] = tp_printf(e->a, "%c%d_", "xwy"[k], i);
+  for (int i = 0; i < x->rank; i++) tp_emit_line(e, "const int64_t %s = e%d;\n", at[made][i], i);
   put_sums_begin(e, r);
   if (r->acc) {
-    places at;
-    own_places(e, &r->out[0], at);
     tp_emit_line(e, "all_ = ");
-    put_value(e, r, r->nin, at);
+    put_value(e, r, 2, at[made]);
     tp_puts(e->b, ";\n");
   }
   inner = emit_open_stays(e, r);
-  inner += weight ? open_count(e, "n_", x->shape[0]) : 0;
-  inner += weight ? 0 : open_count(e, "c_", w->shape[data ? 1 : 2]);
-  for (int i = 0; i < d; i++) inner += open_space(e, r, &c, i);
-  if (data) put_term(e, r, c.w, c.at_w, c.y, c.at_y);
-  else put_term(e, r, c.x, c.at_x, weight ? c.y : c.w, weight ? c.at_y : c.at_w);
+  if (made == OF_CONV_W) inner += open_count(e, "n_", x->shape[0]);
+  else inner += open_count(e, made == OF_CONV_X ? "o_" : "c_", w->shape[made == OF_CONV_X ? 1 : 2]);
+  for (int i = 3; i < x->rank; i++) {
+    const int *how = &r->how.axes[3 * (i - 3)];
+    inner += made == OF_CONV_W ? open_count(e, at[OF_CONV_Y][i], y->shape[i])
+                               : open_count(e, at[OF_CONV_W][i], w->shape[i]);
+    if (made == OF_CONV_X)
+      tp_emit_line(e, "TP_BEHIND(y%d_, %s, x%d_ + %d - w%d_*%d, %d)\n", i, emit_ix(e, y->shape[i]),
+          i, how[2], i, how[1], how[0]);
+    else
+      tp_emit_line(e, "TP_BEHIND(x%d_, %s, y%d_*%d + w%d_*%d - %d, 1)\n", i,
+          emit_ix(e, x->shape[i]), i, how[0], i, how[1], how[2]);
+  }
+  put_term(e, r, at[made == OF_CONV_X ? OF_CONV_Y : OF_CONV_X], 1,
+      at[made == OF_CONV_W ? OF_CONV_Y : OF_CONV_W]);
   emit_shut(e, inner);
   put_result(e, r, "all_ + sum_");
   emit_shut(e, opened);
