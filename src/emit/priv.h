@@ -210,6 +210,13 @@ void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at);
 /* Tells the compiler that a loop over axis i, one of the region's (points) or of the written
  * elements, is independent, if it is. at: the axis along which data says where. */
 void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at);
+/* Opens loops over leading axes along which points add to the same places, one after the other, and
+ * which threads do not share; returns how many. */
+int emit_open_stays(tp_emit *e, const tp_region *r);
+/* Do threads meet inside of the leaf, or in such loops? */
+bool tp_emit_takes_one_block(const tp_region *r);
+/* prints the element of window w at a place: by axis of its own, the text */
+void emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at);
 /* prints the element of window i at the point, off further on, in loops over the window's own
  * axes */
 void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off);
@@ -219,6 +226,10 @@ const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *a
 /* Prints the call by which the host says what `wrong` found, or `fault` does. fails: the run ends
  * for certain, so the code behind need not expect that the host has written anything. */
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
+
+/* operator.c: operators of which threads make elements or rows */
+bool emit_has_operator(const tp_emit *e, const tp_region *r);
+void emit_operator(tp_emit *e, const tp_pnode *x);
 
 /* draw.c */
 bool emit_draws_few(

@@ -87,7 +87,9 @@ bool emit_has_range(const tp_region *r) {
 }
 
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
-  if (r->kind != TP_RG_OP || r->check || r->acc || !r->nout) return false;
+  if (r->kind != TP_RG_OP || r->check || !r->nout) return false;
+  if (e->to->threads && emit_has_operator(e, r)) return true;
+  if (r->acc) return false;
   switch (r->op) {
   case TP_OP_ENV_RESET:
   case TP_OP_ENV_OBS:
@@ -99,7 +101,8 @@ bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   case TP_OP_INDEX_SELECT:
   case TP_OP_PUT: return !e->to->host || has_short_runs(r);
   case TP_OP_SCATTER_ADD:
-  case TP_OP_INDEX_ADD: return !rounds_sums(e, r) && (!e->to->host || has_short_runs(r));
+  case TP_OP_INDEX_ADD:
+    return e->to->threads || (!rounds_sums(e, r) && (!e->to->host || has_short_runs(r)));
   default: return false;
   }
 }
@@ -145,19 +148,25 @@ const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *a
   return off;
 }
 
+void emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at) {
+  const tp_nd *nd = tp_window_at(r, w);
+  open_point_cell(e, r, w, tp_ix_const(e->ix, 0));
+  for (int i = 0; i < nd->rank; i++) {
+    bool one = tp_is_number(nd->shape[i], 1) && at[i][0] == 'e';
+    if (tp_is_number(nd->stride[i], 0) || (one && nd->wrap != r->nlead + i)) continue;
+    put_step(e, nd, r->nlead + i, one ? "0" : at[i], nd->stride[i]);
+  }
+  tp_puts(e->b, "]");
+}
+
 /* Prints an element of window w. with: by axis of the window, the loop that it goes with; NULL: the
  * loop of the same number. by: the axis along which data says where (`at`). */
 static void put_element_of(
     tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int by) {
-  const tp_nd *nd = tp_window_at(r, w);
-  char at[16];
-  open_point_cell(e, r, w, tp_ix_const(e->ix, 0));
-  for (int i = 0; i < nd->rank; i++) {
-    if (i != by && !moves_along(nd, i)) continue;
-    snprintf(at, sizeof at, i == by ? "at" : "e%d", with ? with(r, i) : i);
-    put_step(e, nd, r->nlead + i, at, nd->stride[i]);
-  }
-  tp_puts(e->b, "]");
+  const char *at[TP_MAXRANK];
+  for (int i = 0; i < tp_window_at(r, w)->rank; i++)
+    at[i] = i == by ? "at" : tp_printf(e->a, "e%d", with ? with(r, i) : i);
+  emit_element_at(e, r, w, at);
 }
 
 void emit_point_element(tp_emit *e, const tp_region *r, int w) {
@@ -194,12 +203,33 @@ void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at)
   tp_emit_if_alone(e, r, points ? r->lead[i] : r->out[0].shape[i], step);
 }
 
+/* Do points along leading axis i add to the same places? Each is then behind the one before. */
+static bool stays(const tp_region *r, int i) {
+  bool adds = target_of(r) || tp_ops[r->op].cls == TP_CLS_CONV;
+  const tp_nd *out = &r->out[0];
+  return adds && !tp_is_number(r->lead[i], 1) && (!out->lead || tp_is_number(out->lead[i], 0));
+}
+
+int emit_open_stays(tp_emit *e, const tp_region *r) {
+  int n = 0;
+  for (int i = 0; i < r->nlead; i++)
+    if (stays(r, i)) tp_emit_lead(e, r, i), n++;
+  return n;
+}
+
+bool tp_emit_takes_one_block(const tp_region *r) {
+  bool one = false;
+  if (!target_of(r)) return false;
+  for (int i = 0; i < r->nlead; i++) one |= stays(r, i);
+  return one || !tp_emit_same_elements(r, &r->in[0], &r->out[0]);
+}
+
 int emit_open_leads(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but) {
   if (e->to->threads) {
     tp_emit_axis ax[2 * TP_MAXRANK];
     int n = 0;
     for (int i = 0; i < r->nlead; i++)
-      ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
+      if (!stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
     for (int i = from; nd && i < nd->rank; i++)
       if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
     emit_open_threads(e, n, ax);
@@ -298,6 +328,7 @@ static void put_base(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
   if (tp_emit_same_elements(r, &r->in[0], out)) return;
   int opened = emit_open_leads(e, r, out, 0, -1);
+  if (e->to->threads) opened += emit_open_stays(e, r);
   for (int i = 0; i < out->rank && !e->to->threads; i++, opened++) {
     if (i == out->rank - 1) emit_lead_alone(e, r, i, false, -1);
     emit_open_element(e, out, i);
@@ -329,25 +360,75 @@ static void put_moved(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, is_adding(r) ? ")));\n" : ";\n");
 }
 
-/* Prints the loops of a pick: those over elements that share an index go inside. An element put
- * outside of a tensor is dropped. */
+/* Prints the end of what is done at an index inside of the tensor, for threads. An element that is
+ * put outside is dropped. */
+static void shut_inside(tp_emit *e, const tp_pnode *x) {
+  if (e->to->threads && x->rg->op != TP_OP_PUT) {
+    e->depth--;
+    emit_open(e, "} else {\n");
+    emit_put_fault(e, x->pos, NULL, NULL);
+  }
+  emit_shut(e, 1);
+}
+
+static void put_inside(tp_emit *e, const tp_region *r) {
+  tp_emit_line(e, "const int64_t at = ");
+  put_index(e, r);
+  tp_puts(e->b, ";\n");
+  if (r->op == TP_OP_PUT || e->to->threads)
+    emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
+}
+
+/* Prints sums: the thread with a place's first hit adds all of its hits, in order. */
+static void put_sums(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  const tp_nd *each = tp_window_at(r, PICK_EACH);
+  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
+  const char *type = tp_dtype_float(d) ? "double" : "uint64_t";
+  int axis = r->how.axis, to = target_of(r);
+  int still = emit_open_stays(e, r), opened = emit_open_leads(e, r, each, 0, -1);
+  put_inside(e, r);
+  tp_emit_line(e, "const int64_t j_ = e%d;\n", axis);
+  emit_open(e, "{\n");
+  tp_emit_line(e, "int64_t e%d = 0;\n", axis);
+  tp_emit_line(e, "while (");
+  put_index(e, r);
+  tp_putf(e->b, " != at) e%d++;\n", axis);
+  emit_open(e, "if (e%d == j_) {\n", axis);
+  tp_emit_line(e, "%s sum = (%s)", type, type);
+  emit_load(e, d);
+  put_element_of(e, r, to, with_target, axis);
+  tp_puts(e->b, ");\n");
+  tp_emit_line(e, "for (; e%d < %s; e%d++)\n", axis, emit_ix(e, each->shape[axis]), axis);
+  tp_emit_line(e, "  if (");
+  put_index(e, r);
+  tp_putf(e->b, " == at) sum += (%s)", type);
+  emit_load(e, d);
+  put_element_of(e, r, PICK_EACH, NULL, -1);
+  tp_puts(e->b, ");\n");
+  tp_emit_indent(e);
+  put_element_of(e, r, to, with_target, axis);
+  tp_putf(e->b, tp_half(d) ? " = tp_store_%s(tp_sticky_f32(sum));\n" : "%.0s = (%s)sum;\n",
+      tp_dtype_name(d), tp_emit_type(d));
+  emit_shut(e, 2);
+  shut_inside(e, x);
+  emit_shut(e, opened);
+  if (still) tp_emit_line(e, "BARRIER();\n");
+  emit_shut(e, still);
+}
+
+/* Prints the loops of a pick: those over elements that share an index go inside. */
 static void put_picks(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int rank = each->rank, inside = indexed_axes(r), by_data = target_of(r) ? r->how.axis : -1;
-  bool looks = r->op == TP_OP_PUT || e->to->threads;
+  bool host_puts = r->op == TP_OP_PUT && !e->to->threads;
   /* threads share elements of which no two go to one place */
   int shared = !e->to->threads ? rank : target_of(r) ? inside : 0;
+  int still = e->to->threads ? emit_open_stays(e, r) : 0;
   int opened = emit_open_leads(e, r, each, shared, -1);
   for (int i = 0; i < rank + 1; i++) {
-    if (i == inside) {
-      tp_emit_line(e, "const int64_t at = ");
-      put_index(e, r);
-      tp_puts(e->b, ";\n");
-      if (looks)
-        emit_open(
-            e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
-    }
+    if (i == inside) put_inside(e, r);
     if (i == rank) break;
     if (i >= shared) continue;
     if (i == rank - 1) emit_lead_alone(e, r, target_of(r) ? with_target(r, i) : i, false, by_data);
@@ -355,12 +436,10 @@ static void put_picks(tp_emit *e, const tp_pnode *x) {
     opened++;
   }
   put_moved(e, r);
-  if (e->to->threads && r->op != TP_OP_PUT) {
-    e->depth--;
-    emit_open(e, "} else {\n");
-    emit_put_fault(e, x->pos, NULL, NULL);
-  }
-  emit_shut(e, opened + looks);
+  if (e->to->threads) shut_inside(e, x);
+  emit_shut(e, opened + host_puts);
+  if (still) tp_emit_line(e, "BARRIER();\n");
+  emit_shut(e, still);
 }
 
 static void put_pick(tp_emit *e, const tp_pnode *x) {
@@ -371,11 +450,12 @@ static void put_pick(tp_emit *e, const tp_pnode *x) {
     emit_wrong(e, x, "TPX_FAULT_INDEX", true);
   }
   if (target_of(x->rg)) put_base(e, x->rg);
-  put_picks(e, x);
+  bool adds_rows = is_adding(x->rg) && !(picks_rows(x->rg) && !x->rg->in[PICK_BY].rank);
+  (e->to->threads && adds_rows ? put_sums : put_picks)(e, x);
   emit_shut(e, looks);
 }
 
 void tp_emit_point_body(tp_emit *e, const tp_pnode *x) {
   bool best = x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN;
-  (best ? put_best : put_pick)(e, x);
+  (emit_has_operator(e, x->rg) ? emit_operator : best ? put_best : put_pick)(e, x);
 }

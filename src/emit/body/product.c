@@ -20,7 +20,7 @@ typedef struct {
 
 static bool is_plain(const tp_emit *e, const tp_nd *nd, int rank) {
   tp_dtype d = nd->buf >= 0 ? tp_emit_dtype(e, nd) : TP_BOOL;
-  return nd->wrap < 0 && nd->rank == rank && d != TP_BOOL && !tp_half(d);
+  return nd->rank == rank && d != TP_BOOL && (e->to->threads || (nd->wrap < 0 && !tp_half(d)));
 }
 
 static product_axes axes_of(const tp_emit *e, const tp_region *r) {
@@ -96,11 +96,29 @@ static product_way of_threads(const product_axes *p, bool ordered) {
   return ordered && !few ? CALLED : LOOPED;
 }
 
-static tp_nd window(const tp_nd *nd, const tp_ix **lead) {
-  tp_nd w = *nd;
-  w.rank = 0;
-  w.lead = lead;
-  return w;
+/* The axis with which axis i of window w goes: m, n and k are the last ones. */
+static int axis_of(const tp_region *r, int w, int i) {
+  int m = r->nlead + r->out[0].rank - 2;
+  if (i < m) return i;
+  return w == OF_X ? m + 2 * (i - m) : w == OF_Y ? m + 2 - (i - m) : i;
+}
+
+static tp_nd window(const tp_region *r, int w, const tp_ix **lead) {
+  tp_nd nd = *(const tp_nd *[]){ &r->in[0], &r->in[1], &r->out[0] }[w];
+  nd.rank = 0;
+  nd.lead = lead;
+  if (nd.wrap >= 0) nd.wrap = axis_of(r, w, nd.wrap);
+  return nd;
+}
+
+/* Does a window go round a ring along an axis that repeats its one place? */
+static bool rings_repeat(const tp_region *r, const product_axes *a) {
+  bool any = false;
+  for (int w = 0; w < 3; w++) {
+    const tp_nd *nd = tp_window_at(r, w);
+    any |= nd->wrap >= 0 && tp_is_number(a->stride[w][axis_of(r, w, nd->wrap)], 0);
+  }
+  return any;
 }
 
 static const tp_region *product(
@@ -112,8 +130,8 @@ static const tp_region *product(
   p->lead = a->extent;
   p->in = TP_NEWN(e->a, tp_nd, 2);
   p->out = TP_NEW(e->a, tp_nd);
-  for (int i = 0; i < 2; i++) p->in[i] = window(&r->in[i], a->stride[i]);
-  p->out[0] = window(&r->out[0], a->stride[OF_MADE]);
+  for (int i = 0; i < 2; i++) p->in[i] = window(r, i, a->stride[i]);
+  p->out[0] = window(r, OF_MADE, a->stride[OF_MADE]);
   p->red = TP_RED_SUM;
   p->sums = dotted ? 0 : 1u << (a->n - 1);
   for (int i = 0; i < a->n - 3 && !dotted; i++)
@@ -141,6 +159,6 @@ const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   product_axes a = axes_of(e, r);
   product_way way = e->to->threads ? of_threads(&a, e->p->reproducible)
                                    : way_of(&a, tp_emit_dtype(e, &r->out[0]), e->p->reproducible);
-  if (way != CALLED) e->as[x->pos] = product(e, r, &a, way == DOTTED);
+  if (way != CALLED && !rings_repeat(r, &a)) e->as[x->pos] = product(e, r, &a, way == DOTTED);
   return e->as[x->pos];
 }

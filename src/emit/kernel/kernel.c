@@ -88,7 +88,7 @@ static bool has_kernel(tp_emit *e, const tp_pnode *x) {
 static bool takes_one_block(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   if (r->kind == TP_RG_LOOP) return !is_shared(e, r);
-  return r->op == TP_OP_PUT || tp_op_is(r->op, TP_ADDS);
+  return tp_emit_takes_one_block(r);
 }
 
 static bool is_kernel_loop(tp_emit *e, const tp_pnode *x) {

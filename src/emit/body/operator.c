@@ -1,0 +1,240 @@
+/* operator.c: prints operators along axes for the threads of a device. Each thread makes elements
+ * of the result, or a row along the operator's axis, with all that goes into them in the order of
+ * src/cpu; kernels/prelude/export.h has the same operators for one thread. */
+#include "emit/priv.h"
+
+typedef const char *places[TP_MAXRANK]; /* by axis of a window */
+
+bool emit_has_operator(const tp_emit *e, const tp_region *r) {
+  if (!e->to->threads || (r->acc && r->op != TP_OP_CONV_WEIGHT)) return false;
+  switch (tp_ops[r->op].cls) {
+  case TP_CLS_SCAN:
+  case TP_CLS_SORT:
+  case TP_CLS_CONV: return true;
+  default: return r->op == TP_OP_FOLD || r->op == TP_OP_MATMUL_AT;
+  }
+}
+
+static tp_dtype dtype_of(const tp_emit *e, const tp_region *r) {
+  return tp_emit_dtype(e, &r->out[0]);
+}
+
+/* The type that sums are in. wide: floats in f64. */
+static const char *sum_type(tp_dtype d, bool wide) {
+  if (!tp_dtype_float(d)) return "uint64_t";
+  return wide || d == TP_F64 ? "double" : "float";
+}
+
+static const char *mad_of(tp_dtype d, bool wide) {
+  if (!tp_dtype_float(d)) return "tp_mad_u64";
+  return wide || d == TP_F64 ? "tp_mad_f64" : "tp_mad_f32";
+}
+
+static void own_places(tp_emit *e, const tp_nd *nd, places at) {
+  for (int i = 0; i < nd->rank; i++) at[i] = tp_printf(e->a, "e%d", i);
+}
+
+/* Prints an element, as a value that computes. */
+static void put_value(tp_emit *e, const tp_region *r, int w, const places at) {
+  emit_load(e, tp_emit_dtype(e, tp_window_at(r, w)));
+  emit_element_at(e, r, w, at);
+  tp_puts(e->b, ")");
+}
+
+/* Prints the declaration of a local that holds an element. */
+static void put_local(
+    tp_emit *e, const tp_region *r, const char *type, const char *name, int w, const places at) {
+  tp_emit_line(e, "const %s %s = (%s)", type, name, type);
+  put_value(e, r, w, at);
+  tp_puts(e->b, ";\n");
+}
+
+static void put_result(tp_emit *e, const tp_region *r, const char *value) {
+  tp_dtype d = dtype_of(e, r);
+  places at;
+  own_places(e, &r->out[0], at);
+  tp_emit_indent(e);
+  emit_element_at(e, r, r->nin, at);
+  tp_putf(e->b, tp_half(d) ? " = tp_store_%s((float)(%s));\n" : "%.0s = (%s)(%s);\n",
+      tp_dtype_name(d), tp_half(d) ? value : tp_emit_type(d), value);
+}
+
+static int open_count(tp_emit *e, const char *name, const tp_ix *n) {
+  emit_open(e, "for (int64_t %s = 0; %s < %s; %s++) {\n", name, name, emit_ix(e, n), name);
+  return 1;
+}
+
+/* ---- scans ---- */
+
+static void put_scan(tp_emit *e, const tp_region *r) {
+  const tp_nd *out = &r->out[0];
+  tp_dtype d = dtype_of(e, r);
+  int axis = r->how.axis, opened = emit_open_leads(e, r, out, 0, axis);
+  const char *type = sum_type(d, true), *mad = mad_of(d, true), *n = emit_ix(e, out->shape[axis]);
+  places at;
+  own_places(e, out, at);
+  tp_emit_line(e, "%s sum_ = %d;\n", type, r->op == TP_OP_CUMPROD);
+  opened += open_count(e, "i_", out->shape[axis]);
+  tp_emit_line(e,
+      r->how.backwards ? "const int64_t e%d = %s - 1 - i_;\n" : "const int64_t e%d = i_;\n", axis,
+      n);
+  put_local(e, r, type, "x_", 0, at);
+  if (r->op == TP_OP_RECUR) put_local(e, r, type, "f_", 1, at);
+  if (r->op == TP_OP_RECUR) tp_emit_line(e, "sum_ = i_ ? %s(f_, sum_, x_) : x_;\n", mad);
+  else if (r->op == TP_OP_CUMPROD) tp_emit_line(e, "sum_ = sum_*x_;\n");
+  else
+    tp_emit_line(e, "sum_ = %s((%s)%s, sum_, x_);\n", mad, type,
+        tp_emit_number(e, tp_dtype_float(d) ? TP_F64 : TP_I64, r->how.f[0]));
+  put_result(e, r, "sum_");
+  emit_shut(e, opened);
+}
+
+/* ---- sort ---- an element's place is how many elements go before it */
+
+static void put_sort(tp_emit *e, const tp_region *r) {
+  const tp_nd *in = &r->in[0];
+  int axis = r->how.axis, opened = emit_open_leads(e, r, in, 0, -1);
+  tp_dtype d = tp_emit_dtype(e, in);
+  const char *type = tp_emit_held(d), *fn = tp_dtype_float(d) ? "TP_BEFORE_F" : "TP_BEFORE_I";
+  places at, other, to;
+  own_places(e, in, at);
+  memcpy(other, at, sizeof at);
+  memcpy(to, at, sizeof at);
+  other[axis] = "i_", to[axis] = "rank_";
+  put_local(e, r, type, "x_", 0, at);
+  tp_emit_line(e, "int64_t rank_ = 0;\n");
+  open_count(e, "i_", in->shape[axis]);
+  put_local(e, r, type, "y_", 0, other);
+  tp_emit_line(e, "rank_ += %s(%d, y_, x_) || (i_ < e%d && !%s(%d, x_, y_));\n", fn,
+      r->how.descending, axis, fn, r->how.descending);
+  emit_shut(e, 1);
+  for (int k = 0; k < r->nout; k++) {
+    if (r->out[k].buf < 0) continue;
+    tp_emit_indent(e);
+    emit_element_at(e, r, r->nin + k, to);
+    tp_puts(e->b, " = ");
+    if (k) tp_putf(e->b, "e%d", axis);
+    else emit_element_at(e, r, 0, at);
+    tp_puts(e->b, ";\n");
+  }
+  emit_shut(e, opened);
+}
+
+/* ---- sums of elements and of products ---- */
+
+/* A product of the first operand's element and window y's. */
+static void put_term(tp_emit *e, const tp_region *r, const places at, int y, const places yat) {
+  tp_emit_line(e, "TP_TERM(%s, ", mad_of(dtype_of(e, r), false));
+  put_value(e, r, 0, at);
+  tp_puts(e->b, ", ");
+  put_value(e, r, y, yat);
+  tp_puts(e->b, ");\n");
+}
+
+static void put_sums_begin(tp_emit *e, const tp_region *r) {
+  const char *type = sum_type(dtype_of(e, r), false);
+  tp_emit_line(e, "%s all_ = 0, sum_ = 0;\n", type);
+  tp_emit_line(e, "int terms_ = 0;\n");
+}
+
+/* Adds windows of an axis at their places, element j of each after the other. */
+static void put_fold(tp_emit *e, const tp_region *r) {
+  const tp_nd *in = &r->in[0];
+  int axis = r->how.axis, opened = emit_open_leads(e, r, &r->out[0], 0, -1);
+  const char *type = sum_type(dtype_of(e, r), false);
+  places at;
+  for (int i = 0; i < in->rank; i++) at[i] = tp_printf(e->a, "e%d", i > axis ? i - 1 : i);
+  at[axis] = "l_", at[axis + 1] = "j_";
+  tp_emit_line(e, "%s sum_ = 0;\n", type);
+  open_count(e, "j_", in->shape[axis + 1]);
+  tp_emit_line(e, "TP_BEHIND(l_, %s, e%d - j_*%lld, %lld)\n", emit_ix(e, in->shape[axis]), axis,
+      (long long)r->how.dilation, (long long)r->how.step);
+  put_local(e, r, type, "x_", 0, at);
+  tp_emit_line(e, "sum_ = sum_ + x_;\n");
+  emit_shut(e, 1);
+  put_result(e, r, "sum_");
+  emit_shut(e, opened);
+}
+
+/* Rows of the first operand times the matrix whose number stands in the second. */
+static void put_matmul_at(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  const tp_nd *out = &r->out[0];
+  int row = out->rank - 2, opened = emit_open_leads(e, r, out, 0, -1);
+  places at, by, with;
+  own_places(e, out, at);
+  own_places(e, out, by);
+  at[row + 1] = "i_";
+  with[0] = "at", with[1] = "i_", with[2] = by[row + 1];
+  tp_emit_line(e, "const int64_t at = ");
+  emit_element_at(e, r, 1, by);
+  tp_puts(e->b, ";\n");
+  emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[2].shape[0]));
+  put_sums_begin(e, r);
+  open_count(e, "i_", r->in[0].shape[row + 1]);
+  put_term(e, r, at, 2, with);
+  emit_shut(e, 1);
+  put_result(e, r, "all_ + sum_");
+  e->depth--;
+  emit_open(e, "} else {\n");
+  emit_put_fault(e, x->pos, NULL, NULL);
+  emit_shut(e, opened + 1);
+}
+
+/* ---- convolutions ---- y = conv(x, w), or one of x and w from the other and y */
+
+enum { OF_CONV_X, OF_CONV_W, OF_CONV_Y };
+
+static void put_conv(tp_emit *e, const tp_region *r) {
+  /* axes before those of space: of images, groups, channels */
+  static const places first[] = { { "n_", "g_", "c_" }, { "g_", "o_", "c_" },
+    { "n_", "g_", "o_" } };
+  int made = r->op == TP_OP_CONV_DATA ? OF_CONV_X : r->op == TP_OP_CONV ? OF_CONV_Y : OF_CONV_W;
+  int window[3] = { 0, 1, 1 }, opened = emit_open_leads(e, r, &r->out[0], 0, -1), inner;
+  if (made == OF_CONV_X) window[OF_CONV_Y] = 0;
+  window[made] = 2;
+  const tp_nd *x = tp_window_at(r, window[OF_CONV_X]), *w = tp_window_at(r, window[OF_CONV_W]),
+              *y = tp_window_at(r, window[OF_CONV_Y]);
+  places at[3];
+  memcpy(at, first, sizeof at);
+  for (int i = 3; i < x->rank; i++)
+    for (int k = 0; k < 3; k++) at[k][i] = tp_printf(e->a, "%c%d_", "xwy"[k], i);
+  for (int i = 0; i < x->rank; i++) tp_emit_line(e, "const int64_t %s = e%d;\n", at[made][i], i);
+  put_sums_begin(e, r);
+  if (r->acc) {
+    tp_emit_line(e, "all_ = ");
+    put_value(e, r, 2, at[made]);
+    tp_puts(e->b, ";\n");
+  }
+  inner = emit_open_stays(e, r);
+  if (made == OF_CONV_W) inner += open_count(e, "n_", x->shape[0]);
+  else inner += open_count(e, made == OF_CONV_X ? "o_" : "c_", w->shape[made == OF_CONV_X ? 1 : 2]);
+  for (int i = 3; i < x->rank; i++) {
+    const int *how = &r->how.axes[3 * (i - 3)];
+    inner += made == OF_CONV_W ? open_count(e, at[OF_CONV_Y][i], y->shape[i])
+                               : open_count(e, at[OF_CONV_W][i], w->shape[i]);
+    if (made == OF_CONV_X)
+      tp_emit_line(e, "TP_BEHIND(y%d_, %s, x%d_ + %d - w%d_*%d, %d)\n", i, emit_ix(e, y->shape[i]),
+          i, how[2], i, how[1], how[0]);
+    else
+      tp_emit_line(e, "TP_BEHIND(x%d_, %s, y%d_*%d + w%d_*%d - %d, 1)\n", i,
+          emit_ix(e, x->shape[i]), i, how[0], i, how[1], how[2]);
+  }
+  put_term(e, r, at[made == OF_CONV_X ? OF_CONV_Y : OF_CONV_X], 1,
+      at[made == OF_CONV_W ? OF_CONV_Y : OF_CONV_W]);
+  emit_shut(e, inner);
+  put_result(e, r, "all_ + sum_");
+  emit_shut(e, opened);
+}
+
+void emit_operator(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  switch (tp_ops[r->op].cls) {
+  case TP_CLS_SCAN: put_scan(e, r); return;
+  case TP_CLS_SORT: put_sort(e, r); return;
+  case TP_CLS_CONV: put_conv(e, r); return;
+  default: break;
+  }
+  if (r->op == TP_OP_FOLD) put_fold(e, r);
+  else put_matmul_at(e, x);
+}
