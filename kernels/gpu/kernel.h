@@ -7,6 +7,13 @@ typedef struct {
   uint64_t seed;
 } tp_kernel_host;
 
+/* x / n and x % n, of x and n from 0 to `most`; devices divide numbers of 32 bits faster. */
+#define TP_IS_SMALL(most) ((uint64_t)(most) >> 32 == 0)
+#define TP_DIV_OF(most, x, n) \
+  (TP_IS_SMALL(most) ? (int64_t)((uint32_t)(x) / (uint32_t)(n)) : (x) / (n))
+#define TP_MOD_OF(most, x, n) \
+  (TP_IS_SMALL(most) ? (int64_t)((uint32_t)(x) % (uint32_t)(n)) : (x) % (n))
+
 /* All threads of the block return, or none. */
 #define TP_RETURN_IF(ends) \
   do { \

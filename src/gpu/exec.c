@@ -24,6 +24,7 @@ enum {
   LITTLE = 1 << 12,
   /* of a launch, for each multiprocessor; of a loop by rows, which are there at once */
   MOST_BLOCKS = 16,
+  MOST_TRIED = 4096, /* values of a loop's variable */
   ROW_BLOCKS = 8
 };
 
@@ -280,10 +281,28 @@ static bool is_around(const tp_pnode *loop, const tp_pnode *x) {
 /* By buffer: how far windows of a loop's leaves move from row to row, written ones or others; bad:
  * not all as far, or rows meet. */
 typedef struct {
+  const tp_exec *x;
   const tp_kernel *of;
-  int64_t *step;
+  int64_t *step, *lo, *hi; /* lo, hi: room for values of all symbols */
   bool *written, *bad;
 } by_rows;
+
+/* If ranges do not show it, each value of the loop's variable may: a tile begins and ends by it. */
+static bool is_own(by_rows *y, const tp_region *r, int at, int w, const int64_t *lo,
+    const int64_t *hi, int64_t *step) {
+  const tp_cut *c = &y->of->rows->cut[at];
+  int v = y->of->node->var->id;
+  bool own = tp_cut_is_own(lo, hi, r, c, w, step);
+  if (own || hi[v] - lo[v] >= MOST_TRIED) return own;
+  TP_COPYN(y->lo, lo, y->x->nsym);
+  TP_COPYN(y->hi, hi, y->x->nsym);
+  own = true;
+  for (int64_t k = lo[v]; k <= hi[v] && own; k++) {
+    y->lo[v] = y->hi[v] = k;
+    own = tp_cut_is_own(y->lo, y->hi, r, c, w, step);
+  }
+  return own;
+}
 
 static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int64_t *hi) {
   by_rows *y = ud;
@@ -293,7 +312,7 @@ static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int6
     int buf = tp_window_at(n->rg, i)->buf;
     int64_t step;
     if (buf < 0) continue;
-    bool own = tp_cut_is_own(lo, hi, n->rg, &y->of->rows->cut[at], i, &step);
+    bool own = is_own(y, n->rg, at, i, lo, hi, &step);
     y->written[buf] |= i >= n->rg->nin;
     y->bad[buf] |= !own || (y->step[buf] && y->step[buf] != step);
     y->step[buf] = own ? step : 0;
@@ -303,7 +322,11 @@ static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int6
 /* May shares of the loop's rows run apart? No two rows meet in a buffer that is written. */
 static bool runs_by_rows(tp_exec *x, const tp_kernel *of) {
   int n = x->plan->bufs.n + 1;
-  by_rows y = { of, TP_NEWN(&x->a, int64_t, n), TP_NEWN(&x->a, bool, n), TP_NEWN(&x->a, bool, n) };
+  by_rows y = { .x = x, .of = of, .step = TP_NEWN(&x->a, int64_t, n) };
+  y.lo = TP_NEWN(&x->a, int64_t, x->nsym);
+  y.hi = TP_NEWN(&x->a, int64_t, x->nsym);
+  y.written = TP_NEWN(&x->a, bool, n);
+  y.bad = TP_NEWN(&x->a, bool, n);
   bool ok = of->rows && tp_ix_evalq(of->rows->share.whole, x->env) > 1;
   if (ok && !tp_plan_reach(x->plan, x->env, note_rows, &y)) tp_oom();
   for (int i = 0; i < n; i++) ok &= !y.written[i] || !y.bad[i];
