@@ -14,8 +14,9 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 
 /* ---- kernels for devices (kernel/) ---- */
 
-/* A leaf or a loop that a device can run. A leaf goes over any number of blocks, or over one; a
- * loop is run by one block, whose threads meet between its leaves.
+/* A leaf or a loop that a device can run. A leaf goes over any number of blocks, or over one. A
+ * loop is run by one block, whose threads meet between its leaves; or, where the target finds that
+ * shares of `rows` may run apart, by a block for each share.
  *
  * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it,
  * then the numbers: the seed, a loop's first value and end (for a leaf 0, 0), symbols `sym`. Notes
@@ -25,8 +26,10 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 typedef struct tp_kernel {
   const tp_pnode *node;
   char name[24];
-  /* one: a single block must run it; the last four are known when it is printed */
-  bool loop, one;
+  /* one: a single block must run it, unless it is printed by rows, as the target says before; the
+   * last four are known when it is printed */
+  bool loop, one, by_rows;
+  const tp_cut_loop *rows; /* NULL: not by rows */
   int nbuf, nsym;
   int *buf, *sym;
 } tp_kernel;

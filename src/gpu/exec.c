@@ -22,15 +22,17 @@ enum {
   /* a leaf that runs so seldom and makes so little stays on the host */
   FEW_RUNS = 2,
   LITTLE = 1 << 12,
-  /* of a launch, for each multiprocessor */
-  MOST_BLOCKS = 16
+  /* of a launch, for each multiprocessor; of a loop by rows, which are there at once */
+  MOST_BLOCKS = 16,
+  MOST_TRIED = 4096, /* values of a loop's variable */
+  ROW_BLOCKS = 8
 };
 
 typedef struct {
   tp_kernel *of;
   const tp_gkernel *fn; /* NULL: it is not in the module */
   bool chosen;
-  int64_t launches;
+  int64_t launches, blocks; /* blocks: of a loop by rows */
 } kernel;
 
 typedef struct tp_device {
@@ -44,6 +46,7 @@ typedef struct tp_device {
   tp_gmem *arena, *notes, **mem;
   int64_t arena_bytes, *bytes;
   unsigned char *where; /* by buffer */
+  int64_t *place;       /* by buffer: in the device's arena; -1: not there */
   int64_t *env;         /* bounds for which kernels were chosen; NULL: none yet */
   int64_t *note;        /* of a fault, on the host */
   /* kernels ran since faults were looked for; an error is being made */
@@ -60,7 +63,7 @@ static int64_t bytes_of(const tp_exec *x, int buf) {
 static tp_gplace place_of(const tp_exec *x, int buf) {
   const tp_device *d = x->device;
   if (d->mem[buf]) return (tp_gplace){ d->mem[buf], 0 };
-  return (tp_gplace){ d->arena, TP_MAX(tp_arena_place(x, buf), 0) };
+  return (tp_gplace){ d->arena, TP_MAX(d->place[buf], 0) };
 }
 
 static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
@@ -75,19 +78,49 @@ static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
 /* No fault, and where buffers lie. */
 static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
-  int first = 1 + x->nsym, n = first + x->plan->bufs.n;
+  int first = 1 + x->plan->nsym, n = first + x->plan->bufs.n;
   int64_t has = 0;
   memset(d->note, 0, sizeof *d->note * (size_t)first);
-  for (int i = 0; i < x->plan->bufs.n; i++) d->note[first + i] = tp_arena_place(x, i);
+  for (int i = 0; i < x->plan->bufs.n; i++) d->note[first + i] = d->place[i];
   return (d->notes || take(x, &d->notes, &has, (int64_t)sizeof *d->note * n)) &&
       d->driver->put(
           d->queue, (tp_gplace){ d->notes, 0 }, d->note, (int64_t)sizeof *d->note * n, x->err);
 }
 
+static bool writes_any(const tp_pnode *x, int buf) {
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && tp_region_writes(k.x->rg, buf)) return true;
+  return false;
+}
+
+static bool overlap(const tp_exec *x, int a, int b) {
+  const int64_t *at = x->device->place;
+  return at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + bytes_of(x, b) &&
+      at[b] < at[a] + bytes_of(x, a);
+}
+
+/* Blocks of a loop by rows are at different iterations, so lives of buffers in it do not follow
+ * each other: those that share memory get places of their own, behind the others. */
+static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
+  for (int i = 0; i < k->nbuf; i++)
+    for (int j = 0; j < i; j++) {
+      int a = k->buf[i], b = k->buf[j];
+      if (!overlap(x, a, b) || !(writes_any(k->node, a) || writes_any(k->node, b))) continue;
+      x->device->place[a] = end;
+      end += (bytes_of(x, a) + 63) / 64 * 64;
+    }
+  return end;
+}
+
 /* Takes memory for the arena and for buffers outside of it, and says where values are. */
 static bool place_buffers(tp_exec *x) {
   tp_device *d = x->device;
-  if (!take(x, &d->arena, &d->arena_bytes, TP_MAX(tp_arena_bytes(x), 64))) return false;
+  int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
+  for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
+  for (int i = 0; i < d->n; i++)
+    if (d->kernel[i].fn && d->kernel[i].of->by_rows)
+      bytes = part_buffers(x, d->kernel[i].of, bytes);
+  if (!take(x, &d->arena, &d->arena_bytes, bytes)) return false;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     d->where[i] = 0;
@@ -105,7 +138,7 @@ static bool place_buffers(tp_exec *x) {
 static bool tell_fault(tp_exec *x) {
   tp_device *d = x->device;
   tp_dreg *r = x->regat[d->note[0] - 1];
-  for (int i = 0; i < x->nsym; i++)
+  for (int i = 0; i < x->plan->nsym; i++)
     if (tp_sym_at(x->plan->ix, i)->kind != TP_SYM_BOUND) x->env[i] = d->note[1 + i];
   d->failing = true;
   x->ended = x->torn = r->pos;
@@ -118,7 +151,7 @@ static bool tell_fault(tp_exec *x) {
 /* Waits for the queue and looks for a fault. */
 static bool look(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t n = (int64_t)sizeof *d->note * (1 + x->nsym);
+  int64_t n = (int64_t)sizeof *d->note * (1 + x->plan->nsym);
   tp_gplace at = { d->notes, 0 };
   if (!d->doubtful) return true;
   d->doubtful = false;
@@ -159,12 +192,6 @@ static bool reach(tp_exec *x, int buf, bool writes) {
 
 /* ---- launches ---- */
 
-static bool writes_any(const tp_pnode *x, int buf) {
-  TP_EACH_NODE (k, x)
-    if (k.x->rg && tp_region_writes(k.x->rg, buf)) return true;
-  return false;
-}
-
 /* At most how many points a leaf has. */
 static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
   int64_t leads = 1, own = 1;
@@ -185,7 +212,7 @@ static bool launch(tp_exec *x, kernel *k, int64_t points, int64_t from, int64_t 
   tp_gplace place[2 + of->nbuf];
   int n = 0;
   int64_t num[3 + of->nsym], most = (int64_t)d->driver->spec(d->dev)->units * MOST_BLOCKS;
-  int64_t blocks = (points + TP_KERNEL_THREADS - 1) / TP_KERNEL_THREADS;
+  int64_t blocks = of->by_rows ? k->blocks : (points + TP_KERNEL_THREADS - 1) / TP_KERNEL_THREADS;
   place[n++] = (tp_gplace){ d->notes, 0 };
   place[n++] = (tp_gplace){ d->arena, 0 };
   for (int i = 0; i < of->nbuf; i++) {
@@ -199,7 +226,7 @@ static bool launch(tp_exec *x, kernel *k, int64_t points, int64_t from, int64_t 
   k->launches++;
   return d->driver->launch(d->queue,
       &(tp_glaunch){ .kernel = k->fn,
-          .blocks = of->one ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
+          .blocks = of->one && !of->by_rows ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
           .threads = TP_KERNEL_THREADS,
           .nplace = n,
           .place = place,
@@ -251,6 +278,67 @@ static bool is_around(const tp_pnode *loop, const tp_pnode *x) {
   return x != NULL;
 }
 
+/* By buffer: how far windows of a loop's leaves move from row to row, written ones or others; bad:
+ * not all as far, or rows meet. */
+typedef struct {
+  const tp_exec *x;
+  const tp_kernel *of;
+  int64_t *step, *lo, *hi; /* lo, hi: room for values of all symbols */
+  bool *written, *bad;
+} by_rows;
+
+/* If ranges do not show it, each value of the loop's variable may: a tile begins and ends by it. */
+static bool is_own(by_rows *y, const tp_region *r, int at, int w, const int64_t *lo,
+    const int64_t *hi, int64_t *step) {
+  const tp_cut *c = &y->of->rows->cut[at];
+  int v = y->of->node->var->id;
+  bool own = tp_cut_is_own(lo, hi, r, c, w, step);
+  if (own || hi[v] - lo[v] >= MOST_TRIED) return own;
+  TP_COPYN(y->lo, lo, y->x->nsym);
+  TP_COPYN(y->hi, hi, y->x->nsym);
+  own = true;
+  for (int64_t k = lo[v]; k <= hi[v] && own; k++) {
+    y->lo[v] = y->hi[v] = k;
+    own = tp_cut_is_own(y->lo, y->hi, r, c, w, step);
+  }
+  return own;
+}
+
+static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int64_t *hi) {
+  by_rows *y = ud;
+  int at = n->pos - y->of->node->pos;
+  if (!n->rg || at < 0 || n->pos > y->of->node->lastpos) return;
+  for (int i = 0; i < n->rg->nin + n->rg->nout; i++) {
+    int buf = tp_window_at(n->rg, i)->buf;
+    int64_t step;
+    if (buf < 0) continue;
+    bool own = is_own(y, n->rg, at, i, lo, hi, &step);
+    y->written[buf] |= i >= n->rg->nin;
+    y->bad[buf] |= !own || (y->step[buf] && y->step[buf] != step);
+    y->step[buf] = own ? step : 0;
+  }
+}
+
+/* May shares of the loop's rows run apart? No two rows meet in a buffer that is written. */
+static bool runs_by_rows(tp_exec *x, const tp_kernel *of) {
+  int n = x->plan->bufs.n + 1;
+  by_rows y = { .x = x, .of = of, .step = TP_NEWN(&x->a, int64_t, n) };
+  y.lo = TP_NEWN(&x->a, int64_t, x->nsym);
+  y.hi = TP_NEWN(&x->a, int64_t, x->nsym);
+  y.written = TP_NEWN(&x->a, bool, n);
+  y.bad = TP_NEWN(&x->a, bool, n);
+  bool ok = of->rows && tp_ix_evalq(of->rows->share.whole, x->env) > 1;
+  if (ok && !tp_plan_reach(x->plan, x->env, note_rows, &y)) tp_oom();
+  for (int i = 0; i < n; i++) ok &= !y.written[i] || !y.bad[i];
+  return ok;
+}
+
+static bool holds_rows(const tp_device *d, const kernel *loop) {
+  for (int i = 0; i < d->n; i++)
+    if (d->kernel[i].of->by_rows && is_around(loop->of->node, d->kernel[i].of->node)) return true;
+  return false;
+}
+
 static void choose(tp_exec *x, const tp_counted *at) {
   tp_device *d = x->device;
   /* for tests: "all" whatever it costs, or "leaves" alone */
@@ -260,10 +348,19 @@ static void choose(tp_exec *x, const tp_counted *at) {
       NULL; /* the loop that was chosen last: kernels go from outside inwards */
   for (int i = 0; i < d->n; i++) {
     kernel *k = &d->kernel[i];
+    k->of->by_rows = runs_by_rows(x, k->of);
+    k->blocks = !k->of->by_rows ? 1
+                                : TP_MIN(tp_ix_evalq(k->of->rows->share.whole, x->env),
+                                      (int64_t)d->driver->spec(d->dev)->units * ROW_BLOCKS);
+  }
+  for (int i = 0; i < d->n; i++) {
+    kernel *k = &d->kernel[i];
     amount a = amount_of(x, k->of->node, at);
+    double each = a.work / (double)TP_MAX(a.runs, 1) / (double)k->blocks;
     k->chosen = a.runs && !(inside && is_around(inside, k->of->node));
     if (asked) k->chosen &= !leaves || !k->of->loop;
-    else if (k->of->loop) k->chosen &= a.work / (double)TP_MAX(a.runs, 1) <= LOOP_WORK;
+    else if (k->of->loop)
+      k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
     else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE;
     if (k->chosen && k->of->loop) inside = k->of->node;
   }
@@ -347,7 +444,8 @@ static bool open_on(tp_exec *x, const tp_gdriver *driver) {
   d->mem = TP_NEWN(&x->a, tp_gmem *, x->plan->bufs.n + 1);
   d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
-  d->note = TP_NEWN(&x->a, int64_t, 1 + x->nsym + x->plan->bufs.n);
+  d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->note = TP_NEWN(&x->a, int64_t, 1 + x->plan->nsym + x->plan->bufs.n);
   for (int i = 0; i < d->n; i++) {
     d->kernel[i].of = &k[i];
     if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
@@ -391,7 +489,8 @@ static void tell(const tp_exec *x, tp_buf *b) {
         (long long)k->launches);
     if (needs.registers >= 0) tp_putf(b, ", %d registers", needs.registers);
     if (needs.spilled > 0) tp_putf(b, ", %d bytes spilled", needs.spilled);
-    tp_puts(b, k->of->one ? ", one block\n" : "\n");
+    if (k->of->by_rows) tp_putf(b, ", %lld blocks by rows\n", (long long)k->blocks);
+    else tp_puts(b, k->of->one ? ", one block\n" : "\n");
   }
   for (int i = 0; i < x->nreg && d->env; i++) {
     bool there = d->leaf[x->reg[i]->pos] && d->leaf[x->reg[i]->pos]->fn;

@@ -216,6 +216,16 @@ const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
 /* the stride of window w along the cut; NULL: it does not move */
 const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
 int64_t tp_share_from(int64_t whole, int who, int n); /* of thread `who`; n: the end */
+/* A loop of which all leaves, one position after another, are cut along one extent. as: the loop
+ * with leaves that go over a share of it; bounds and places in memory decide whether shares may run
+ * apart (run/target.h: tp_cut_is_own). */
+typedef struct tp_cut_loop {
+  tp_share share;
+  const tp_cut *cut; /* by position, from the loop's on */
+  const tp_pnode *as;
+} tp_cut_loop;
+/* NULL: they have no such extent. */
+const tp_cut_loop *tp_plan_cut_loop(const tp_plan *p, tp_arena *a, const tp_pnode *loop);
 
 /* ---- text, checks ---- */
 void tp_plan_print(tp_buf *b, const tp_plan *p);

@@ -21,7 +21,7 @@ typedef struct {
   const tp_plan *p;
   tp_ictx *ix;
   tp_arena *a;
-  tp_teams *t;
+  tp_teams *t; /* NULL: a single loop is cut, whether that pays or not */
   TP_VEC(tp_share) share;
   TP_VEC(tp_team) team;
   TP_VEC(tp_teamed) group;
@@ -107,7 +107,7 @@ static bool may_pay_leaf(const tp_region *r) {
 static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   int64_t n;
   const tp_ix *e = tp_cut_extent(r, c);
-  if (is_product(r) && !may_pay_leaf(r)) return false;
+  if (t->t && is_product(r) && !may_pay_leaf(r)) return false;
   if ((tp_ix_is_const(e, &n) && n < 2) || !tp_ix_of_bounds(e)) return false;
   if (is_own(c)) return may_cut_own(r, c);
   /* the first share that fails has the first point only along the outermost axis */
@@ -311,6 +311,49 @@ void tp_plan_teams(tp_plan *p, const tp_planned *asked) {
   all->plan.teams = all;
   all->team = t.team.v;
   p->teams = all;
+}
+
+/* ---- a loop ---- */
+
+static bool way_along(const teamster *t, const tp_region *r, const tp_ix *extent, tp_cut *to) {
+  tp_cut way[MOST_WAYS];
+  for (int i = 0, n = ways_to_cut(t, r, way); i < n; i++)
+    if (tp_cut_extent(r, &way[i]) == extent) return *to = way[i], true;
+  return false;
+}
+
+static bool all_along(const teamster *t, const tp_pnode *loop, const tp_ix *extent, tp_cut *to) {
+  TP_EACH_NODE (k, loop)
+    if (k.x->rg && !way_along(t, k.x->rg, extent, &to[k.x->pos - loop->pos])) return false;
+  return true;
+}
+
+static void cut_along(teamster *t, tp_pnode *loop, const tp_cut *cut) {
+  TP_EACH_NODE (k, loop)
+    if (k.x->rg) k.x->rg = cut_region(t, k.x->rg, &cut[k.x->pos - loop->pos]);
+}
+
+static const tp_region *first_leaf(const tp_pnode *x) {
+  TP_EACH_NODE (k, x)
+    if (k.x->rg) return k.x->rg;
+  return NULL;
+}
+
+const tp_cut_loop *tp_plan_cut_loop(const tp_plan *p, tp_arena *a, const tp_pnode *loop) {
+  teamster t = { .p = p, .ix = p->ix, .a = a };
+  tp_cut way[MOST_WAYS], *cut = TP_NEWN(a, tp_cut, loop->lastpos - loop->pos + 1);
+  const tp_region *r = first_leaf(loop);
+  for (int i = 0, n = r ? ways_to_cut(&t, r, way) : 0; i < n; i++) {
+    const tp_ix *extent = tp_cut_extent(r, &way[i]);
+    if (!all_along(&t, loop, extent, cut)) continue;
+    tp_cut_loop *to = TP_NEW(a, tp_cut_loop);
+    tp_pnode *as = copy_tree(&t, loop, loop->up);
+    share_of(&t, extent);
+    cut_along(&t, as, cut);
+    *to = (tp_cut_loop){ t.share.v[0], cut, as };
+    return to;
+  }
+  return NULL;
 }
 
 /* The place at which the part of thread `who` of n begins. Parts follow each other, and the ends of

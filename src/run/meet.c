@@ -120,6 +120,11 @@ static bool is_own(const team_judge *j, const tp_region *r, const tp_cut *c, int
       s.hi < *step;
 }
 
+bool tp_cut_is_own(const int64_t *lo, const int64_t *hi, const tp_region *r, const tp_cut *c, int w,
+    int64_t *step) {
+  return is_own(&(team_judge){ .lo = lo, .hi = hi }, r, c, w, step);
+}
+
 static double cost(const team_judge *j, const tp_region *r) {
   double all = 1, own = 1;
   for (int k = 0; k < r->nlead; k++) all *= (double)TP_MAX(most_of(j, r->lead[k]), 0);

@@ -199,6 +199,12 @@ static inline bool tp_see(tp_exec *x, int buf, bool writes) {
   return !x->device || x->target->see(x, buf, writes);
 }
 
+/* Is window w of the cut region the share's own, where symbols are between lo and hi? step: how far
+ * it moves from one place of the share to the next. Shares with own windows of one step on a buffer
+ * never meet in it (meet.c). */
+bool tp_cut_is_own(const int64_t *lo, const int64_t *hi, const tp_region *r, const tp_cut *c, int w,
+    int64_t *step);
+
 /* Finds the operand's place for this execution. */
 static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
   int64_t o = tp_dx_get(&d->off, x->env);

@@ -123,9 +123,17 @@ static void put_leaf(tp_emit *e, const tp_pnode *x) {
   else put_loop_leaf(e, x);
 }
 
+static bool leaf_fails(tp_emit *e, const tp_region *r) {
+  int64_t n;
+  if (r->kind == TP_RG_LOOP) return tp_loop_fails(e->p, r);
+  if (r->op == TP_OP_ARGMAX || r->op == TP_OP_ARGMIN)
+    return !tp_ix_is_const(r->in[0].shape[r->how.axis], &n) || n < 1;
+  return tp_op_is(r->op, TP_FAILS) || r->op == TP_OP_ENV_STEP;
+}
+
 static bool may_fail(tp_emit *e, const tp_pnode *x) {
   TP_EACH_NODE (k, x)
-    if (k.x->rg && (k.x->rg->kind == TP_RG_OP || tp_loop_fails(e->p, k.x->rg))) return true;
+    if (k.x->rg && leaf_fails(e, k.x->rg)) return true;
   return false;
 }
 
@@ -157,7 +165,8 @@ static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
   case TP_P_REGION:
     put_leaf(e, x);
     tp_emit_line(e, "BARRIER();\n");
-    if (may_fail(e, x)) tp_emit_line(e, "if (fault_[0]) return;\n");
+    /* all threads see the note, before one of them goes on and makes another */
+    if (leaf_fails(e, x->rg)) tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
     return;
   default: return;
   }
@@ -171,6 +180,13 @@ static int *numbers(tp_emit *e, const bool *used, int n, int *count) {
   return v;
 }
 
+/* Each block has a share of the rows, and its threads all points of it. */
+static void put_share(tp_emit *e, const tp_share *s) {
+  const char *all = emit_ix(e, s->whole);
+  tp_emit_line(e, "const int64_t s%d = BLOCK*%s/BLOCKS, s%d = (BLOCK + 1)*%s/BLOCKS - s%d;\n",
+      s->from->id, all, s->n->id, all, s->from->id);
+}
+
 static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   tp_buf body;
   tp_hold hold;
@@ -179,8 +195,10 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
   e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
   e->depth = 1;
-  if (k->loop) put_node(e, k->node, true);
+  if (k->by_rows) put_share(e, &k->rows->share);
+  if (k->loop) put_node(e, k->by_rows ? k->rows->as : k->node, true);
   else put_leaf(e, k->node);
+  if (k->by_rows) e->sym[k->rows->share.from->id] = e->sym[k->rows->share.n->id] = false;
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
   tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
@@ -190,10 +208,12 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
       tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
   tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
   for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
+  tp_puts(b, ") {\n  GLOBAL int64_t *const fault_ = (GLOBAL int64_t *)(fault_p + fault_o);\n");
   tp_puts(b,
-      ") {\n  GLOBAL int64_t *const fault_ = (GLOBAL int64_t *)(fault_p + fault_o);\n"
-      "  const int64_t first_ = (int64_t)BLOCK*THREADS + THREAD, "
-      "step_ = (int64_t)BLOCKS*THREADS;\n"
+      k->by_rows ? "  const int64_t first_ = THREAD, step_ = THREADS;\n"
+                 : "  const int64_t first_ = (int64_t)BLOCK*THREADS + THREAD, "
+                   "step_ = (int64_t)BLOCKS*THREADS;\n");
+  tp_puts(b,
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
       "  (void)h, (void)from_, (void)to_;\n"
       "  if (fault_[0]) return;\n");
@@ -202,7 +222,7 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
     const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
     tp_putf(b, "  %s *const b%d = (%s *)", cell, id, cell);
     if (!tp_in_arena(e->p->bufs.v[id])) tp_putf(b, "(p%d + o%d);\n", id, id);
-    else tp_putf(b, "(arena_p + arena_o + fault_[%d]);\n", 1 + tp_nsym(e->ix) + id);
+    else tp_putf(b, "(arena_p + arena_o + fault_[%d]);\n", 1 + e->p->nsym + id);
   }
   tp_putn(b, body.s ? body.s : "", body.n);
   tp_puts(b, "}\n");
@@ -223,6 +243,7 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
     tp_kernel x = { .node = k.x, .loop = k.x->kind == TP_P_FOR };
     if (x.loop ? !is_kernel_loop(&e, k.x) : !(k.x->rg && has_kernel(&e, k.x))) continue;
     x.one = x.loop || takes_one_block(&e, k.x);
+    if (x.loop && !may_fail(&e, k.x)) x.rows = tp_plan_cut_loop(p, a, k.x);
     if (x.loop) snprintf(x.name, sizeof x.name, "loop_%d_%d", k.x->var->id, k.x->pos);
     else snprintf(x.name, sizeof x.name, "leaf_%d", k.x->pos);
     TP_PUSH(a, &v, x);
