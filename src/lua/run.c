@@ -94,7 +94,7 @@ static const tp_sym *find_bound(
 }
 
 /* A parameter along a dim with this bound is kept though no output reads it. */
-static const char *evolving(lua_State *L, const tl_run *r, const tp_sym *bound) {
+static const char *who_evolves(lua_State *L, const tl_run *r, const tp_sym *bound) {
   const tp_graph *g = r->lp->p->g;
   for (int k = 0; k < g->params.n; k++)
     for (int d = 0; d < g->params.v[k]->ndom; d++)
@@ -121,7 +121,7 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
   for (int k = 0; k < n; k++)
     if (!r->given[need[k]->id])
       tl_fail(L, "bound: '%s' is missing: give it by name in the table of bounds, {%s = ...}%s",
-          need[k]->name, need[k]->name, evolving(L, r, need[k]));
+          need[k]->name, need[k]->name, who_evolves(L, r, need[k]));
 }
 
 /* Puts a number into the array of an earlier step, if there is one. */

@@ -204,7 +204,7 @@ void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at)
 }
 
 /* Do points along leading axis i add to the same places? Each is then behind the one before. */
-static bool stays(const tp_region *r, int i) {
+static bool index_stays(const tp_region *r, int i) {
   bool adds = target_of(r) || tp_ops[r->op].cls == TP_CLS_CONV;
   const tp_nd *out = &r->out[0];
   return adds && !tp_is_number(r->lead[i], 1) && (!out->lead || tp_is_number(out->lead[i], 0));
@@ -213,14 +213,14 @@ static bool stays(const tp_region *r, int i) {
 int emit_open_stays(tp_emit *e, const tp_region *r) {
   int n = 0;
   for (int i = 0; i < r->nlead; i++)
-    if (stays(r, i)) tp_emit_lead(e, r, i), n++;
+    if (index_stays(r, i)) tp_emit_lead(e, r, i), n++;
   return n;
 }
 
 bool tp_emit_takes_one_block(const tp_region *r) {
   bool one = false;
   if (!target_of(r)) return false;
-  for (int i = 0; i < r->nlead; i++) one |= stays(r, i);
+  for (int i = 0; i < r->nlead; i++) one |= index_stays(r, i);
   return one || !tp_emit_same_elements(r, &r->in[0], &r->out[0]);
 }
 
@@ -229,7 +229,7 @@ int emit_open_leads(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, i
     tp_emit_axis ax[2 * TP_MAXRANK];
     int n = 0;
     for (int i = 0; i < r->nlead; i++)
-      if (!stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
+      if (!index_stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
     for (int i = from; nd && i < nd->rank; i++)
       if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
     emit_open_threads(e, n, ax);

@@ -10,12 +10,12 @@
 #include "emit/body/nest.h"
 #include "base/env.h"
 
-static const char *const cells[] = {
+static const char *const device_cells[] = {
 #define D(N, t, c, b, f) "GLOBAL " #c,
 #include "base/dtypes.def"
 #undef D
 };
-static const tp_emit_target device = { false, true, cells, NULL };
+static const tp_emit_target device = { false, true, device_cells, NULL };
 
 /* ---- which leaves ---- */
 
@@ -54,7 +54,7 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
 }
 
 /* Do the windows have no element in common? */
-static bool lie_apart(tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b) {
+static bool windows_apart(tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b) {
   int other;
   if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(e, a, b, &other)) return false;
   const tp_ix *lo_a = least(e, r, a, false), *hi_a = least(e, r, a, true),
@@ -71,7 +71,7 @@ static bool is_shared(tp_emit *e, const tp_region *r) {
     for (int k = 0; k < r->nin + r->nout; k++) {
       const tp_nd *out = tp_window_at(r, i), *x = tp_window_at(r, k);
       if (k == i || out->buf < 0 || x->buf != out->buf) continue;
-      if (!tp_emit_same_elements(r, x, out) && !lie_apart(e, r, x, out)) return false;
+      if (!tp_emit_same_elements(r, x, out) && !windows_apart(e, r, x, out)) return false;
     }
   return true;
 }
@@ -117,7 +117,7 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x) {
   emit_shut(e, 1);
 }
 
-static void put_leaf(tp_emit *e, const tp_pnode *x) {
+static void put_kernel_leaf(tp_emit *e, const tp_pnode *x) {
   e->at = x;
   if (tp_emit_is_pointwise(e, tp_emit_region(e, x))) tp_emit_pointwise(e, x);
   else put_loop_leaf(e, x);
@@ -163,7 +163,7 @@ static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
     }
     return;
   case TP_P_REGION:
-    put_leaf(e, x);
+    put_kernel_leaf(e, x);
     tp_emit_line(e, "BARRIER();\n");
     /* all threads see the note, before one of them goes on and makes another */
     if (leaf_fails(e, x->rg)) tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
@@ -197,7 +197,7 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   e->depth = 1;
   if (k->by_rows) put_share(e, &k->rows->share);
   if (k->loop) put_node(e, k->by_rows ? k->rows->as : k->node, true);
-  else put_leaf(e, k->node);
+  else put_kernel_leaf(e, k->node);
   if (k->by_rows) e->sym[k->rows->share.from->id] = e->sym[k->rows->share.n->id] = false;
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
