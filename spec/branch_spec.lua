@@ -89,6 +89,19 @@ describe("branches", function()
     same({ { 7, 7 }, { 1, 2 }, { 3, 4 }, { 1, 1 }, { 4, 4 } }, value(v))
   end)
 
+  it("fill a tensor of bool with a boolean, as numbers fill others", function()
+    local done = P:tensor { domain = { t }, shape = { 2 }, dtype = "bool" }
+    done[0] = true
+    done[t] = done[t - 1]:lnot()
+    local first = P:tensor { domain = { t }, shape = { 2 }, first = true, dtype = "bool" }
+    first[t] = tempo.prev(first, t, false)
+    same({ { true, true }, { false, false } }, helper.value(P, done, inputs, { T = 2 }))
+    same({ { true, true }, { true, true }, { false, false } },
+      helper.value(P, tempo.prev(done, t, true), inputs, { T = 3 }))
+    same({ { true, true }, { true, true } }, helper.value(P, first, inputs, { T = 2 }))
+    fails(function() h[0] = true end, "dtype", ':to("f32")')
+  end)
+
   it("convert nothing but numbers", function()
     fails(function() h[0] = tempo.array({ 1 }, "f64") end, "dtype", "f64")
     fails(function() h[0] = tempo.zeros { 3 } end, "shape")

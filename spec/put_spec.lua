@@ -93,6 +93,25 @@ describe("put", function()
     helper.same({ { { 2, 2 }, { 3, 4 } }, { { 1, 1 }, { 7, 8 } } }, got.chosen)
   end)
 
+  it("gives a table the dtype of x", function()
+    for _, dtype in ipairs { "f64", "i64", "f16", "u8", "bool" } do
+      local P = tempo.program()
+      local row = dtype == "bool" and { true, false } or dtype == "f64" and { 0.1, 9 } or { 3, 9 }
+      local x = P:input("x", { shape = { 2, 2 }, dtype = dtype })
+      local index = P:constant(tempo.array({ { 1, 1 } }, "i64"))
+      local out = { put = x:put(0, 1, row) }
+      if dtype ~= "bool" then out.add = x:scatter_add(0, index, { row }) end
+      local got = helper.run(P, out, { x = tempo.array(dtype == "bool" and { { true, true }, { true, true } } or { { 1, 2 }, { 0, 0 } }, dtype) })
+      assert.same(row, got.put[2], dtype)
+      if got.add then assert.same(row, got.add[2], dtype) end
+    end
+    local P = tempo.program()
+    local x = P:input("x", { shape = { 2, 2 }, dtype = "i64" })
+    helper.fails(function() x:put(0, 0, { 1.5, 2 }) end, "dtype", "1.5")
+    helper.fails(function() x:put(0, 0, { 1, 2, 3 }) end, "shape", "i64 (3)")
+    helper.fails(function() x:put(0, 0, tempo.array { 1, 2 }) end, "dtype", 'convert it, :to "i64"')
+  end)
+
   it("goes along axes whose extent the call or the point says", function()
     local function make(put)
       local P = tempo.program()

@@ -319,10 +319,11 @@ define(Program, "dims", 2, function(P, names)
   return (table.unpack or rawget(_G, "unpack"))(dims)
 end)
 
--- The first value v as a tensor of P, of this dtype if it is a table. A number or an index
--- expression stays: it takes the dtype of its place.
+-- The first value v as a tensor of P, of this dtype if it is a table. A number, a boolean or an index
+-- expression stays: it fills its place, and takes the dtype of it.
 local function strong(P, what, v, dtype)
-  if type(v) == "number" or is_index(v) and v:value():dtype() ~= "bool" then return v end
+  if type(v) == "number" or type(v) == "boolean" then return v end
+  if is_index(v) and v:value():dtype() ~= "bool" then return v end
   if type(v) == "table" and dtype then v = tempo.array(v, dtype) end
   return hidden.lift(P, v, what)
 end
@@ -331,7 +332,8 @@ end
 local function spec_of(o, first)
   local spec = { domain = o.domain, along = o.along, shape = o.shape, dtype = o.dtype,
     name = o.name, init = first }
-  if is_tensor(first) then
+  if type(first) == "boolean" then spec.dtype = o.dtype or "bool"
+  elseif is_tensor(first) then
     spec.shape, spec.dtype = spec.shape or first:shape(), spec.dtype or first:dtype()
   end
   return spec

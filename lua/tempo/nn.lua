@@ -429,7 +429,7 @@ function nn.Linear(P, nin, nout, o)
   return self
 end
 function Linear:forward(x)
-  local y = x:matmul(self.weight:mT())
+  local y = tempo.matmul(x, self.weight:mT())
   if self.bias then y = y + self.bias end
   return y
 end
@@ -791,7 +791,7 @@ local function cell(class, gates)
 end
 
 local function affine(x, w, b)
-  local y = x:matmul(w:mT())
+  local y = tempo.matmul(x, w:mT())
   if b then y = y + b end
   return y
 end

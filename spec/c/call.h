@@ -55,6 +55,10 @@ static inline tp_val call_(const char *name, int which, int n, const tp_arg *giv
     a[i] = given[i];
     if (a[i].kind == 'T' && !a[i].val.node) return (tp_val){ 0 };
   }
+  tp_sigarg sig[TP_MAXARG];
+  int nsig = tp_sig_parse(m->sig, sig);
+  for (int i = 0; m->kinds[0] == 'c' && i < nsig; i++) /* as a program of f32 gives it */
+    if (sig[i].type == 'D' && !a[i].kind && strncmp(name, "rand", 4) != 0) a[i] = DTYPE(TP_F32);
   if (!m->fn((tp_mk){ g, &err, name, name }, a, &out)) return (tp_val){ 0 };
   nresults = out.n;
   memcpy(results, out.v, sizeof *out.v * (size_t)TP_MIN(out.n, 64));

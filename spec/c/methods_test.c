@@ -197,7 +197,7 @@ static void test_table(void) {
     CHECKF(
         n > 0 && tp_method_find(m->name) == m && m->doc[0] && strlen(m->kinds) == 1, "%s", m->name);
     for (int k = 0; k < n; k++)
-      CHECKF(sig[k].name[0] && strchr("TUCJIFBNXSAWELDOV", sig[k].type) &&
+      CHECKF(sig[k].name[0] && strchr("TRUCJIFBNXSAWELDOV", sig[k].type) &&
               sig[k].optional >= sig[k].option,
           "%s: %s", m->name, sig[k].name);
   }

@@ -146,5 +146,6 @@ tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d
     return a.val;
   }
   tl_lift(L, lp, i, what, &a);
+  a.weak |= lua_isboolean(L, i) && d == TP_BOOL;
   return a.weak ? fill_tensor(L, lp, &a, what, d, rank, shape) : a.val;
 }

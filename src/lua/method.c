@@ -133,6 +133,11 @@ static void convert(call_t *c, int k, int i) {
     tl_lift(L, c->lp, i, c->what, a);
     break;
   case 'T': tl_lift(L, c->lp, i, c->what, a); break;
+  case 'R':
+    if (lua_istable(L, i)) a->val = tl_lift_as(L, c->lp, i, c->what, tp_dtypeof(c->a->val), 0, NULL);
+    else tl_lift(L, c->lp, i, c->what, a);
+    a->kind = 'T';
+    break;
   case 'U': tl_lift_beside(L, c->lp, i, c->what, a); break;
   case 'J': to_indices(c, i, a); break;
   case 'I':
@@ -265,7 +270,7 @@ static void warn_random(call_t *c) {
   bool larger = false;
   const tp_node *draw = NULL;
   for (int k = 0; k < c->nsig; k++) {
-    if (!strchr("CTU", c->sig[k].type) || !c->a[k].val.node) continue;
+    if (!strchr("CTRU", c->sig[k].type) || !c->a[k].val.node) continue;
     if (c->a[k].val.node->ndom > 0) larger = true;
     else if (c->a[k].val.node->op == TP_OP_RAND) draw = c->a[k].val.node;
   }

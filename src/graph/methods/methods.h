@@ -6,7 +6,8 @@
  *   signature  "x:T axis:A? | keepdim:B": positional arguments, then options. ? may be left out.
  *              T tensor (numbers, index expressions, conditions and host arrays are lifted); U the
  *              same, but where another U is no number, a number has no val; C the same as T, but
- *              no Lua boolean; J the same of indices: a table of integers is i64
+ *              no Lua boolean; J the same of indices: a table of integers is i64; R T, but a
+ *              table has the dtype of the first argument
  *              I integer; F number; B boolean; N string; D dtype; O domain
  *              X integer, index expression or i64 scalar tensor
  *              S extents: one or a sequence of integers and index expressions, also -1
