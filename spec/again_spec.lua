@@ -1,5 +1,6 @@
 -- Two compilations of one program have the same plan, whatever was recorded and compiled in between, so a state of one goes on in the other.
 local helper = require "spec.helper"
+local generate = require "spec.fuzz.generate"
 
 local function plan(case, tick)
   return case.P:compile({ outputs = case.outputs, tier = "interpreter", tick = tick }):explain "plan"
@@ -22,7 +23,7 @@ describe("a program compiled again", function()
 
   for _, name in ipairs { "states_that_pass", "last_row_begun" } do
     it("has the same plan, with other bounds and symbols before it: " .. name, function()
-      local case = assert(loadfile("spec/fuzz/found/" .. name .. ".lua"))("case")
+      local case = generate.load(select(2, generate.found(name)))
       local tick = tick_of(case)
       local want, steps = plan(case), plan(case, tick)
       case.P:compile { outputs = case.outputs, tier = "interpreter", passes = "none" }

@@ -1,8 +1,8 @@
 -- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends yes|no] [--native yes]
 -- [--export yes] [--parts yes] [--picks yes|no] [--wide yes] [--seed N] [--script FILE]
 --
--- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
--- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
+-- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk program for each
+-- finding and ends with 1 if there was one. --seed N prints program N and its outcome.
 local tempo = require "tempo"
 local generate = require "spec.fuzz.generate"
 local parts = require "spec.fuzz.parts"
@@ -150,18 +150,18 @@ end
 
 if options.script then
   local f = assert(io.open(options.script))
-  print(run(f:read "*a"))
+  print(run(generate.script(f:read "*a")))
   os.exit(0)
 end
 
 if options.seed then
   local case = generated(options.seed)
-  print(generate.text(case))
+  print(generate.program(case))
   local status, why = apart(case.seed, generate.text(case))
   print("-- " .. status .. ": " .. tostring(why))
   if status == "finding" then
     why = shrink(case, why)
-    print(("\n-- shrunk: %s\n-- %s\n%s"):format(why, settings(options.seed), generate.text(case)))
+    print(("\n-- shrunk: %s\n-- %s\n%s"):format(why, settings(options.seed), generate.program(case)))
   end
   os.exit(status == "finding" and 1 or 0)
 end
@@ -220,7 +220,7 @@ for _, f in ipairs(findings) do
     local case = generated(f[1])
     local _, why = apart(case.seed, generate.text(case))
     why = shrink(case, tostring(why))
-    print(("-- shrunk: %s\n-- %s\n%s"):format(why, settings(f[1]), generate.text(case)))
+    print(("-- shrunk: %s\n-- %s\n%s"):format(why, settings(f[1]), generate.program(case)))
   end
 end
 os.exit(#findings > 0 and 1 or 0)

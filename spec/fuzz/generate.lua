@@ -920,7 +920,10 @@ local function input_code(s)
 end
 
 local function header(case)
-  local lines = { ("P = tempo.program { seed = 1%s }"):format(case.dtype and (', dtype = "%s"'):format(case.dtype) or "") }
+  local lines = {}
+  if case.dtype then
+    lines[1] = ('P = tempo.program { seed = 1, dtype = "%s" }'):format(case.dtype)
+  end
   for d = 1, case.ndim do lines[#lines + 1] = ('%s, %s = P:dim "%s"'):format(NAMES[d], BOUNDS[d], NAMES[d]) end
   lines[#lines + 1] = 'w = P:bound "w"'
   return lines
@@ -933,10 +936,24 @@ local function bounds_text(b)
   return "{ " .. table.concat(t, ", ") .. " }"
 end
 
-function M.text(case)
-  local lines = { 'tempo = require "tempo"', 'local check = require "spec.fuzz.check"', "HEAR, ANSWER = check.hear, check.answer" }
-  for _, l in ipairs(header(case)) do lines[#lines + 1] = l end
-  local inputs = {}
+-- The script that runs a program, which is its statements and the table `case`.
+function M.script(program)
+  return [[
+tempo = require "tempo"
+local check = require "spec.fuzz.check"
+HEAR, ANSWER = check.hear, check.answer
+P = tempo.program { seed = 1 }
+local case
+]] .. program .. [[
+case.P = P
+if ... == "case" then return case end
+check.report(case)
+]]
+end
+
+-- The program alone, as it lies in spec/fuzz/found below its settings.
+function M.program(case)
+  local lines, inputs = header(case), {}
   local list, want = needed(case)
   for _, s in ipairs(list) do
     if s.leaf or s.replaced then
@@ -954,7 +971,7 @@ function M.text(case)
   outputs[#outputs + 1] = "bounds = " .. table.concat(all, " + ")
   local runs = {}
   for _, b in ipairs(case.bounds) do runs[#runs + 1] = bounds_text(b) end
-  lines[#lines + 1] = ("local case = { P = P, outputs = { %s },"):format(table.concat(outputs, ", "))
+  lines[#lines + 1] = ("case = { outputs = { %s },"):format(table.concat(outputs, ", "))
   if cycles then lines[#lines + 1] = "  cycles = true," end
   local ends = {}
   for _, s in ipairs(list) do
@@ -972,9 +989,17 @@ function M.text(case)
     if #pairs_text > 0 then lines[#lines + 1] = ('  smooth = { loss = "%s", %s },'):format(case.smooth.loss, table.concat(pairs_text, ", ")) end
   end
   lines[#lines + 1] = "}"
-  lines[#lines + 1] = 'if ... == "case" then return case end'
-  lines[#lines + 1] = "check.report(case)"
   return table.concat(lines, "\n") .. "\n"
+end
+
+function M.text(case) return M.script(M.program(case)) end
+
+-- A program of spec/fuzz/found: its settings, which may have the tag #long, and its script.
+function M.found(name)
+  local file = assert(io.open("spec/fuzz/found/" .. name .. ".lua"))
+  local settings, program = file:read("*l"):match "^%-%- ?([%w_=%- #]*)$", file:read "*a"
+  file:close()
+  return assert(settings, name .. " begins with no line of settings"), M.script(program)
 end
 
 -- Runs the text up to its case. An error of recording is given back as nil, message.

@@ -1,8 +1,4 @@
--- TEMPO_POISON=1 TICKS=1 TEMPO_BLOCK=2 
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- TEMPO_POISON=1 TICKS=1 TEMPO_BLOCK=2
 i, I = P:dim "i"
 j, J = P:dim "j"
 k, K = P:dim "k"
@@ -20,13 +16,10 @@ v17 = P:input("v17", { domain = {j, k}, shape = {}, dtype = "f32" })
 z16[{ j = 0 }] = ((v11):sum()):tanh()
 z16:otherwise((v17):tanh())
 P:stop(j, j:ge(w))
-local case = { P = P, outputs = { z16 = z16, bounds = w:value() + I:value() + J:value() + K:value() },
+case = { outputs = { z16 = z16, bounds = w:value() + I:value() + J:value() + K:value() },
   cycles = true,
   ends = { j = J:value() },
   options = { passes = { fold = false, dce = false } },
   inputs = { { "x2", { "J", "K" }, {}, "i64" }, { "v17", { "J", "K" }, {}, "f32" } },
   bounds = { { I = 4, J = 4, K = 3, w = 1 } },
 }
-if ... == "case" then return case end
-check.report(case)
-

@@ -1,8 +1,4 @@
--- TEMPO_POISON=1 TEMPO_BLOCK=1 
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- TEMPO_POISON=1 TEMPO_BLOCK=1
 i, I = P:dim "i"
 j, J = P:dim "j"
 k, K = P:dim "k"
@@ -21,13 +17,10 @@ z4[{ k = 1 }] = (((x2[{ j = 0 .. J }]:sum(0)):to "f32" + tempo.zeros({2, 3}, { d
 z4:when(k:lt(K - 2), (v7):tanh())
 z4:otherwise((v7):tanh())
 P:stop(k, z3:gt(1))
-local case = { P = P, outputs = { bounds = w:value() + I:value() + J:value() + K:value() },
+case = { outputs = { bounds = w:value() + I:value() + J:value() + K:value() },
   cycles = true,
   ends = { k = K:value() },
   options = { passes = { algebra = false } },
   inputs = { { "x2", { "J" }, {}, "i64" }, { "v5", { "J" }, {}, "f32" } },
   bounds = { { I = 0, J = 0, K = 3, w = 0 } },
 }
-if ... == "case" then return case end
-check.report(case)
-

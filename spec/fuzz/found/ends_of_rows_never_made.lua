@@ -1,8 +1,4 @@
 -- TEMPO_POISON=1 TICKS=1 TEMPO_TILE=2
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
 i, I = P:dim "i"
 j, J = P:dim "j"
 w = P:bound "w"
@@ -14,14 +10,10 @@ z4:otherwise((((x3):to "f64" + tempo.zeros({3}, { dtype = "f64" }))):tanh())
 P:stop(i, z4:sum():gt(0.2))
 P:stop(j, j:ge(w))
 v12 = P:input("v12", { domain = {i, j}, shape = {3}, dtype = "f64" })
-local case = { P = P, outputs = { v12 = v12, bounds = w:value() + I:value() + J:value() },
+case = { outputs = { v12 = v12, bounds = w:value() + I:value() + J:value() },
   cycles = true,
   ends = { i = I:value(), j = J:value() },
   options = { passes = 'none' },
   inputs = { { "x3", { "I" }, {}, "i64" }, { "v12", { "I", "J" }, {3}, "f64" } },
   bounds = { { I = 1, J = 4, w = 2 } },
 }
-if ... == "case" then return case end
-check.report(case)
-
-

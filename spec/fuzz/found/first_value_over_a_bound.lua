@@ -1,8 +1,4 @@
--- TEMPO_POISON=1 TEMPO_SPILL=1 TICKS=1 TEMPO_TILE=2 
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- TEMPO_POISON=1 TEMPO_SPILL=1 TICKS=1 TEMPO_TILE=2
 i, I = P:dim "i"
 j, J = P:dim "j"
 w = P:bound "w"
@@ -15,12 +11,10 @@ w4:update((w4 - tempo.grad((v6 * v6):sum(), { w4 })[1] * 0.1):tanh())
 P:stop(i, v5:sum():gt(0.2))
 v9 = P:input("v9", { domain = {j}, shape = {}, dtype = "f32" })
 v10 = tempo.grad(v9, { x2 })[1]
-local case = { P = P, outputs = { v10 = v10, bounds = w:value() + I:value() + J:value() },
+case = { outputs = { v10 = v10, bounds = w:value() + I:value() + J:value() },
   cycles = true,
   ends = { i = I:value() },
   options = { passes = { algebra = false } },
   inputs = { { "x1", { "J" }, {3}, "f32" }, { "x2", { "I", "J" }, {}, "f32" }, { "v9", { "J" }, {}, "f32" } },
   bounds = { { I = 3, J = 4, w = 0 }, { I = 1, J = 1, w = 1 }, { I = 2, J = 4, w = 3 }, { I = 3, J = 0, w = 3 }, { I = 4, J = 4, w = 1 } },
 }
-if ... == "case" then return case end
-check.report(case)

@@ -1,8 +1,4 @@
--- TEMPO_POISON=1 TEMPO_BLOCK=3 TEMPO_TILE=4 
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- TEMPO_POISON=1 TEMPO_BLOCK=3 TEMPO_TILE=4
 i, I = P:dim "i"
 j, J = P:dim "j"
 w = P:bound "w"
@@ -16,14 +12,10 @@ v9 = (z3 * 1.5 - 0.25)
 P:stop(i, x1:lt(-0.3))
 v12 = (v9 * v9):sum()
 v15 = tempo.grad(v12, { x6 })[1]
-local case = { P = P, outputs = { v15 = v15, bounds = w:value() + I:value() + J:value() },
+case = { outputs = { v15 = v15, bounds = w:value() + I:value() + J:value() },
   cycles = true,
   ends = { i = I:value() },
   options = { passes = { algebra = false } },
   inputs = { { "x1", { "I", "J" }, {}, "f64" }, { "v5", { "I" }, {3}, "f64" }, { "x6", {  }, {}, "f64" } },
   bounds = { { I = 1, J = 0, w = 0 } },
 }
-if ... == "case" then return case end
-check.report(case)
-
-

@@ -1,8 +1,4 @@
--- WIDE=1 TEMPO_POISON=1 TEMPO_TILE=5 TEMPO_AGAIN=1 TEMPO_TURN=1  
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- WIDE=1 TEMPO_POISON=1 TEMPO_TILE=5 TEMPO_AGAIN=1 TEMPO_TURN=1
 i, I = P:dim "i"
 j, J = P:dim "j"
 w = P:bound "w"
@@ -19,10 +15,8 @@ v12 = (z6 + v4:to "f32" * 0.1):tanh()
 w18 = P:param("w18", { along = {i}, domain = {}, shape = {}, dtype = "f32", init = (v12[{ i = 0 .. I }]:sum(0)[{ j = 0 .. J }]:sum(0)):tanh() })
 v21 = P:input("v21", { domain = {i}, shape = {}, dtype = "f32" })
 w18:update((v21):tanh())
-local case = { P = P, outputs = { w18 = w18, bounds = w:value() + I:value() + J:value() },
+case = { outputs = { w18 = w18, bounds = w:value() + I:value() + J:value() },
   options = { passes = { num_neg = false, matmul_right = false } },
   inputs = { { "x2", { "I", "J" }, {}, "i64" }, { "x9", { "J" }, {}, "f32" }, { "v21", { "I" }, {}, "f32" } },
   bounds = { { I = 0, J = 0, w = 0 } },
 }
-if ... == "case" then return case end
-check.report(case)

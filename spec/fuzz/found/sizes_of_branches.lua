@@ -1,8 +1,4 @@
--- TEMPO_POISON=1 TEMPO_BLOCK=1 
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- TEMPO_POISON=1 TEMPO_BLOCK=1 #long
 i, I = P:dim "i"
 j, J = P:dim "j"
 w = P:bound "w"
@@ -14,13 +10,10 @@ v28 = (((v9[{ i .. tempo.min(i + w, I), tempo.min(j + 1, J - 1) }]):matmul(x27))
 v31 = (v28 + v21:to "f64" * 0.1):tanh()
 v33 = P:input("v33", { domain = {i}, shape = {3}, dtype = "f64" })
 P:stop(i, v33:sum():lt(0))
-local case = { P = P, outputs = { v31 = v31, bounds = w:value() + I:value() + J:value() },
+case = { outputs = { v31 = v31, bounds = w:value() + I:value() + J:value() },
   cycles = true,
   ends = { j = J:value(), i = I:value() },
   options = { passes = { tile = false } },
   inputs = { { "v21", { "J" }, {2, 3}, "i64" }, { "x27", {  }, {3}, "f64" }, { "v33", { "I" }, {3}, "f64" } },
   bounds = { { I = 3, J = 1, w = 0 } },
 }
-if ... == "case" then return case end
-check.report(case)
-

@@ -1,8 +1,4 @@
--- CC=clang NATIVE=1 TEMPO_CFLAGS=-O0 TICKS=1 TEMPO_BLOCK=3 TEMPO_TILE=5 LIMIT=1 
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- CC=clang NATIVE=1 TEMPO_CFLAGS=-O0 TICKS=1 TEMPO_BLOCK=3 TEMPO_TILE=5 LIMIT=1 #long
 i, I = P:dim "i"
 j, J = P:dim "j"
 k, K = P:dim "k"
@@ -22,11 +18,9 @@ z15:otherwise((v16) % 1000)
 v18 = (v17:sin() + v17):sum()
 v19 = tempo.grad(v18, { x1 })[1]
 v20 = tempo.grad(v18, { x7 })[1]
-local case = { P = P, outputs = { v18 = v18, v19 = v19, v20 = v20, v18 = v18, z15 = z15, z15 = z15, v17 = v17, bounds = w:value() + I:value() + J:value() + K:value() },
+case = { outputs = { v18 = v18, v19 = v19, v20 = v20, v18 = v18, z15 = z15, z15 = z15, v17 = v17, bounds = w:value() + I:value() + J:value() + K:value() },
   options = { passes = { cse = false, incremental = false, evolve = false, turn = false } },
   inputs = { { "x1", { "I", "K" }, {2, 3}, "f64" }, { "x7", {  }, {3}, "f64" } },
   bounds = { { I = 4, J = 3, K = 2, w = 0 }, { I = 1, J = 1, K = 1, w = 1 }, { I = 5, J = 2, K = 4, w = 0 }, { I = 2, J = 0, K = 1, w = 2 }, { I = 5, J = 6, K = 5, w = 2 } },
   smooth = { loss = "v18", { "x1", "v19" }, { "x7", "v20" } },
 }
-if ... == "case" then return case end
-check.report(case)

@@ -1,8 +1,4 @@
--- TEMPO_POISON=1 TICKS=1 TEMPO_BLOCK=2 
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- TEMPO_POISON=1 TICKS=1 TEMPO_BLOCK=2 #long
 i, I = P:dim "i"
 j, J = P:dim "j"
 w = P:bound "w"
@@ -16,13 +12,10 @@ w7:update((w7 - tempo.grad((v11 * v11):sum(), { w7 })[1] * 0.1):tanh())
 P:stop(i, x2:sum():lt(-0.3))
 v13 = (v10:sin() + v10):sum()
 v15 = tempo.grad(v13, { x1 })[1]
-local case = { P = P, outputs = { v15 = v15, v13 = v13, v10 = v10, bounds = w:value() + I:value() + J:value() },
+case = { outputs = { v15 = v15, v13 = v13, v10 = v10, bounds = w:value() + I:value() + J:value() },
   cycles = true,
   ends = { i = I:value() },
   options = { passes = { vectorize = false } },
   inputs = { { "x1", { "I", "J" }, {2}, "f64" }, { "x2", { "I" }, {3}, "f64" }, { "x6", {  }, {}, "f64" } },
   bounds = { { I = 2, J = 3, w = 3 } },
 }
-if ... == "case" then return case end
-check.report(case)
-

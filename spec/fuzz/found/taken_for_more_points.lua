@@ -1,8 +1,4 @@
--- TEMPO_POISON=1 TEMPO_TILE=4 
-tempo = require "tempo"
-local check = require "spec.fuzz.check"
-HEAR, ANSWER = check.hear, check.answer
-P = tempo.program { seed = 1 }
+-- TEMPO_POISON=1 TEMPO_TILE=4 #long
 i, I = P:dim "i"
 j, J = P:dim "j"
 w = P:bound "w"
@@ -33,11 +29,8 @@ v41 = tempo.grad(v40, { x11 })[1]
 v42 = tempo.grad((v41 * v41):sum(), { x11 })[1]
 v43 = P:input("v43", { domain = {}, shape = {2}, dtype = "f64" })
 P:sink({ v33 }, function(a, p) HEAR("s44", a, p) end, { over = {i} })
-local case = { P = P, outputs = { v40 = v40, v42 = v42, v43 = v43, v41 = v41, v23 = v23, bounds = w:value() + I:value() + J:value() },
+case = { outputs = { v40 = v40, v42 = v42, v43 = v43, v41 = v41, v23 = v23, bounds = w:value() + I:value() + J:value() },
   options = { passes = { algebra = false } },
   inputs = { { "x3", {  }, {}, "f64" }, { "x7", {  }, {2}, "f64" }, { "x11", {  }, {2}, "f64" }, { "x32", {  }, {2, 3}, "f64" }, { "v43", {  }, {2}, "f64" } },
   bounds = { { I = 4, J = 2, w = 1 } },
 }
-if ... == "case" then return case end
-check.report(case)
-
