@@ -13,6 +13,7 @@
 #include "run/target.h"
 #include "emit/emit.h"
 #include "interp/interp.h"
+#include <stdlib.h>
 
 enum {
   IN_HOST = 1,
@@ -33,12 +34,14 @@ typedef struct {
   const tp_gkernel *fn; /* NULL: it is not in the module */
   bool chosen;
   int64_t launches, blocks; /* blocks: of a loop by rows */
+  double each;              /* seconds of an iteration, as last measured; 0: not yet */
 } kernel;
 
 typedef struct tp_device {
   const tp_gdriver *driver;
   tp_gdev *dev;
   tp_gqueue *queue;
+  tp_gmark *mark;
   int n;
   kernel *kernel;
   kernel **leaf; /* by position */
@@ -247,11 +250,65 @@ static int takes(tp_exec *x, tp_dreg *r) {
   return 0;
 }
 
+/* A loop is launched in pieces, because watchdogs of displays end kernels that run for seconds, and
+ * so that a run can be cancelled. */
+#define PIECE_SECONDS 0.05
+enum { FIRST_PIECE = 16 };
+
+static int64_t piece_of(const kernel *k) {
+  const char *asked = tp_setting("TEMPO_PIECE");
+  if (asked) return TP_MAX(atoll(asked), 1);
+  return k->each ? (int64_t)TP_MAX(TP_MIN(PIECE_SECONDS / k->each, 1e9), 1) : FIRST_PIECE;
+}
+
+static bool finish(tp_exec *x) {
+  tp_device *d = x->device;
+  d->mark = d->driver->mark(d->queue, d->mark, x->err);
+  return d->mark && d->driver->reached(d->mark, true, x->err) > 0;
+}
+
+/* The host waits for each piece but the last, and for that too the first time. */
+static bool launch_piece(tp_exec *x, kernel *k, int64_t from, int64_t end, int64_t n, bool last) {
+  bool timed = !last || !k->each;
+  if (timed && !k->each && !finish(x)) return false;
+  double began = timed ? tp_now() : 0;
+  if (!launch(x, k, 1, from, end)) return false;
+  if (!timed) return true;
+  if (!finish(x)) return false;
+  k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
+  return true;
+}
+
+static const tp_pnode *first_leaf(const tp_pnode *x) {
+  TP_EACH_NODE (k, x)
+    if (k.x->rg) return k.x;
+  return NULL;
+}
+
+static bool launch_loop(tp_exec *x, kernel *k, int64_t from, int64_t end) {
+  const tp_pnode *node = k->of->node;
+  int64_t step = node->step,
+          left = step > 0 ? (end - from + step - 1) / step : (from - end) / -step + 1;
+  while (left > 0) {
+    int64_t n = TP_MIN(piece_of(k), left), next = from + n * step;
+    bool last = n == left;
+    if (!launch_piece(x, k, from, last ? end : step > 0 ? next : next - step, n, last))
+      return false;
+    from = next, left -= n;
+    if (left && !look(x)) return false;
+    if (left && tp_run_ends(x->run)) {
+      x->env[node->var->id] = from;
+      return tp_dreg_cancelled(x, x->regat[first_leaf(node)->pos]);
+    }
+  }
+  return true;
+}
+
 static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
   tp_device *d = x->device;
   for (int i = 0; i < d->n; i++) {
     kernel *k = &d->kernel[i];
-    if (k->of->node == node && k->fn) return launch(x, k, 1, from, end) ? 1 : -1;
+    if (k->of->node == node && k->fn) return launch_loop(x, k, from, end) ? 1 : -1;
   }
   return 0;
 }
