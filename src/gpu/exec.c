@@ -51,7 +51,7 @@ typedef struct tp_device {
   unsigned char *where; /* by buffer */
   int64_t *place;       /* by buffer: in the device's arena; -1: not there */
   int64_t *env;         /* bounds for which kernels were chosen; NULL: none yet */
-  int64_t *note;        /* of a fault, on the host */
+  int64_t *note;        /* of faults, on the host */
   /* kernels ran since faults were looked for; an error is being made */
   bool doubtful, failing;
   int64_t launches, copies, copied;
@@ -78,16 +78,32 @@ static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
   return *m != NULL;
 }
 
+/* Numbers of a note of a fault; where the notes say whether there is any; blocks with notes. */
+static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
+static int failed_at(const tp_exec *x) { return note_size(x) + x->plan->bufs.n; }
+static int noting(const tp_exec *x) {
+  const tp_device *d = x->device;
+  bool any = false;
+  for (int i = 0; i < d->n; i++) any |= d->kernel[i].of->rows != NULL;
+  return any ? d->driver->spec(d->dev)->units * ROW_BLOCKS : 0;
+}
+static int notes_of(const tp_exec *x) { return failed_at(x) + 1 + note_size(x) * noting(x); }
+
+static bool forget_faults(tp_exec *x) {
+  tp_device *d = x->device;
+  int64_t one = sizeof *d->note, failed = one * failed_at(x);
+  return d->driver->fill(d->queue, (tp_gplace){ d->notes, 0 }, 0, one * note_size(x), x->err) &&
+      d->driver->fill(d->queue, (tp_gplace){ d->notes, failed }, 0,
+          one * (1 + note_size(x) * noting(x)), x->err);
+}
+
 /* No fault, and where buffers lie. */
 static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
-  int first = 1 + x->plan->nsym, n = first + x->plan->bufs.n;
-  int64_t has = 0;
-  memset(d->note, 0, sizeof *d->note * (size_t)first);
-  for (int i = 0; i < x->plan->bufs.n; i++) d->note[first + i] = d->place[i];
-  return (d->notes || take(x, &d->notes, &has, (int64_t)sizeof *d->note * n)) &&
-      d->driver->put(
-          d->queue, (tp_gplace){ d->notes, 0 }, d->note, (int64_t)sizeof *d->note * n, x->err);
+  int64_t one = sizeof *d->note, has = 0;
+  return (d->notes || take(x, &d->notes, &has, one * notes_of(x))) && forget_faults(x) &&
+      d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place,
+          one * x->plan->bufs.n, x->err);
 }
 
 static bool writes_any(const tp_pnode *x, int buf) {
@@ -137,12 +153,43 @@ static bool place_buffers(tp_exec *x) {
 
 /* ---- faults ---- */
 
-/* The leaf at which the note was made runs on the host, at that point, and says what is wrong. */
+static bool is_around(const tp_pnode *loop, const tp_pnode *x) {
+  while (x && x != loop) x = x->up;
+  return x != NULL;
+}
+
+static const tp_pnode *node_at(const tp_exec *x, int64_t pos) {
+  TP_EACH_NODE (k, x->plan->body)
+    if (k.x->rg && k.x->pos == pos) return k.x;
+  return NULL;
+}
+
+/* Loops around both leaves decide, from outside inwards: below 0 if a was there first. */
+static int64_t order_of(
+    const tp_pnode *q, const tp_pnode *other, const int64_t *a, const int64_t *b) {
+  if (!q) return 0;
+  int64_t before = order_of(q->up, other, a, b);
+  if (before || q->kind != TP_P_FOR || !is_around(q, other)) return before;
+  return (a[1 + q->var->id] - b[1 + q->var->id]) * q->step;
+}
+
+static bool is_earlier(const tp_exec *x, const int64_t *a, const int64_t *b) {
+  int64_t before = b ? order_of(node_at(x, a[0] - 1), node_at(x, b[0] - 1), a, b) : -1;
+  return before ? before < 0 : a[0] < b[0];
+}
+
+/* The leaf at which the first note was made runs on the host, at that point, and says what is
+ * wrong. */
 static bool tell_fault(tp_exec *x) {
   tp_device *d = x->device;
-  tp_dreg *r = x->regat[d->note[0] - 1];
+  const int64_t *first = NULL, *note = d->note;
+  for (int i = 0, n = noting(x); i <= n; i++) {
+    if (note[0] && is_earlier(x, note, first)) first = note;
+    note = d->note + failed_at(x) + 1 + i * note_size(x);
+  }
+  tp_dreg *r = x->regat[first[0] - 1];
   for (int i = 0; i < x->plan->nsym; i++)
-    if (tp_sym_at(x->plan->ix, i)->kind != TP_SYM_BOUND) x->env[i] = d->note[1 + i];
+    if (tp_sym_at(x->plan->ix, i)->kind != TP_SYM_BOUND) x->env[i] = first[1 + i];
   d->failing = true;
   x->ended = x->torn = r->pos;
   if (tp_dreg_here(x, r))
@@ -154,13 +201,16 @@ static bool tell_fault(tp_exec *x) {
 /* Waits for the queue and looks for a fault. */
 static bool look(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t n = (int64_t)sizeof *d->note * (1 + x->plan->nsym);
-  tp_gplace at = { d->notes, 0 };
+  int failed = failed_at(x);
+  int64_t one = sizeof *d->note;
   if (!d->doubtful) return true;
   d->doubtful = false;
-  if (!d->driver->get(d->queue, d->note, at, n, x->err)) return false;
-  if (!d->note[0]) return true;
-  return d->driver->fill(d->queue, at, 0, n, x->err) && tell_fault(x);
+  if (!d->driver->get(
+          d->queue, d->note + failed, (tp_gplace){ d->notes, one * failed }, one, x->err))
+    return false;
+  if (!d->note[failed]) return true;
+  return d->driver->get(d->queue, d->note, (tp_gplace){ d->notes, 0 }, one * notes_of(x), x->err) &&
+      forget_faults(x) && tell_fault(x);
 }
 
 /* ---- copies ---- */
@@ -330,11 +380,6 @@ static amount amount_of(const tp_exec *x, const tp_pnode *node, const tp_counted
   return a;
 }
 
-static bool is_around(const tp_pnode *loop, const tp_pnode *x) {
-  while (x && x != loop) x = x->up;
-  return x != NULL;
-}
-
 /* By buffer: how far windows of a loop's leaves move from row to row, written ones or others; bad:
  * not all as far, or rows meet. */
 typedef struct {
@@ -502,11 +547,11 @@ static bool open_on(tp_exec *x, const tp_gdriver *driver) {
   d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
-  d->note = TP_NEWN(&x->a, int64_t, 1 + x->plan->nsym + x->plan->bufs.n);
   for (int i = 0; i < d->n; i++) {
     d->kernel[i].of = &k[i];
     if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
   }
+  d->note = TP_NEWN(&x->a, int64_t, notes_of(x));
   return true;
 }
 
