@@ -21,8 +21,9 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
  * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it,
  * then the numbers: the seed, a loop's first value and end (for a leaf 0, 0), symbols `sym`. Notes
  * are int64s: 1 + the position of the leaf that failed first, 0 until then; by symbol, the
- * variables of loops there; by buffer, its place in the arena. Where something failed, kernels do
- * nothing. */
+ * variables of loops there; by buffer, its place in the arena; has anything failed? Then, for each
+ * block of a loop by rows, the same as the first two, for blocks are not at one iteration. Where
+ * something failed, kernels do nothing. */
 typedef struct tp_kernel {
   const tp_pnode *node;
   char name[24];

@@ -13,6 +13,7 @@
 #include "run/target.h"
 #include "emit/emit.h"
 #include "interp/interp.h"
+#include <stdlib.h>
 
 enum {
   IN_HOST = 1,
@@ -33,12 +34,14 @@ typedef struct {
   const tp_gkernel *fn; /* NULL: it is not in the module */
   bool chosen;
   int64_t launches, blocks; /* blocks: of a loop by rows */
+  double each;              /* seconds of an iteration, as last measured; 0: not yet */
 } kernel;
 
 typedef struct tp_device {
   const tp_gdriver *driver;
   tp_gdev *dev;
   tp_gqueue *queue;
+  tp_gmark *mark;
   int n;
   kernel *kernel;
   kernel **leaf; /* by position */
@@ -48,7 +51,7 @@ typedef struct tp_device {
   unsigned char *where; /* by buffer */
   int64_t *place;       /* by buffer: in the device's arena; -1: not there */
   int64_t *env;         /* bounds for which kernels were chosen; NULL: none yet */
-  int64_t *note;        /* of a fault, on the host */
+  int64_t *note;        /* of faults, on the host */
   /* kernels ran since faults were looked for; an error is being made */
   bool doubtful, failing;
   int64_t launches, copies, copied;
@@ -75,16 +78,32 @@ static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
   return *m != NULL;
 }
 
+/* Numbers of a note of a fault; where the notes say whether there is any; blocks with notes. */
+static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
+static int failed_at(const tp_exec *x) { return note_size(x) + x->plan->bufs.n; }
+static int noting(const tp_exec *x) {
+  const tp_device *d = x->device;
+  bool any = false;
+  for (int i = 0; i < d->n; i++) any |= d->kernel[i].of->rows != NULL;
+  return any ? d->driver->spec(d->dev)->units * ROW_BLOCKS : 0;
+}
+static int notes_of(const tp_exec *x) { return failed_at(x) + 1 + note_size(x) * noting(x); }
+
+static bool forget_faults(tp_exec *x) {
+  tp_device *d = x->device;
+  int64_t one = sizeof *d->note, failed = one * failed_at(x);
+  return d->driver->fill(d->queue, (tp_gplace){ d->notes, 0 }, 0, one * note_size(x), x->err) &&
+      d->driver->fill(d->queue, (tp_gplace){ d->notes, failed }, 0,
+          one * (1 + note_size(x) * noting(x)), x->err);
+}
+
 /* No fault, and where buffers lie. */
 static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
-  int first = 1 + x->plan->nsym, n = first + x->plan->bufs.n;
-  int64_t has = 0;
-  memset(d->note, 0, sizeof *d->note * (size_t)first);
-  for (int i = 0; i < x->plan->bufs.n; i++) d->note[first + i] = d->place[i];
-  return (d->notes || take(x, &d->notes, &has, (int64_t)sizeof *d->note * n)) &&
-      d->driver->put(
-          d->queue, (tp_gplace){ d->notes, 0 }, d->note, (int64_t)sizeof *d->note * n, x->err);
+  int64_t one = sizeof *d->note, has = 0;
+  return (d->notes || take(x, &d->notes, &has, one * notes_of(x))) && forget_faults(x) &&
+      d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place,
+          one * x->plan->bufs.n, x->err);
 }
 
 static bool writes_any(const tp_pnode *x, int buf) {
@@ -134,12 +153,43 @@ static bool place_buffers(tp_exec *x) {
 
 /* ---- faults ---- */
 
-/* The leaf at which the note was made runs on the host, at that point, and says what is wrong. */
+static bool is_around(const tp_pnode *loop, const tp_pnode *x) {
+  while (x && x != loop) x = x->up;
+  return x != NULL;
+}
+
+static const tp_pnode *node_at(const tp_exec *x, int64_t pos) {
+  TP_EACH_NODE (k, x->plan->body)
+    if (k.x->rg && k.x->pos == pos) return k.x;
+  return NULL;
+}
+
+/* Loops around both leaves decide, from outside inwards: below 0 if a was there first. */
+static int64_t order_of(
+    const tp_pnode *q, const tp_pnode *other, const int64_t *a, const int64_t *b) {
+  if (!q) return 0;
+  int64_t before = order_of(q->up, other, a, b);
+  if (before || q->kind != TP_P_FOR || !is_around(q, other)) return before;
+  return (a[1 + q->var->id] - b[1 + q->var->id]) * q->step;
+}
+
+static bool is_earlier(const tp_exec *x, const int64_t *a, const int64_t *b) {
+  int64_t before = b ? order_of(node_at(x, a[0] - 1), node_at(x, b[0] - 1), a, b) : -1;
+  return before ? before < 0 : a[0] < b[0];
+}
+
+/* The leaf at which the first note was made runs on the host, at that point, and says what is
+ * wrong. */
 static bool tell_fault(tp_exec *x) {
   tp_device *d = x->device;
-  tp_dreg *r = x->regat[d->note[0] - 1];
+  const int64_t *first = NULL, *note = d->note;
+  for (int i = 0, n = noting(x); i <= n; i++) {
+    if (note[0] && is_earlier(x, note, first)) first = note;
+    note = d->note + failed_at(x) + 1 + i * note_size(x);
+  }
+  tp_dreg *r = x->regat[first[0] - 1];
   for (int i = 0; i < x->plan->nsym; i++)
-    if (tp_sym_at(x->plan->ix, i)->kind != TP_SYM_BOUND) x->env[i] = d->note[1 + i];
+    if (tp_sym_at(x->plan->ix, i)->kind != TP_SYM_BOUND) x->env[i] = first[1 + i];
   d->failing = true;
   x->ended = x->torn = r->pos;
   if (tp_dreg_here(x, r))
@@ -151,13 +201,16 @@ static bool tell_fault(tp_exec *x) {
 /* Waits for the queue and looks for a fault. */
 static bool look(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t n = (int64_t)sizeof *d->note * (1 + x->plan->nsym);
-  tp_gplace at = { d->notes, 0 };
+  int failed = failed_at(x);
+  int64_t one = sizeof *d->note;
   if (!d->doubtful) return true;
   d->doubtful = false;
-  if (!d->driver->get(d->queue, d->note, at, n, x->err)) return false;
-  if (!d->note[0]) return true;
-  return d->driver->fill(d->queue, at, 0, n, x->err) && tell_fault(x);
+  if (!d->driver->get(
+          d->queue, d->note + failed, (tp_gplace){ d->notes, one * failed }, one, x->err))
+    return false;
+  if (!d->note[failed]) return true;
+  return d->driver->get(d->queue, d->note, (tp_gplace){ d->notes, 0 }, one * notes_of(x), x->err) &&
+      forget_faults(x) && tell_fault(x);
 }
 
 /* ---- copies ---- */
@@ -247,11 +300,65 @@ static int takes(tp_exec *x, tp_dreg *r) {
   return 0;
 }
 
+/* A loop is launched in pieces, because watchdogs of displays end kernels that run for seconds, and
+ * so that a run can be cancelled. */
+#define PIECE_SECONDS 0.05
+enum { FIRST_PIECE = 16 };
+
+static int64_t piece_of(const kernel *k) {
+  const char *asked = tp_setting("TEMPO_PIECE");
+  if (asked) return TP_MAX(atoll(asked), 1);
+  return k->each ? (int64_t)TP_MAX(TP_MIN(PIECE_SECONDS / k->each, 1e9), 1) : FIRST_PIECE;
+}
+
+static bool finish(tp_exec *x) {
+  tp_device *d = x->device;
+  d->mark = d->driver->mark(d->queue, d->mark, x->err);
+  return d->mark && d->driver->reached(d->mark, true, x->err) > 0;
+}
+
+/* The host waits for each piece but the last, and for that too the first time. */
+static bool launch_piece(tp_exec *x, kernel *k, int64_t from, int64_t end, int64_t n, bool last) {
+  bool timed = !last || !k->each;
+  if (timed && !k->each && !finish(x)) return false;
+  double began = timed ? tp_now() : 0;
+  if (!launch(x, k, 1, from, end)) return false;
+  if (!timed) return true;
+  if (!finish(x)) return false;
+  k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
+  return true;
+}
+
+static const tp_pnode *first_leaf(const tp_pnode *x) {
+  TP_EACH_NODE (k, x)
+    if (k.x->rg) return k.x;
+  return NULL;
+}
+
+static bool launch_loop(tp_exec *x, kernel *k, int64_t from, int64_t end) {
+  const tp_pnode *node = k->of->node;
+  int64_t step = node->step,
+          left = step > 0 ? (end - from + step - 1) / step : (from - end) / -step + 1;
+  while (left > 0) {
+    int64_t n = TP_MIN(piece_of(k), left), next = from + n * step;
+    bool last = n == left;
+    if (!launch_piece(x, k, from, last ? end : step > 0 ? next : next - step, n, last))
+      return false;
+    from = next, left -= n;
+    if (left && !look(x)) return false;
+    if (left && tp_run_ends(x->run)) {
+      x->env[node->var->id] = from;
+      return tp_dreg_cancelled(x, x->regat[first_leaf(node)->pos]);
+    }
+  }
+  return true;
+}
+
 static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
   tp_device *d = x->device;
   for (int i = 0; i < d->n; i++) {
     kernel *k = &d->kernel[i];
-    if (k->of->node == node && k->fn) return launch(x, k, 1, from, end) ? 1 : -1;
+    if (k->of->node == node && k->fn) return launch_loop(x, k, from, end) ? 1 : -1;
   }
   return 0;
 }
@@ -271,11 +378,6 @@ static amount amount_of(const tp_exec *x, const tp_pnode *node, const tp_counted
     a.work += TP_MAX((double)at[k.x->pos].elements, at[k.x->pos].flops);
   }
   return a;
-}
-
-static bool is_around(const tp_pnode *loop, const tp_pnode *x) {
-  while (x && x != loop) x = x->up;
-  return x != NULL;
 }
 
 /* By buffer: how far windows of a loop's leaves move from row to row, written ones or others; bad:
@@ -445,11 +547,11 @@ static bool open_on(tp_exec *x, const tp_gdriver *driver) {
   d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
-  d->note = TP_NEWN(&x->a, int64_t, 1 + x->plan->nsym + x->plan->bufs.n);
   for (int i = 0; i < d->n; i++) {
     d->kernel[i].of = &k[i];
     if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
   }
+  d->note = TP_NEWN(&x->a, int64_t, notes_of(x));
   return true;
 }
 

@@ -131,12 +131,6 @@ static bool leaf_fails(tp_emit *e, const tp_region *r) {
   return tp_op_is(r->op, TP_FAILS) || r->op == TP_OP_ENV_STEP;
 }
 
-static bool may_fail(tp_emit *e, const tp_pnode *x) {
-  TP_EACH_NODE (k, x)
-    if (k.x->rg && leaf_fails(e, k.x->rg)) return true;
-  return false;
-}
-
 /* first: what the variable begins with, and its end; NULL: the loop's own. */
 static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
   switch (x->kind) {
@@ -208,21 +202,26 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
       tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
   tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
   for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
-  tp_puts(b, ") {\n  GLOBAL int64_t *const fault_ = (GLOBAL int64_t *)(fault_p + fault_o);\n");
+  tp_puts(b, ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n");
+  int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
+  tp_putf(b, "  GLOBAL int64_t *const failed_ = note_ + %d;\n", failed);
+  if (k->by_rows)
+    tp_putf(b, "  GLOBAL int64_t *const fault_ = failed_ + 1 + (int64_t)BLOCK*%d;\n", one);
+  else tp_puts(b, "  GLOBAL int64_t *const fault_ = note_;\n");
   tp_puts(b,
       k->by_rows ? "  const int64_t first_ = THREAD, step_ = THREADS;\n"
                  : "  const int64_t first_ = (int64_t)BLOCK*THREADS + THREAD, "
                    "step_ = (int64_t)BLOCKS*THREADS;\n");
   tp_puts(b,
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
-      "  (void)h, (void)from_, (void)to_;\n"
-      "  if (fault_[0]) return;\n");
+      "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
+  tp_puts(b, k->by_rows ? "  if (note_[0] || fault_[0]) return;\n" : "  if (*failed_) return;\n");
   for (int i = 0; i < k->nbuf; i++) {
     int id = k->buf[i];
     const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
     tp_putf(b, "  %s *const b%d = (%s *)", cell, id, cell);
     if (!tp_in_arena(e->p->bufs.v[id])) tp_putf(b, "(p%d + o%d);\n", id, id);
-    else tp_putf(b, "(arena_p + arena_o + fault_[%d]);\n", 1 + e->p->nsym + id);
+    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", one + id);
   }
   tp_putn(b, body.s ? body.s : "", body.n);
   tp_puts(b, "}\n");
@@ -243,7 +242,7 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
     tp_kernel x = { .node = k.x, .loop = k.x->kind == TP_P_FOR };
     if (x.loop ? !is_kernel_loop(&e, k.x) : !(k.x->rg && has_kernel(&e, k.x))) continue;
     x.one = x.loop || takes_one_block(&e, k.x);
-    if (x.loop && !may_fail(&e, k.x)) x.rows = tp_plan_cut_loop(p, a, k.x);
+    if (x.loop) x.rows = tp_plan_cut_loop(p, a, k.x);
     if (x.loop) snprintf(x.name, sizeof x.name, "loop_%d_%d", k.x->var->id, k.x->pos);
     else snprintf(x.name, sizeof x.name, "leaf_%d", k.x->pos);
     TP_PUSH(a, &v, x);

@@ -1,0 +1,72 @@
+-- Runs recurrences over a batch on a device or in the interpreter (`-`), and prints their results, a line each. For gpu_rows_spec.
+--   lua5.4 spec/gpu_rows.lua DEVICE PROGRAM B T
+local tempo = require "tempo"
+local helper = require "spec.helper"
+local device, program, rows, steps = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
+
+local P = tempo.program { seed = 3 }
+local b, B = P:dim "b"
+local t, T = P:dim "t"
+local next, inputs = helper.rng(7), {}
+local function input(name, shape, domain)
+  local whole = {}
+  for i, d in ipairs(domain) do whole[i] = d == b and rows or steps end
+  for _, n in ipairs(shape) do whole[#whole + 1] = n end
+  inputs[name] = tempo.array(helper.numbers(whole, next), "f32")
+  return P:input(name, { domain = domain, shape = shape })
+end
+local x, w = input("x", { 3 }, { b, t }), input("w", { 3, 3 }, {})
+
+-- the state of each row, forwards: two products and noise
+local function state()
+  local h = P:tensor { domain = { b, t }, shape = { 3 } }
+  local u = (tempo.prev(h, t, 0):matmul(w) + x):tanh()
+  h:otherwise((u * u):matmul(w) - u + tempo.normal({ 3 }, { domain = { b, t } }))
+  return h
+end
+
+local programs = {}
+function programs.forwards()
+  local h = state()
+  return { h = h, s = (h * 2):sum(-1) }
+end
+-- from the last step to the first
+function programs.backwards()
+  local g = P:tensor { domain = { b, t }, shape = { 3 } }
+  g[{ t = T - 1 }] = x
+  g:otherwise((g[{ t = t + 1 }]:matmul(w) + x):tanh())
+  return { g = g }
+end
+-- each step needs all rows of the step before: no block may go ahead
+function programs.together()
+  local h = P:tensor { domain = { b, t } }
+  local mean = P:tensor { domain = { t } }
+  mean:otherwise(h[{ b = 0 .. B }]:mean())
+  h:otherwise((tempo.prev(mean, t, 0) + x:sum(-1)):tanh())
+  return { h = h, mean = mean }
+end
+-- which row may fail, and when, is data: an index
+function programs.fails()
+  local k = P:input("k", { domain = { b, t }, dtype = "i64" })
+  local at = {}
+  for i = 1, rows do
+    at[i] = {}
+    for j = 1, steps do at[i][j] = (i == 2 and j == 6 or i == 4 and j == 5) and 3 or (i + j) % 3 end
+  end
+  inputs.k = tempo.array(at, "i64")
+  local h = P:tensor { domain = { b, t }, shape = { 3 }, name = "h" }
+  local before = tempo.prev(h, t, 0)
+  h:otherwise((before:index_select(0, k:unsqueeze(0)) + x):tanh())
+  return { h = h }
+end
+
+local f = P:compile { tier = "interpreter", outputs = programs[program](), device = device ~= "-" and device or nil }
+local ok, got = pcall(f, inputs, { B = rows, T = steps })
+if not ok then print("error " .. tostring(got):gsub("\n", " ")) os.exit(0) end
+local function line(v, to)
+  if type(v) ~= "table" then to[#to + 1] = ("%a"):format(v) end
+  for _, y in ipairs(type(v) == "table" and v or {}) do line(y, to) end
+  return to
+end
+for name, a in pairs(got) do print(name .. " " .. table.concat(line(a:totable(), {}), " ")) end
+if device ~= "-" then print("kernels " .. f:explain "kernels":gsub("\n", "; ")) end
