@@ -84,6 +84,19 @@ function groups.moves()
   end
 end
 
+-- Rows of several parts of a fold (kernels/prelude/fold.h), folded by a block.
+function groups.folds()
+  for _, d in ipairs(dtypes) do
+    local function out(name, x) outputs[name .. "_" .. d] = x end
+    local x, y = input("x" .. d, { 4, 9001 }, d, values(d)), input("y" .. d, { 20011 }, d, values(d))
+    out("sum", (x * x):sum())
+    if d:find "f" then
+      out("rows", x:exp():sum(1))
+      out("most", y:max(0))
+    end
+  end
+end
+
 function groups.products()
   local k = input("k", { 7 }, "i64", function() return next(3) end)
   for _, d in ipairs(dtypes) do
@@ -100,7 +113,7 @@ end
 groups[group]()
 local f = P:compile { outputs = outputs, device = device ~= "-" and device or nil,
                       tier = device == "-" and "interpreter" or nil }
-local got = f(inputs, { T = 3 })
+local got = f(inputs, group ~= "folds" and { T = 3 } or nil)
 local names = {}
 for name in pairs(outputs) do names[#names + 1] = name end
 table.sort(names)

@@ -43,3 +43,28 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
 /* Does x go before y? NaN is last both ways. */
 #define TP_BEFORE_F(down, x, y) (((down) ? (x) > (y) : (x) < (y)) || ((y) != (y) && (x) == (x)))
 #define TP_BEFORE_I(down, x, y) ((down) ? (x) > (y) : (x) < (y))
+
+/* ---- folds by a block (emit/body/reduction.c) ---- a row's parts (prelude/fold.h), as many at
+ * once as there are groups of TP_FOLD_LANES threads; a thread is a lane */
+
+#define TP_ROOM \
+  LOCAL double room_f[TP_KERNEL_THREADS]; \
+  LOCAL uint64_t room_i[TP_KERNEL_THREADS]
+#define TP_EACH_PARTS(n) \
+  for (int64_t top_ = 0, all_ = n; top_ < all_; top_ += TP_FOLD_PART * (THREADS / TP_FOLD_LANES))
+#define TP_EACH_IN_LANE(x) \
+  for (int64_t x = top_ + THREAD / TP_FOLD_LANES * TP_FOLD_PART + THREAD % TP_FOLD_LANES, \
+               end_ = tp_index_min(x - THREAD % TP_FOLD_LANES + TP_FOLD_PART, all_); \
+       x < end_; x += TP_FOLD_LANES)
+/* Joins the lanes of each part by halves, then the parts, in order. */
+#define TP_BLOCK_JOIN(A, fn, acc, room, n) \
+  for (int h_ = TP_FOLD_LANES / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD % TP_FOLD_LANES < h_) \
+      room[THREAD] = TP_FOLD_##fn((A)room[THREAD], (A)room[THREAD + h_]); \
+  } \
+  BARRIER(); \
+  for (int w_ = 0; w_ < THREADS && top_ + TP_FOLD_PART * (w_ / TP_FOLD_LANES) < (n); \
+       w_ += TP_FOLD_LANES) \
+    acc = (A)TP_FOLD_##fn(acc, (A)room[w_]); \
+  BARRIER();

@@ -20,7 +20,8 @@ typedef struct {
   /* near: operators assume that operands are near, and set `far` if one is not; again: the strip is
    * made once more by the form that is right for all */
   bool near, again;
-  int across; /* the axis along which turned windows lie */
+  bool together; /* a block's threads fold a kept point (emit_folds_together) */
+  int across;    /* the axis along which turned windows lie */
   /* the axis along which windows wrap, gone through from one seam to the next; -1: none */
   int seam;
   /* by window: are its elements of a tile turned into t<w>? NULL: there are no tiles */
@@ -63,6 +64,8 @@ void emit_tiles(const nest *l);
 
 /* reduction.c */
 void emit_fold(const nest *l);
+/* Should a block's threads fold a point together? So few points are kept, and rows are long. */
+bool emit_folds_together(const nest *l);
 void emit_fold_point(const nest *l); /* prints the fold into the point at hand */
 /* Prints the kept point l->at with all points that are folded into it. */
 void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape);

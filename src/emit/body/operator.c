@@ -1,6 +1,5 @@
-/* operator.c: prints operators along axes for the threads of a device. Each thread makes elements
- * of the result, or a row along the operator's axis, with all that goes into them in the order of
- * src/cpu; kernels/prelude/export.h has the same operators for one thread. */
+/* operator.c: prints operators along axes for threads of a device. A thread makes elements of the
+ * result, or a row along the axis, with all that goes into them in the order of src/cpu. */
 #include "emit/priv.h"
 
 typedef const char *places[TP_MAXRANK]; /* by axis of a window */
@@ -41,7 +40,6 @@ static void put_value(tp_emit *e, const tp_region *r, int w, const places at) {
   tp_puts(e->b, ")");
 }
 
-/* Prints the declaration of a local that holds an element. */
 static void put_local(
     tp_emit *e, const tp_region *r, const char *type, const char *name, int w, const places at) {
   tp_emit_line(e, "const %s %s = (%s)", type, name, type);

@@ -360,8 +360,7 @@ static void put_moved(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, is_adding(r) ? ")));\n" : ";\n");
 }
 
-/* Prints the end of what is done at an index inside of the tensor, for threads. An element that is
- * put outside is dropped. */
+/* Ends what threads do at an index. An element put outside of a tensor is dropped. */
 static void shut_inside(tp_emit *e, const tp_pnode *x) {
   if (e->to->threads && x->rg->op != TP_OP_PUT) {
     e->depth--;

@@ -104,7 +104,7 @@ static int axis_of(const tp_region *r, int w, int i) {
 }
 
 static tp_nd window(const tp_region *r, int w, const tp_ix **lead) {
-  tp_nd nd = *(const tp_nd *[]){ &r->in[0], &r->in[1], &r->out[0] }[w];
+  tp_nd nd = *tp_window_at(r, w);
   nd.rank = 0;
   nd.lead = lead;
   if (nd.wrap >= 0) nd.wrap = axis_of(r, w, nd.wrap);
@@ -114,10 +114,8 @@ static tp_nd window(const tp_region *r, int w, const tp_ix **lead) {
 /* Does a window go round a ring along an axis that repeats its one place? */
 static bool rings_repeat(const tp_region *r, const product_axes *a) {
   bool any = false;
-  for (int w = 0; w < 3; w++) {
-    const tp_nd *nd = tp_window_at(r, w);
-    any |= nd->wrap >= 0 && tp_is_number(a->stride[w][axis_of(r, w, nd->wrap)], 0);
-  }
+  for (int w = 0, i; w < 3; w++)
+    any |= (i = tp_window_at(r, w)->wrap) >= 0 && tp_is_number(a->stride[w][axis_of(r, w, i)], 0);
   return any;
 }
 

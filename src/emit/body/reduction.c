@@ -4,7 +4,7 @@
 #include "emit/body/nest.h"
 #include "kernels/prelude/fold.h"
 
-enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, TURN_SIDE = 16 };
+enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, TURN_SIDE = 16, FEW_KEPT = 8, SHORT_ROW = 256 };
 
 typedef struct {
   const char *part, *acc, *fn;
@@ -138,6 +138,43 @@ static void put_row(const nest *l, const fold_types *t) {
   emit_shut(l->e, 1);
 }
 
+/* Prints the same for a block: its threads are the lanes of several parts. The first one has acc.
+ */
+static void put_row_together(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1;
+  const char *n = emit_ix(e, l->ax[in].n), *room = strchr("df", *t->acc) ? "f" : "i";
+  emit_inputs(l, true);
+  tp_emit_line(e, "const int64_t rows_ = %s - %s%%TP_FOLD_LANES;\n", n, n);
+  emit_open(e, "TP_EACH_PARTS(rows_) {\n");
+  tp_emit_line(e, "%s part[1] = { ", t->part);
+  put_identity(l, t);
+  tp_puts(e->b, " }, odd[1] = { 0 };\n");
+  tp_emit_line(e, "const int k = 0;\n");
+  emit_open(e, "TP_EACH_IN_LANE(x%d) {\n", in);
+  emit_work(l);
+  put_lane_step(l, t);
+  emit_results(l, 1);
+  emit_shut(e, 1);
+  tp_emit_line(e, "room_%s[THREAD] = TP_LANE_END_%s(part[k], odd[k]);\n", room, t->fn);
+  tp_emit_line(e, "TP_BLOCK_JOIN(%s, %s, acc, room_%s, rows_)\n", t->acc, t->fn, room);
+  emit_shut(e, 1);
+  emit_open(e, "for (int64_t x%d = rows_; x%d < %s && THREAD == 0; x%d++) {\n", in, in, n, in);
+  emit_work(l);
+  put_fold_step(l, t, "acc");
+  emit_results(l, 1);
+  emit_shut(e, 1);
+}
+
+bool emit_folds_together(const nest *l) {
+  int64_t kept = 1, n;
+  int in = l->nax - 1;
+  for (int k = 0; k <= in && kept <= FEW_KEPT; k++)
+    if (!l->ax[k].red) kept = tp_ix_is_const(l->ax[k].n, &n) ? kept * n : FEW_KEPT + 1;
+  return l->folds && !l->product && in >= 0 && l->ax[in].red && kept <= FEW_KEPT &&
+      !(tp_ix_is_const(l->ax[in].n, &n) && n < SHORT_ROW);
+}
+
 static void put_acc(const nest *l, const fold_types *t) {
   tp_emit_line(l->e, "%s acc = ", t->acc);
   put_identity(l, t);
@@ -208,7 +245,7 @@ static void put_point(const nest *l, const fold_types *t) {
   for (int k = 0; k < l->nax - rows; k++)
     if (l->ax[k].red) emit_open_axis(l, k), inner++;
   emit_open(l->e, "{\n");
-  if (rows) put_row(l, t);
+  if (rows) (l->together ? put_row_together : put_row)(l, t);
   else {
     emit_inputs(l, true);
     emit_work(l);
@@ -216,7 +253,9 @@ static void put_point(const nest *l, const fold_types *t) {
     emit_results(l, 1);
   }
   emit_shut(l->e, 1 + inner);
+  if (l->together) emit_open(l->e, "if (THREAD == 0) {\n");
   put_delivery(l, t, "acc");
+  emit_shut(l->e, l->together);
 }
 
 void emit_fold_point(const nest *l) {

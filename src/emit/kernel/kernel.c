@@ -112,6 +112,8 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x) {
   if (!shared) tp_emit_line(e, "const int64_t first_ = 0, step_ = 1;\n");
   emit_windows(&l);
   emit_find_axes(&l);
+  l.together = shared && emit_folds_together(&l);
+  if (l.together) tp_emit_line(e, "const int64_t first_ = BLOCK, step_ = BLOCKS;\n");
   if (l.folds) emit_fold(&l);
   else emit_for_threads(&l);
   emit_shut(e, 1);
@@ -216,6 +218,7 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
       "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
   tp_puts(b, k->by_rows ? "  if (note_[0] || fault_[0]) return;\n" : "  if (*failed_) return;\n");
+  if (body.s && strstr(body.s, " room_")) tp_puts(b, "  TP_ROOM;\n");
   for (int i = 0; i < k->nbuf; i++) {
     int id = k->buf[i];
     const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
