@@ -49,7 +49,7 @@ describe("explain", function()
 
   it("tells what the search for loops gave up, and only that", function()
     local generate = require "spec.fuzz.generate"
-    local case = generate.load(generate.text(generate.generate(436)))
+    local case = generate.load(generate.text(generate.generate(1400)))
     local said = "\n-- given up, as no loops were found with more: a read of one branch reads that branch's value\n"
     assert.truthy(case.P:compile { outputs = case.outputs } :explain "schedule":find(said, 1, true))
     assert.falsy(f:explain("schedule"):find "given up")

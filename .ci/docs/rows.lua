@@ -68,6 +68,7 @@ rows.letters = {
   T = { "tempo.Operand", "tensor" }, U = { "tempo.Operand", "tensor" },
   C = { "tempo.Operand", "condition or bool" },
   J = { "tempo.Operand", "tensor or table of indices" },
+  R = { "tempo.Operand", "tensor, number or table in x's dtype" },
   I = { "integer", "integer" }, F = { "number", "number" },
   B = { "boolean", "boolean" }, N = { "string", "string" },
   X = { "integer|tempo.Index|tempo.Tensor", "integer, index or i64 scalar" },

@@ -1,6 +1,0 @@
--- A device that is not there.
-local tempo = require "tempo"
-local P = tempo.program()
-local t = P:dim "t"
-local x = P:input("x", { domain = { t } })
-P:compile { outputs = { x = x }, device = "cuda" } -- here
