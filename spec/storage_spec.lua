@@ -397,7 +397,7 @@ describe("windows that are multiplied", function()
   local function agree(P, outputs, dtype, batch)
     local f, tol = {}, dtype == "f16" and 1e-2 or 1e-4
     for _, tier in ipairs { "reference", "interpreter", "native" } do f[tier] = P:compile { outputs = outputs, tier = tier } end
-    for _, n in ipairs { 1, 2, 3, 20 } do
+    for _, n in ipairs { 1, 3, 20 } do
       for _, T in ipairs { 0, 1, 9 } do
         local given, bounds = inputs(dtype, batch, T, n)
         local want, got, native = f.reference(given, bounds), f.interpreter(given, bounds), f.native(given, bounds)
@@ -411,7 +411,9 @@ describe("windows that are multiplied", function()
 
   for _, dtype in ipairs { "f32", "f64", "f16", "i64" } do
     for name, batch in pairs { ["a row"] = false, ["a batch"] = true } do
-      it(("lie on their ring: %s, %s"):format(dtype, name), function()
+      -- All dtypes go the same ways: both of f32, one of each other.
+      local tag = dtype ~= "f32" and batch == (dtype ~= "i64") and " #long"
+      it(("lie on their ring: %s, %s"):format(dtype, name) .. (tag or ""), function()
         local P, outputs, copied = multiplied(dtype, batch)
         local f = P:compile { outputs = outputs }
         assert.is_nil(f:explain "storage":find "temp read")
