@@ -1,7 +1,7 @@
---- Causal attention: at t the query looks at the keys up to t: a dynamic shape, no mask. Checked against plain Lua.
+-- Prints how far causal attention is from the same in plain Lua: 5e-8, equal. At t the query looks
+-- at the keys up to t: a shape that depends on t, and no mask.
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg, { seed = 0, steps = 12, width = 4 })
-
 local d = opt.width
 local P = tempo.program { seed = opt.seed }
 local t = P:dim("t", "T")

@@ -1,11 +1,11 @@
---- A small convolutional net tells four noisy strokes apart: a vertical, a horizontal and two diagonal ones, in the
--- middle of an image of 16 x 16. The images are drawn by the program itself, a fresh batch in every iteration i.
+-- Prints the accuracy of a small convolutional net, which rises from 0.27 to 1 in 400 iterations.
+-- It tells four noisy strokes apart (|, -, /, \) in images of 16 x 16, which the program draws, a
+-- batch an iteration.
 --
---   lua5.4 examples/conv_shapes.lua [--seed 0] [--iterations 400] [--batch 64] [--out DIR] [--quiet]
+--     lua5.4 examples/conv_shapes.lua [--seed 0] [--iterations 400] [--batch 64] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local nn = tempo.nn
 local opt = require "tempo.cli" (arg, { seed = 0, iterations = 400, batch = 64, noise = 0.4, out = "", quiet = false })
-
 local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
 local N, S, LENGTH = opt.batch, 16, 7

@@ -1,7 +1,7 @@
---- Levenshtein's distance: a recurrence over two dims. d[p, q] is the distance of the first p letters of one word from
--- the first q letters of the other.
+-- Prints how many letters one changes to make one word of another: 3 from "kitten" to "sitting",
+-- and the table. d[p, q] is the distance of p first letters from q first letters: a recurrence over
+-- two dims.
 local tempo = require "tempo"
-
 local P = tempo.program()
 local p, M = P:dim("p", "M")
 local q, N = P:dim("q", "N")

@@ -1,9 +1,9 @@
---- A recurrent policy as C that needs no tempo: exported, compiled by cc, stepped beside the function it came from.
+-- Prints five actions of a recurrent policy, and that its export, C that needs no tempo, gives the
+-- same.
 --
---   lua5.4 examples/export_policy.lua [--seed 0] [--out DIR] [--quiet]
+--     lua5.4 examples/export_policy.lua [--seed 0] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg, { seed = 0, out = "out/export_policy", quiet = false })
-
 local P = tempo.program { seed = opt.seed }
 local t = P:dim "t"                                         -- frames of a game
 local seen = P:input("seen", { domain = { t }, shape = { 6 } })

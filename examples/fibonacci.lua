@@ -1,7 +1,7 @@
---- A recurrence with two lags, in i64. It needs the last two values only, and that is what is kept: see "storage".
+-- Prints the first 20 Fibonacci numbers, the 71st, and how they are stored: a recurrence with two
+-- lags, of which the last two values are kept.
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg, { steps = 20, quiet = false })
-
 local P = tempo.program()
 local t, T = P:dim "t"
 local fib = P:tensor { domain = { t }, dtype = "i64", first = 0, name = "fib" }

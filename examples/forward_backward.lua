@@ -1,7 +1,7 @@
---- Forward and backward recurrences in one program: the forward-backward algorithm for a hidden Markov model. The
--- umbrella world of Russell and Norvig: it rains or not, and one sees an umbrella or not.
+-- Prints for five days how likely rain was, given the umbrellas seen so far, and given all of them:
+-- the forward-backward algorithm for a hidden Markov model (Russell and Norvig's), two recurrences
+-- in one program.
 local tempo = require "tempo"
-
 local P = tempo.program()
 local t, T = P:dim "t"
 local seen = P:input("seen", { domain = { t }, dtype = "i64" })         -- 1: an umbrella

@@ -1,17 +1,17 @@
---- Training that stops and goes on, perhaps in another process. Batches are drawn at random, so how it goes on matters:
+-- Prints the loss of training that stops and goes on, in four ways, each line with a number of its
+-- batch:
+--     lua5.4 examples/going_on.lua --iterations 60 --stop 40 --checkpoint run.state --params run.npz
+--     lua5.4 examples/going_on.lua --iterations 100 --checkpoint run.state    the whole state: 40 .. 99
+--     lua5.4 examples/going_on.lua --params run.npz --seed 1                  parameters, own draws
+--     lua5.4 examples/going_on.lua --params run.npz                           the first batches again!
 --
---   lua5.4 examples/going_on.lua --iterations 60 --stop 40 --checkpoint run.state --params run.npz
---   lua5.4 examples/going_on.lua --iterations 100 --checkpoint run.state    the whole state: iterations 40 .. 99
---   lua5.4 examples/going_on.lua --params run.npz --seed 1                  parameters, and draws of its own
---   lua5.4 examples/going_on.lua --params run.npz                           the batches of the first 40 once more!
---
--- A state holds the point that was reached: the draws go on, the bound may be larger than it was, and the numbers are
--- those of one run. Parameters start again at i = 0, and random numbers are keyed by seed and point: without a new
--- `seed =` the same batches come again, and whatever is written in i (a schedule of lr) begins anew.
+-- A state holds the point that was reached: draws go on, the bound may be larger, numbers are those
+-- of one run. Parameters start again at i = 0, with whatever is written in i (a schedule of lr);
+-- random numbers are keyed by seed and point, so without a new `seed =` the same batches come
+-- again.
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg, { seed = 0, iterations = 60, stop = 0, batch = 16, tier = "auto",
   checkpoint = "", params = "", out = "", quiet = false })
-
 local P = tempo.program()
 local i = P:dim "i"
 local net = tempo.nn.MLP(P, { 1, 16, 1 }, { along = { i }, name = "net" })

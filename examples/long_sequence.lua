@@ -1,12 +1,12 @@
--- An RNN trained through one long sequence under a limit of memory in which its activations have no place: they go
--- to a file as the loop forward leaves them, and come back ahead of the loop backward. The net follows an average.
+-- Prints that training through 20000 steps takes 118 MiB, or 5 MiB under a limit of 16: what does
+-- not fit goes to a file as the loop forward leaves it, and comes back ahead of the loop backward.
+-- The loss falls to 0.1.
 --
---   lua5.4 examples/long_sequence.lua [--seed 0] [--iterations 12] [--steps 20000] [--memory 16MiB] [--quiet]
+--     lua5.4 examples/long_sequence.lua [--seed 0] [--iterations 12] [--steps 20000] [--memory 16MiB] [--quiet]
 local tempo = require "tempo"
 local nn, optim = tempo.nn, tempo.optim
 local opt = require "tempo.cli" (arg,
   { seed = 0, iterations = 12, steps = 20000, batch = 16, hidden = 32, memory = "16MiB", out = "", quiet = false })
-
 local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
 local t, T = P:dim "t"

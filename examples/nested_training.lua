@@ -1,11 +1,11 @@
---- Iteration, updates within an iteration, batch and time, nested: every iteration i draws B fresh series and makes K
--- updates on them. The model h[t] = a h[t-1] + c x[t] finds the two numbers that made the data.
+-- Prints a and c of h[t] = a h[t-1] + c x[t] as they come to 0.8 and 0.5, which made the data, in 6
+-- iterations. Each draws B fresh series and makes K updates on them: iteration, update, batch,
+-- time, nested.
 --
---   lua5.4 examples/nested_training.lua [--seed 0] [--iterations 20] [--updates 5] [--out DIR] [--quiet]
+--     lua5.4 examples/nested_training.lua [--seed 0] [--iterations 20] [--updates 5] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg,
   { seed = 0, iterations = 20, updates = 5, batch = 8, steps = 16, out = "", quiet = false })
-
 local P = tempo.program { seed = opt.seed }
 local i, k, b, t = P:dims "i k b t"
 local K, B, T = k:upper(), b:upper(), t:upper()

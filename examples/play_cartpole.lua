@@ -1,12 +1,12 @@
---- Plays CartPole with the policy that examples/reinforce_cartpole.lua has saved, always taking the likelier action.
+-- Prints how long the policy of examples/reinforce_cartpole.lua balances the pole, and draws it
+-- (--show).
+--     lua5.4 examples/play_cartpole.lua [--checkpoint DIR] [--episodes 5] [--seed 1] [--show 0] [--delay 0] [--quiet]
 --
---   lua5.4 examples/play_cartpole.lua [--checkpoint DIR] [--episodes 5] [--seed 1] [--show 0] [--delay 0] [--quiet]
---
--- --show k draws every k-th step of the first episode, --delay waits so many seconds between two drawings.
+-- --show k draws every k-th step of the first episode, --delay waits so many seconds between two
+-- drawings.
 local tempo = require "tempo"
 local nn, dist, rl = tempo.nn, tempo.dist, tempo.rl
 local logger = require "tempo.logger"
-
 local opt = require "tempo.cli" (arg, {
   checkpoint = "out/reinforce_cartpole/checkpoint", episodes = 5, seed = 1, show = 50, delay = 0, steps = 500,
   quiet = false, tier = "auto",

@@ -1,15 +1,15 @@
---- PPO on CartPole: in every iteration i the weights act (k = 0), then K updates k look at the same steps again. The
--- parameters go along {i, k}: from update to update, and from the last of one iteration to the first of the next.
+-- Prints the return of PPO (Schulman et al. 2017) on CartPole rising from 16 to 500 in 400
+-- iterations. In each iteration i the weights act (k = 0), then K updates k look at the same steps
+-- again. Parameters go along {i, k}: from update to update, and from the last of one iteration to
+-- the first of the next.
+--     lua5.4 examples/ppo_cartpole.lua [--seed 0] [--iterations 400] [--epochs 20] [--envs 8] [--steps 32]
+--                                      [--out DIR] [--quiet] [--explain schedule]
 --
---   lua5.4 examples/ppo_cartpole.lua [--seed 0] [--iterations 400] [--epochs 20] [--envs 8] [--steps 32] [--out DIR]
---                                    [--quiet] [--explain schedule]
---
--- After Schulman et al. 2017, "Proximal policy optimization algorithms". Environments carry on from iteration to
--- iteration, so that steps may be fewer than an episode has.
+-- Environments carry on from iteration to iteration, so that steps may be fewer than an episode
+-- has.
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 local logger = require "tempo.logger"
-
 local opt = require "tempo.cli" (arg, {
   seed = 0, iterations = 400, epochs = 20, envs = 8, steps = 32, lr = 0.001, gamma = 0.98, lambda = 0.8, clip = 0.2,
   entropy = 0, hidden = 64, out = "out/ppo_cartpole", quiet = false, explain = "", tier = "auto",

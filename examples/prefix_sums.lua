@@ -1,6 +1,6 @@
---- Prefix and suffix sums: as ranges and as recurrences. The two agree, and one compilation serves any length.
+-- Prints the sums of all numbers up to each, and from each on, as ranges and as recurrences: the
+-- two agree, and one compilation serves any length.
 local tempo = require "tempo"
-
 local P = tempo.program()
 local t, T = P:dim "t"
 local x = P:input("x", { domain = { t } })

@@ -1,7 +1,7 @@
---- Statistics of all that was seen so far, written as they read: each is a reduction over a prefix. What is run is a
---- recurrence: the work that `explain` counts grows with T, and without the pass with T squared.
+-- Prints statistics of all numbers so far, each written as a reduction over a prefix, and the work
+-- of a step: 20 elements for any length, because a recurrence runs; 12015 for 3000 without that
+-- pass.
 local tempo = require "tempo"
-
 local P = tempo.program()
 local t, T = P:dim "t"
 local x = P:input("x", { domain = { t } })

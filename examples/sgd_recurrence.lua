@@ -1,6 +1,6 @@
---- Gradient descent is a recurrence: w[0] = 0, w[i+1] = w[i] - lr * gradient. Linear regression, all in the program.
+-- Prints w coming to 2, -3, 0.5 by gradient descent, a recurrence: w[i+1] = w[i] - lr * gradient.
 --
---   lua5.4 examples/sgd_recurrence.lua [--seed 0] [--iterations 100] [--out DIR] [--quiet]
+--     lua5.4 examples/sgd_recurrence.lua [--seed 0] [--iterations 100] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg, { seed = 0, iterations = 100, out = "", quiet = false })
 

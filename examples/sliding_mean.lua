@@ -1,6 +1,6 @@
---- The mean of the last w values, w being a bound: one compilation for every window and every length.
+-- Prints the mean of the last 1, 3 and 100 of ten numbers: one compilation for every window, a
+-- bound, and every length.
 local tempo = require "tempo"
-
 local P = tempo.program()
 local t = P:dim("t", "T")
 local w = P:bound "w"

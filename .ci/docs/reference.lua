@@ -386,11 +386,13 @@ end
 
 -- ---- libraries -----------------------------------------------------------------------------------------------------
 
-local explained = { ["tempo.nn"] = " along domain dtype name init gain bias bias_init stride padding dilation groups "
+local explained = {
+  ["tempo.nn"] = " along domain dtype name init gain bias bias_init stride padding dilation groups "
     .. "output_padding ceil_mode count_include_pad divisor_override eps ",
   ["tempo.nn.init"] = " domain dtype name gain low high bound mean std ",
   ["tempo.optim"] = " lr weight_decay clip_norm name params betas eps alpha momentum nesterov ",
-  ["tempo.rl"] = " traj " }
+  ["tempo.rl"] = " traj ",
+}
 
 -- A table of options: neighbours of one type share it, and those that the library's head explains are left out.
 local function fields_of(lib, kind)
