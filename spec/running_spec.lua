@@ -294,6 +294,24 @@ describe("steps", function()
     end)
   end)
 
+  it("show outputs without elements too", function()
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local P = tempo.program()
+      local b, t = P:dims "b t"
+      local x = P:input("x", { domain = { b }, shape = { 2 } })
+      local y = P:tensor { domain = { t, b }, shape = { 2 }, first = x, along = t }
+      y:otherwise(y[{ t = t - 1 }] * x)
+      local f = P:compile { outputs = { y = y, s = y[{ b = 0 .. b:upper() }]:sum(0) }, tick = t, tier = tier }
+      f:start({ x = tempo.array(0, "f32", { 0, 2 }) }, { B = 0, T = 2 })
+      for k = 1, 2 do
+        local done, out = f:step {}
+        assert.equal(k == 2, done)
+        assert.same({ 0, 2 }, out.y:shape(), tier)
+        assert.same({ 0, 0 }, out.s:totable())
+      end
+    end
+  end)
+
   it("of no ticks are one that is done", function()
     each(function(tier)
       local P, t, T, x, h = accumulator()

@@ -134,7 +134,8 @@ static void convert(call_t *c, int k, int i) {
     break;
   case 'T': tl_lift(L, c->lp, i, c->what, a); break;
   case 'R':
-    if (lua_istable(L, i)) a->val = tl_lift_as(L, c->lp, i, c->what, tp_dtypeof(c->a->val), 0, NULL);
+    if (lua_istable(L, i))
+      a->val = tl_lift_as(L, c->lp, i, c->what, tp_dtypeof(c->a->val), 0, NULL);
     else tl_lift(L, c->lp, i, c->what, a);
     a->kind = 'T';
     break;

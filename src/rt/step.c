@@ -277,14 +277,18 @@ bool tp_fn_next_tick(const tp_fn *f, int64_t *at) {
   return tp_fn_stepping(f);
 }
 
-int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
-  if (!run) run = &f->session->run;
-  const tp_node *n = f->closed->inputs.v[i];
+/* the shape of v at a tick: its domain without the tick dims, then its own */
+static int shape_at_tick(const tp_fn *f, const tp_run *run, tp_val v, int64_t *shape) {
+  const tp_node *n = v.node;
   const tp_sym *dom[TP_MAXRANK];
   int nd = 0;
   for (int k = 0; k < n->ndom; k++)
     if (!tp_dom_has(f->ntick, f->tick, n->dom[k])) dom[nd++] = n->dom[k];
-  return tp_run_shape(run, nd, dom, &n->out[0], shape);
+  return tp_run_shape(run, nd, dom, tp_outof(v), shape);
+}
+
+int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
+  return shape_at_tick(f, run ? run : &f->session->run, tp_v(f->closed->inputs.v[i]), shape);
 }
 
 /* ---- a step ---- */
@@ -344,6 +348,24 @@ static bool hand_first(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   return ok;
 }
 
+/* Hands out this tick's outputs without elements, which no statement of the plan shows. */
+static bool hand_empty(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
+  int64_t shape[TP_MAXRANK];
+  for (int i = 0; i < f->graph->outputs.n; i++) {
+    tp_val v = f->graph->outputs.v[i].val;
+    if (s->out[i] || !q->shown[i] || tp_tick_depth_of(f, i) < f->ntick) continue;
+    int rank = shape_at_tick(f, &q->run, v, shape);
+    bool empty = false;
+    for (int k = 0; k < rank; k++) empty |= shape[k] == 0;
+    for (int k = 0; k < v.node->ndom; k++) /* its length is not known */
+      empty &=
+          !tp_stop_of(f->graph, v.node->dom[k]) || tp_dom_has(f->ntick, f->tick, v.node->dom[k]);
+    if (empty && !(s->out[i] = tp_array_new(tp_dtypeof(v), rank, shape)))
+      return tp_no_memory(err, f->pos);
+  }
+  return true;
+}
+
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   door d = { f, &q->run, s, s->values ? q->values : NULL, s->call, s->ud };
   q->run.call = pass_door;
@@ -365,6 +387,7 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   memcpy(q->at, q->next, sizeof q->at);
   if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err)))
     return false;
+  if (!s->cancelled && !tp_no_ticks(f, q) && !hand_empty(f, q, s, err)) return false;
   /* outputs in which ticks have a part go with the last tick */
   for (int i = 0; s->done && i < f->graph->outputs.n; i++)
     if (!q->shown[i] && !f->first[i] && q->run.outputs[i])
