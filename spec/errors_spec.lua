@@ -153,7 +153,6 @@ describe("an error", function()
   end)
 
   it("about what is not there yet", function()
-    fails(function() P:compile { outputs = { x = x }, device = "cuda" } end, "device", "cuda")
     fails(function() P:compile { outputs = { x = x } }:explain "grap" end, "option", "graph")
     fails(function() P:compile {} end, "option", "outputs")
   end)

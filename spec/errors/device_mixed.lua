@@ -1,0 +1,6 @@
+-- A word behind the device.
+local tempo = require "tempo"
+local P = tempo.program()
+local t = P:dim "t"
+local x = P:input("x", { domain = { t } })
+P:compile { outputs = { x = x }, device = "opencl:one" }
