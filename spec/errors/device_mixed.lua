@@ -3,4 +3,4 @@ local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"
 local x = P:input("x", { domain = { t } })
-P:compile { outputs = { x = x }, device = "opencl:one" }
+P:compile { outputs = { x = x }, device = "opencl:one" } -- here
