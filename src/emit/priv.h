@@ -66,7 +66,8 @@ struct tp_emit {
   TP_VEC(tp_carry) carry;
   /* draws in this function that keep numbers of further iterations (draw.c) */
   tp_emit_ahead ahead;
-  const tp_pnode *at; /* the leaf that is printed for threads */
+  const tp_pnode *at;  /* the leaf that is printed for threads */
+  tp_emit_nodes since; /* leaves since threads last met */
   /* leaves by text: how many are alike, as the first printing counts them */
   tp_hmap *texts;
   bool counts, once; /* once: inside of such a text */
