@@ -66,8 +66,7 @@ struct tp_emit {
   TP_VEC(tp_carry) carry;
   /* draws in this function that keep numbers of further iterations (draw.c) */
   tp_emit_ahead ahead;
-  const tp_pnode *at;  /* the leaf that is printed for threads */
-  tp_emit_nodes since; /* leaves since threads last met */
+  const tp_pnode *at; /* the leaf that is printed for threads */
   /* leaves by text: how many are alike, as the first printing counts them */
   tp_hmap *texts;
   bool counts, once; /* once: inside of such a text */

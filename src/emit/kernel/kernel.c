@@ -113,7 +113,7 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x) {
   emit_windows(&l);
   emit_find_axes(&l);
   l.together = shared && emit_folds_together(&l);
-  if (l.together) tp_emit_line(e, "const int64_t first_ = BLOCK, step_ = BLOCKS;\n");
+  if (l.together) tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
   if (l.folds) emit_fold(&l);
   else emit_for_threads(&l);
   emit_shut(e, 1);
@@ -133,39 +133,6 @@ static bool leaf_fails(tp_emit *e, const tp_region *r) {
   return tp_op_is(r->op, TP_FAILS) || r->op == TP_OP_ENV_STEP;
 }
 
-/* May the two be one memory? Places follow from bounds, lives do not. */
-static bool may_overlap(const tp_emit *e, int a, int b) {
-  const tp_pbuf *x = e->p->bufs.v[a], *y = e->p->bufs.v[b];
-  return a == b || (tp_in_arena(x) && tp_in_arena(y) && (x->last < y->first || y->last < x->first));
-}
-
-/* Does one leaf write memory that the other touches? */
-static bool leaves_meet(const tp_emit *e, const tp_region *a, const tp_region *b) {
-  TP_WINDOWS (x, a)
-    TP_WINDOWS (y, b) {
-      bool writes = (x >= a->out && x < a->out + a->nout) || (y >= b->out && y < b->out + b->nout);
-      if (writes && x->buf >= 0 && y->buf >= 0 && may_overlap(e, x->buf, y->buf)) return true;
-    }
-  return a->work || b->work;
-}
-
-static void put_meeting(tp_emit *e) {
-  if (e->since.n) tp_emit_line(e, "BARRIER();\n");
-  e->since.n = 0;
-}
-
-static void put_leaf_of_loop(tp_emit *e, const tp_pnode *x) {
-  bool meets = false;
-  for (int i = 0; i < e->since.n && !meets; i++) meets = leaves_meet(e, e->since.v[i]->rg, x->rg);
-  if (meets) put_meeting(e);
-  put_kernel_leaf(e, x);
-  TP_PUSH(e->a, &e->since, x);
-  if (!leaf_fails(e, x->rg)) return;
-  /* all threads see the note, before one of them goes on and makes another */
-  put_meeting(e);
-  tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
-}
-
 /* first: what the variable begins with, and its end; NULL: the loop's own. */
 static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
   switch (x->kind) {
@@ -173,29 +140,30 @@ static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
     for (int i = 0; i < x->n; i++) put_node(e, x->kid[i], false);
     return;
   case TP_P_FOR: {
-    put_meeting(e);
     int v = x->var->id;
     bool was = e->sym[v];
     const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
     emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
         top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
     put_node(e, x->kid[0], false);
-    put_meeting(e);
     emit_shut(e, 1);
     e->sym[v] = was;
     return;
   }
   case TP_P_IF:
-    put_meeting(e);
     for (int i = 0; i < x->n; i++) {
       if (i) emit_open(e, "else {\n");
       else emit_open(e, "if (%s) {\n", emit_ix(e, x->cond));
       put_node(e, x->kid[i], false);
-      put_meeting(e);
       emit_shut(e, 1);
     }
     return;
-  case TP_P_REGION: put_leaf_of_loop(e, x); return;
+  case TP_P_REGION:
+    put_kernel_leaf(e, x);
+    tp_emit_line(e, "BARRIER();\n");
+    /* all threads see the note, before one of them goes on and makes another */
+    if (leaf_fails(e, x->rg)) tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
+    return;
   default: return;
   }
 }
@@ -243,10 +211,10 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
     tp_putf(b, "  GLOBAL int64_t *const fault_ = failed_ + 1 + (int64_t)BLOCK*%d;\n", one);
   else tp_puts(b, "  GLOBAL int64_t *const fault_ = note_;\n");
   tp_puts(b,
-      k->by_rows ? "  const int64_t first_ = THREAD, step_ = THREADS;\n"
-                 : "  const int64_t first_ = (int64_t)BLOCK*THREADS + THREAD, "
-                   "step_ = (int64_t)BLOCKS*THREADS;\n");
+      k->by_rows ? "  const int64_t block_ = 0, blocks_ = 1; /* which have points of one leaf */\n"
+                 : "  const int64_t block_ = BLOCK, blocks_ = BLOCKS;\n");
   tp_puts(b,
+      "  const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n"
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
       "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
   tp_puts(b, k->by_rows ? "  if (note_[0] || fault_[0]) return;\n" : "  if (*failed_) return;\n");
