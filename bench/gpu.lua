@@ -41,7 +41,7 @@ for _, example in ipairs(examples) do
     end
   end
   local launches, copies, bytes = text:match "(%d+) launches, (%d+) copies of (%d+) bytes"
-  print(("%s: %d launches an iteration (%d of loops, %d of them by rows); the whole run of %d: %s launches, %s copies of %s bytes")
-    :format(example[1], all, loops, rows, iterations, launches, copies, bytes))
+  print(("%s: %d launches an iteration, %d of loops, %d of these by rows"):format(example[1], all, loops, rows))
+  print(("  all of %d iterations: %s launches, %s copies of %s bytes"):format(iterations, launches, copies, bytes))
   print("  " .. (text:match "on the host: [^\n]*" or "all leaves on the device"))
 end
