@@ -30,6 +30,13 @@ function programs.forwards()
   local h = state()
   return { h = h, s = (h * 2):sum(-1) }
 end
+-- each row folds many elements in a step: all threads of its block, none of another
+function programs.folds()
+  local wide = tempo.arange({ 3000 }):to "f32"
+  local h = P:tensor { domain = { b, t } }
+  h:otherwise(((wide + tempo.prev(h, t, 0)) * 0.001):sin():sum(0) + x:sum(-1) + tempo.normal({}, { domain = { b, t } }))
+  return { h = h }
+end
 -- from the last step to the first
 function programs.backwards()
   local g = P:tensor { domain = { b, t }, shape = { 3 } }

@@ -4,8 +4,9 @@
  * a kernel, or at a leaf that is one, it puts a launch on the queue and goes on; other leaves run
  * on the host. Each buffer is, whole, in the host's memory, in the device's, or in both; it is
  * copied when one side needs what the other has made (see, reach). Buffers of the arena have the
- * same places on both sides. A copy of a buffer whose values are dead writes over no live one:
- * buffers share places only where their lives do not meet (plan/color.c).
+ * same places on both sides, but for those of loops by rows (part_buffers). A copy of a buffer
+ * whose values are dead writes over no live one: buffers share places only where their lives do not
+ * meet (plan/color.c).
  *
  * Kernels note the first fault (emit.h). When the host next waits it finds the note, and makes the
  * error by running that leaf itself at that point. */
@@ -398,10 +399,12 @@ static bool is_own(by_rows *y, const tp_region *r, int at, int w, const int64_t 
   if (own || hi[v] - lo[v] >= MOST_TRIED) return own;
   TP_COPYN(y->lo, lo, y->x->nsym);
   TP_COPYN(y->hi, hi, y->x->nsym);
+  int64_t one = 0;
   own = true;
   for (int64_t k = lo[v]; k <= hi[v] && own; k++) {
     y->lo[v] = y->hi[v] = k;
-    own = tp_cut_is_own(y->lo, y->hi, r, c, w, step);
+    own = tp_cut_is_own(y->lo, y->hi, r, c, w, &one) && (k == lo[v] || one == *step);
+    *step = one;
   }
   return own;
 }

@@ -113,7 +113,7 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x) {
   emit_windows(&l);
   emit_find_axes(&l);
   l.together = shared && emit_folds_together(&l);
-  if (l.together) tp_emit_line(e, "const int64_t first_ = BLOCK, step_ = BLOCKS;\n");
+  if (l.together) tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
   if (l.folds) emit_fold(&l);
   else emit_for_threads(&l);
   emit_shut(e, 1);
@@ -211,10 +211,10 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
     tp_putf(b, "  GLOBAL int64_t *const fault_ = failed_ + 1 + (int64_t)BLOCK*%d;\n", one);
   else tp_puts(b, "  GLOBAL int64_t *const fault_ = note_;\n");
   tp_puts(b,
-      k->by_rows ? "  const int64_t first_ = THREAD, step_ = THREADS;\n"
-                 : "  const int64_t first_ = (int64_t)BLOCK*THREADS + THREAD, "
-                   "step_ = (int64_t)BLOCKS*THREADS;\n");
+      k->by_rows ? "  const int64_t block_ = 0, blocks_ = 1; /* which have points of one leaf */\n"
+                 : "  const int64_t block_ = BLOCK, blocks_ = BLOCKS;\n");
   tp_puts(b,
+      "  const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n"
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
       "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
   tp_puts(b, k->by_rows ? "  if (note_[0] || fault_[0]) return;\n" : "  if (*failed_) return;\n");
