@@ -272,9 +272,10 @@ describe("on an OpenCL device", function()
     assert.truthy(device:explain "kernels":find("kernels are chosen by the first call", 1, true))
     device(at(5)[1], { T = 5 })
     local text = device:explain "kernels"
-    assert.truthy(text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, 1 launches, one block\n", text)
+    assert.truthy(text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches, one block\n", text)
+    local before = launches(device)
     device(at(9)[1], { T = 9 })
-    assert.truthy(device:explain "kernels":find(", 2 launches", 1, true), device:explain "kernels")
+    assert.truthy(launches(device) > before, device:explain "kernels")
   end)
 
   it("poisoned memory: all of it on the host", function()
