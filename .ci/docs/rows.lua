@@ -66,7 +66,6 @@ end
 --- Letters of signatures (graph/methods/methods.h): type for LuaCATS, words for the reference.
 rows.letters = {
   T = { "tempo.Operand", "tensor" }, U = { "tempo.Operand", "tensor" },
-  R = { "tempo.Operand", "tensor or table" },
   C = { "tempo.Operand", "condition or bool" },
   J = { "tempo.Operand", "tensor or table of indices" },
   R = { "tempo.Operand", "tensor, number or table in x's dtype" },
