@@ -628,7 +628,7 @@ local f = P:compile { outputs = { w = w } }
 print(f({}, { T = 4 }).w, f:params().w)
 f:load_params { w = tempo.array(10) }
 print(f({}, { T = 3 }).w)]] },
-      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"code"|"passes"|"rules"|"evolution"|"dot"', ""),
+      { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"kernels"|"code"|"passes"|"rules"|"evolution"|"dot"', ""),
           arg("bounds?", "table<string, integer>", "for sizes in bytes") }, returns = { { "string" } },
         text = "What was made of the program: its sections and how to read them are in [Reading "
           .. "explain](../reading-explain.md). Without one, a summary with what was not fused "

@@ -7,7 +7,8 @@
 --   ends      by dim: its bound as a value, of dims that end by data
 --   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
 --   options   of the third tier, which is the interpreter again; where NATIVE is set there is a fourth, native code, and where THREADS is
---             a number, another by as many: both are the second bit for bit; where EXPORT is set, C that stands alone (spec/fuzz/export.lua)
+--             a number, another by as many, where DEVICE names one, that device: all are the second bit for bit; where EXPORT is set, C that
+--             stands alone (spec/fuzz/export.lua)
 -- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:
 -- order, and that no slot is given away too early. check.counts adds up what was seen besides.
 local helper = require "spec.helper"
@@ -42,12 +43,22 @@ local function options_text(o)
   return table.concat(t, ", ")
 end
 
+-- Options of compile with these; tier: also the name of a device.
+function check.options(outputs, tier, more)
+  local device = tier == os.getenv "DEVICE"
+  local o = { outputs = outputs, tier = device and "interpreter" or tier, device = device and tier or nil }
+  for k, v in pairs(more) do o[k] = v end
+  return o
+end
+
 local function tiers_of(case, quick)
   local list = { { "reference", { tier = "reference" } }, { "interpreter", { tier = "interpreter" } } }
   local third = case.options or { passes = "none" }
   if not quick then list[3] = { "interpreter, " .. options_text(third), { tier = "interpreter" } } end
   for k, v in pairs(list[3] and third or {}) do list[3][2][k] = v end
   local native, threads = os.getenv "NATIVE", tonumber(os.getenv "THREADS")
+  local device = os.getenv "DEVICE"
+  if device then list[#list + 1] = { device, { tier = "interpreter", device = device }, bits = true } end
   if native then list[#list + 1] = { "native", { tier = "native" }, bits = true } end
   if threads then list[#list + 1] = { "threads", { tier = native and "native" or "interpreter", threads = threads }, bits = true } end
   return list

@@ -1,5 +1,5 @@
 -- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends yes|no] [--native yes]
--- [--export yes] [--parts yes] [--picks yes|no] [--wide yes] [--seed N] [--script FILE]
+-- [--device opencl|cuda] [--export yes] [--parts yes] [--picks yes|no] [--wide yes] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk program for each
 -- finding and ends with 1 if there was one. --seed N prints program N and its outcome.
@@ -23,7 +23,7 @@ end
 -- one of eight nothing changes in place, in three of eleven each program runs under a limit of memory too. In one of four, two to four threads
 -- share all that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the
 -- midst of a loop, and poisons none, as it would run nothing then. It is compiled with -O0, -O1, -O2 or -O3, in one of three by clang,
--- if there is one. --export yes writes each program as C too,
+-- if there is one. --device NAME adds that device, in two of three all loops or all leaves as kernels. --export yes writes each program as C too,
 -- compiles and runs that.
 local options = { seconds = 30, from = 1 }
 do
@@ -91,7 +91,8 @@ local function settings(seed)
   local native = compiler .. level .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
   local threads = n % 4 == 2 and ("THREADS=%d TEMPO_SHARE=0 "):format(n % 3 + 2) or ""
   return (options.export and "EXPORT=1 " or "") .. (options.wide and "WIDE=1 " or "") ..
-    (options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
+    (options.device and ("DEVICE=%s %s"):format(options.device, ({ "TEMPO_KERNELS=all ", "TEMPO_KERNELS=leaves ", "" })[n % 3 + 1])
+     or options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
     (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
     ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
     .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "") .. (n % 7 < 4 and "TEMPO_AGAIN=1 " or "")

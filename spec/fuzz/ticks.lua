@@ -259,7 +259,7 @@ local function unbound(case, set, tier)
   local outputs, pair = {}, {}
   for k, v in pairs(case.outputs) do outputs[k] = k ~= "bounds" and v or nil end
   for k = 1, 2 do
-    local ok, f = pcall(case.P.compile, case.P, { outputs = outputs, tick = set.dims, tier = tier })
+    local ok, f = pcall(case.P.compile, case.P, check.options(outputs, tier, { tick = set.dims }))
     if not ok then return nil end
     pair[k] = f
   end
@@ -314,8 +314,9 @@ local function grow(pair, case, set, bounds, r)
   end
 end
 
--- The same with a limit of memory, below which some of it lies in a file; NULL: it is refused.
-local function limited(f, case, set, bounds, r)
+-- The same with a limit of memory, below which some of it lies in a file; NULL: it is refused. Of a device, every other time on the CPU.
+local function limited(f, case, set, bounds, r, device)
+  if device and r(2) == 0 then return case.P:compile(check.options(case.outputs, "interpreter", { tick = set.dims })) end
   local ok, need = pcall(f.memory, f, bounds)
   if not ok or r(3) > 0 then return f end
   local limit = math.max(1, math.floor(need * (r(8) + 3) / 10))
@@ -327,7 +328,7 @@ local function limited(f, case, set, bounds, r)
 end
 
 local function one(case, set, tier, plain, r)
-  local ok, f = pcall(case.P.compile, case.P, { outputs = case.outputs, tick = set.dims, tier = tier })
+  local ok, f = pcall(case.P.compile, case.P, check.options(case.outputs, tier, { tick = set.dims }))
   if not ok then
     local allowed = tostring(f):find("forbidden", 1, true) or tostring(f):find("nothing that is computed", 1, true) or
       case.cycles and tostring(f):find("needs itself", 1, true)         -- ticks come one after the other
@@ -348,7 +349,8 @@ local function one(case, set, tier, plain, r)
   for n, bounds in ipairs(case.bounds) do
     if runs[n] then
       local fine, why = pcall(function()
-        steps(f, tier == "interpreter" and limited(f, case, set, bounds, r) or f, case, set, bounds, runs[n][1], runs[n][2], r)
+        local device = tier == os.getenv "DEVICE"
+        steps(f, (tier == "interpreter" or device) and limited(f, case, set, bounds, r, device) or f, case, set, bounds, runs[n][1], runs[n][2], r)
         grow(pair, case, set, bounds, r)
       end)
       if not fine then return ("at %s: %s"):format(text_of(bounds), tostring(why)) end
@@ -362,7 +364,7 @@ function ticks.check(case)
   local ok, plain = pcall(case.P.compile, case.P, { outputs = case.outputs })
   if not ok then return "illegal", tostring(plain) end
   for _, set in ipairs(tick_sets(case)) do
-    for _, tier in ipairs { "interpreter", "reference", os.getenv "NATIVE" and "native" or nil } do
+    for _, tier in ipairs { "interpreter", "reference", os.getenv "NATIVE" and "native" or os.getenv "DEVICE" } do
       local why = one(case, set, tier, plain, r)
       if why then return "finding", ("ticks of %s on the %s: %s"):format(set.text, tier, why) end
     end

@@ -32,7 +32,7 @@ enum {
 
 typedef struct {
   tp_kernel *of;
-  const tp_gkernel *fn; /* NULL: it is not in the module */
+  const tp_gkernel *fn; /* NULL: no call has chosen it yet */
   bool chosen;
   int64_t launches, blocks; /* blocks: of a loop by rows */
   double each;              /* seconds of an iteration, as last measured; 0: not yet */
@@ -51,10 +51,12 @@ typedef struct tp_device {
   int64_t arena_bytes, *bytes;
   unsigned char *where; /* by buffer */
   int64_t *place;       /* by buffer: in the device's arena; -1: not there */
-  int64_t *env;         /* bounds for which kernels were chosen; NULL: none yet */
+  int64_t *env;         /* bounds for which kernels were chosen, if they were */
+  tp_counted *at;       /* by position: what these bounds make */
   int64_t *note;        /* of faults, on the host */
-  /* kernels ran since faults were looked for; an error is being made */
-  bool doubtful, failing;
+  /* ready: kernels were chosen; doubtful: kernels ran since faults were looked for; failing: an
+   * error is being made */
+  bool ready, doubtful, failing;
   int64_t launches, copies, copied;
 } tp_device;
 
@@ -138,7 +140,7 @@ static bool place_buffers(tp_exec *x) {
   int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
   for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
   for (int i = 0; i < d->n; i++)
-    if (d->kernel[i].fn && d->kernel[i].of->by_rows)
+    if (d->kernel[i].chosen && d->kernel[i].of->by_rows)
       bytes = part_buffers(x, d->kernel[i].of, bytes);
   if (!take(x, &d->arena, &d->arena_bytes, bytes)) return false;
   for (int i = 0; i < x->plan->bufs.n; i++) {
@@ -289,11 +291,16 @@ static bool launch(tp_exec *x, kernel *k, int64_t points, int64_t from, int64_t 
       x->err);
 }
 
-static bool may_launch(const tp_exec *x) { return !x->poison && !x->device->failing; }
+static bool may_launch(const tp_exec *x, const kernel *k) {
+  const tp_device *d = x->device;
+  return k && k->chosen && !x->poison && !d->failing && !tp_arena_spills(x);
+}
 
 static int takes(tp_exec *x, tp_dreg *r) {
   kernel *k = x->device->leaf[r->pos];
-  if (k && k->fn && may_launch(x)) return launch(x, k, points_of(x, r), 0, 0) ? 1 : -1;
+  if (may_launch(x, k)) return launch(x, k, points_of(x, r), 0, 0) ? 1 : -1;
+  /* functions of the host are not called after a fault */
+  if (r->rg->kind == TP_RG_CALL && !x->device->failing && !look(x)) return -1;
   for (tp_dnd *w = r->in; w < r->in + r->nnd; w++)
     if (w->buf >= 0 && !see(x, w->buf, w >= r->out)) return -1;
   for (int i = 0; i < r->rg->nrows; i++)
@@ -359,7 +366,7 @@ static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
   tp_device *d = x->device;
   for (int i = 0; i < d->n; i++) {
     kernel *k = &d->kernel[i];
-    if (k->of->node == node && k->fn) return launch_loop(x, k, from, end) ? 1 : -1;
+    if (k->of->node == node && may_launch(x, k)) return launch_loop(x, k, from, end) ? 1 : -1;
   }
   return 0;
 }
@@ -453,7 +460,9 @@ static void choose(tp_exec *x, const tp_counted *at) {
       NULL; /* the loop that was chosen last: kernels go from outside inwards */
   for (int i = 0; i < d->n; i++) {
     kernel *k = &d->kernel[i];
-    k->of->by_rows = runs_by_rows(x, k->of);
+    bool rows = runs_by_rows(x, k->of);
+    if (rows != k->of->by_rows) k->fn = NULL; /* its text is another */
+    k->of->by_rows = rows;
     k->blocks = !k->of->by_rows ? 1
                                 : TP_MIN(tp_ix_evalq(k->of->rows->share.whole, x->env),
                                       (int64_t)d->driver->spec(d->dev)->units * ROW_BLOCKS);
@@ -471,25 +480,25 @@ static void choose(tp_exec *x, const tp_counted *at) {
   }
 }
 
+/* Makes those kernels that are chosen for the first time. */
 static bool build(tp_exec *x) {
   tp_device *d = x->device;
-  tp_kernel **v = TP_NEWN(&x->a, tp_kernel *, d->n + 1);
   int n = 0;
-  for (int i = 0; i < d->n; i++) {
-    d->kernel[i].fn = NULL;
-    if (d->kernel[i].chosen) v[n++] = d->kernel[i].of;
-  }
+  for (int i = 0; i < d->n; i++) n += d->kernel[i].chosen && !d->kernel[i].fn;
   if (!n) return true;
+  tp_kernel **v = TP_NEWN(&x->a, tp_kernel *, n);
+  n = 0;
+  for (int i = 0; i < d->n; i++)
+    if (d->kernel[i].chosen && !d->kernel[i].fn) v[n++] = d->kernel[i].of;
   tp_buf text;
   tp_hold hold;
   tp_buf_hold(&text, &hold);
   tp_emit_kernels(&text, x->plan, &x->a, v, n);
   if (text.failed) tp_oom();
-  if (tp_setting("TEMPO_DUMP") && strstr(tp_setting("TEMPO_DUMP"), "kernels"))
-    fputs(text.s, stderr);
+  if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
   tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
   for (int i = 0; m && i < d->n; i++)
-    if (d->kernel[i].chosen &&
+    if (d->kernel[i].chosen && !d->kernel[i].fn &&
         !(d->kernel[i].fn = d->driver->kernel(m, d->kernel[i].of->name, x->err)))
       m = NULL;
   tp_buf_drop(&text, &hold);
@@ -499,19 +508,20 @@ static bool build(tp_exec *x) {
 /* Were kernels chosen for these bounds? */
 static bool is_chosen(const tp_exec *x) {
   const tp_device *d = x->device;
-  for (int i = 0; d->env && i < x->nbound; i++)
+  for (int i = 0; d->ready && i < x->nbound; i++)
     if (d->env[x->bound[i]] != x->env[x->bound[i]]) return false;
-  return d->env != NULL;
+  return d->ready;
 }
 
 static bool choose_for(tp_exec *x) {
   tp_device *d = x->device;
-  tp_counted *at = TP_NEWN(&x->a, tp_counted, x->plan->npos + 1);
   int64_t turns;
-  d->env = TP_DUPN(&x->a, x->env, x->nsym);
-  if (!tp_plan_count(x->plan, x->plan->body, x->env, at, &turns)) tp_oom();
-  choose(x, at);
-  return build(x);
+  d->ready = false;
+  TP_COPYN(d->env, x->env, x->nsym);
+  memset(d->at, 0, sizeof *d->at * (size_t)(x->plan->npos + 1));
+  if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
+  choose(x, d->at);
+  return d->ready = build(x);
 }
 
 static bool begin(tp_exec *x) {
@@ -523,12 +533,14 @@ static bool begin(tp_exec *x) {
   return ok && place_buffers(x);
 }
 
-/* Outputs come to the host, also of a run that failed. */
+/* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. */
 static bool settle(tp_exec *x) {
   bool ok = look(x);
   x->device->failing = true; /* no further error */
-  for (int i = 0; i < x->plan->bufs.n; i++)
-    if (x->plan->bufs.v[i]->kind == TP_BUF_OUTPUT) ok &= see(x, i, false);
+  for (int i = 0; i < x->plan->bufs.n; i++) {
+    const tp_pbuf *b = x->plan->bufs.v[i];
+    if (b->kind == TP_BUF_OUTPUT && x->run->outputs[b->slot]) ok &= see(x, i, false);
+  }
   x->device->failing = false;
   return ok;
 }
@@ -550,6 +562,8 @@ static bool open_on(tp_exec *x, const tp_gdriver *driver) {
   d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->env = TP_NEWN(&x->a, int64_t, x->nsym + 1);
+  d->at = TP_NEWN(&x->a, tp_counted, x->plan->npos + 1);
   for (int i = 0; i < d->n; i++) {
     d->kernel[i].of = &k[i];
     if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
@@ -583,11 +597,11 @@ static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;
   int host = 0;
   tp_putf(b, "device %s\n", d->driver->spec(d->dev)->name);
-  if (!d->env) tp_puts(b, "kernels are chosen by the first call\n");
-  for (int i = 0; i < d->n && d->env; i++) {
+  if (!d->ready) tp_puts(b, "kernels are chosen by the first call\n");
+  for (int i = 0; i < d->n && d->ready; i++) {
     const kernel *k = &d->kernel[i];
     tp_gneeds needs = { -1, -1, -1, -1 };
-    if (!k->fn) continue;
+    if (!k->chosen) continue;
     d->driver->needs(k->fn, TP_KERNEL_THREADS, &needs);
     tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, k->of->loop ? "loop" : "leaf",
         k->of->node->pos, k->of->loop ? k->of->node->lastpos : k->of->node->pos,
@@ -597,10 +611,10 @@ static void tell(const tp_exec *x, tp_buf *b) {
     if (k->of->by_rows) tp_putf(b, ", %lld blocks by rows\n", (long long)k->blocks);
     else tp_puts(b, k->of->one ? ", one block\n" : "\n");
   }
-  for (int i = 0; i < x->nreg && d->env; i++) {
-    bool there = d->leaf[x->reg[i]->pos] && d->leaf[x->reg[i]->pos]->fn;
+  for (int i = 0; i < x->nreg && d->ready; i++) {
+    bool there = d->leaf[x->reg[i]->pos] && d->leaf[x->reg[i]->pos]->chosen;
     for (int j = 0; j < d->n && !there; j++)
-      there = d->kernel[j].fn && d->kernel[j].of->loop &&
+      there = d->kernel[j].chosen && d->kernel[j].of->loop &&
           x->reg[i]->pos >= d->kernel[j].of->node->pos &&
           x->reg[i]->pos <= d->kernel[j].of->node->lastpos;
     if (there) continue;

@@ -123,7 +123,8 @@ static bool choose_flags(tp_fn *f, const tp_copts *o, tp_error *err) {
 
 static bool check_dump(tp_fn *f, const tp_copts *o, tp_error *err) {
   tp_arena *a = tp_ictx_arena(f->program->ix);
-  const char *s = tp_setting("TEMPO_DUMP"), *known = "record, again, build, schedule, storage, plan"
+  const char *s = tp_setting("TEMPO_DUMP"),
+             *known = "record, again, build, schedule, storage, plan, kernels"
 #define P(name, fn, when, says) ", " name
 #include "plan/passes.def"
 #undef P

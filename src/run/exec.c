@@ -156,6 +156,7 @@ void tp_exec_pass(tp_exec *x) {
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
   x->err = err;
   bool ok = tp_flow_catch_up(x, until);
+  if (x->device) ok &= x->target->settle(x);
   if (!ok) tp_spill_rest(x);
   return ok || x->cancelled;
 }
@@ -175,6 +176,7 @@ void tp_exec_tell(const tp_exec *x, tp_buf *out) {
 
 int64_t tp_arena_place(const tp_exec *x, int buf) { return x->mem->offset[buf]; }
 int64_t tp_arena_bytes(const tp_exec *x) { return x->mem->total; }
+bool tp_arena_spills(const tp_exec *x) { return x->mem->map != NULL; }
 
 bool tp_exec_cancelled(const tp_exec *x) { return x->cancelled; }
 

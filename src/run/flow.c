@@ -67,8 +67,7 @@ void tp_flow_begin(tp_exec *x) {
 
 /* Does a device run the loop that begins here? */
 static bool device_takes(tp_exec *x, const tp_inst *i, const tp_goal *g, bool *ok) {
-  if (!x->device || x->flow->split || x->poison || x->mem->map || g->until || tp_run_ends(x->run))
-    return false;
+  if (!x->device || x->flow->split || g->until || tp_run_ends(x->run)) return false;
   int64_t lo = tp_dx_get(&i->lo, x->env), hi = tp_dx_get(&i->hi, x->env);
   x->flow->front.pc = (int)(i - x->flow->inst);
   x->running = true;

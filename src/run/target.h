@@ -193,6 +193,7 @@ bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 /* The buffer's place in the arena (-1: it has none), and the arena's bytes. */
 int64_t tp_arena_place(const tp_exec *x, int buf);
 int64_t tp_arena_bytes(const tp_exec *x);
+bool tp_arena_spills(const tp_exec *x); /* some buffers lie in a file instead */
 
 /* Before the host reads a buffer, or writes in it too. */
 static inline bool tp_see(tp_exec *x, int buf, bool writes) {

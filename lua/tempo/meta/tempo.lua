@@ -1989,7 +1989,7 @@ function Function:params(options) end
 function Function:load_params(params, options) end
 
 --- What was made of the program: its sections and how to read them are in [Reading explain](../reading-explain.md). Without one, a summary with what was not fused and why.
----@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"code"|"passes"|"rules"|"evolution"|"dot"
+---@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"kernels"|"code"|"passes"|"rules"|"evolution"|"dot"
 ---@param bounds? table<string, integer> for sizes in bytes
 ---@return string
 function Function:explain(section, bounds) end
