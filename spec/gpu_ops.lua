@@ -69,6 +69,12 @@ function groups.sums()
   end
 end
 
+function groups.faults()
+  local k = input("k", { 6 }, "i64", function() return 9 end, { t })
+  local x, y = input("x", { 4, 3 }, "f32"), input("y", { 6, 3 }, "f32")
+  outputs.sums = x:scatter_add(0, k:reshape { 6, 1 }:expand { 6, 3 }, y)
+end
+
 function groups.moves()
   for _, d in ipairs(dtypes) do
     local function out(name, x) outputs[name .. "_" .. d] = x end

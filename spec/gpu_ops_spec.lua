@@ -49,4 +49,8 @@ describe("kernels of operators", function()
     it("by themselves: " .. what, function() compare(what, "leaves", tol) end)
   end
   it("in loops", function() compare("sums f16", "all") end)
+  it("end runs as the host does", function()
+    local _, out = run("opencl", "leaves", "faults")
+    assert.truthy(out:find("'sums' at t = 0: index 9 is outside 0 .. 3", 1, true), out)
+  end)
 end)
