@@ -445,7 +445,8 @@ describe("draws under keys", function()
     local t = P:dim "t"
     local x = P:input("x", { domain = { t }, shape = { 2 }, dtype = "i64" })
     helper.fails(function() local _ = tempo.uniform({}, { key = x }) end, "shape: the key of a draw is an i64 scalar, not one of shape (2)")
-    helper.fails(function() local _ = tempo.randint({}, 9, { key = x:select(0, 0):to "i32" }) end, "dtype: the key of a draw is an i64 scalar, not i32: convert")
+    helper.fails(function() local _ = tempo.randint({}, 9, { key = x:select(0, 0):to "i32" }) end,
+      "dtype: the key of a draw is an i64 scalar, not i32: convert")
     helper.fails(function() local _ = (x + 0.5):dropout { key = x:sum(0):to "f32" } end, "dtype: the key of a draw is an i64 scalar, not f32: convert")
     helper.fails(function() local _ = tempo.normal({}, { key = t:lt(2) }) end, "dtype: the key of a draw is an i64 scalar, not bool")
     helper.fails(function() local _ = tempo.normal({}, { key = 0.5, domain = { t } }) end, "dtype: 'normal': the key 0.5 is no integer")

@@ -10,55 +10,15 @@
  *
  * Kernels note the first fault (emit.h). When the host next waits it finds the note, and makes the
  * error by running that leaf itself at that point. */
-#include "gpu/gpu.h"
-#include "run/target.h"
-#include "emit/emit.h"
+#include "gpu/exec.h"
 #include "interp/interp.h"
 #include <stdlib.h>
 
 enum {
   IN_HOST = 1,
-  IN_DEVICE = 2,
-  /* a loop is one kernel if its leaves make at most so many elements or operations each */
-  LOOP_WORK = 1 << 16,
-  /* a leaf that runs so seldom and makes so little stays on the host */
-  FEW_RUNS = 2,
-  LITTLE = 1 << 12,
-  /* of a launch, for each multiprocessor; of a loop by rows, which are there at once */
-  MOST_BLOCKS = 16,
-  MOST_TRIED = 4096, /* values of a loop's variable */
-  ROW_BLOCKS = 8
+  IN_DEVICE = 2,   /* where a buffer's values are */
+  MOST_BLOCKS = 16 /* of a launch, for each multiprocessor */
 };
-
-typedef struct {
-  tp_kernel *of;
-  const tp_gkernel *fn; /* NULL: no call has chosen it yet */
-  bool chosen;
-  int64_t launches, blocks; /* blocks: of a loop by rows */
-  double each;              /* seconds of an iteration, as last measured; 0: not yet */
-} kernel;
-
-typedef struct tp_device {
-  const tp_gdriver *driver;
-  tp_gdev *dev;
-  tp_gqueue *queue;
-  tp_gmark *mark;
-  int n;
-  kernel *kernel;
-  kernel **leaf; /* by position */
-  /* the arena, and notes (emit.h); by buffer: memory of one that lies elsewhere, its bytes */
-  tp_gmem *arena, *notes, **mem;
-  int64_t arena_bytes, *bytes;
-  unsigned char *where; /* by buffer */
-  int64_t *place;       /* by buffer: in the device's arena; -1: not there */
-  int64_t *env;         /* bounds for which kernels were chosen, if they were */
-  tp_counted *at;       /* by position: what these bounds make */
-  int64_t *note;        /* of faults, on the host */
-  /* ready: kernels were chosen; doubtful: kernels ran since faults were looked for; failing: an
-   * error is being made */
-  bool ready, doubtful, failing;
-  int64_t launches, copies, copied;
-} tp_device;
 
 /* ---- memory ---- */
 
@@ -88,7 +48,7 @@ static int noting(const tp_exec *x) {
   const tp_device *d = x->device;
   bool any = false;
   for (int i = 0; i < d->n; i++) any |= d->kernel[i].of->rows != NULL;
-  return any ? d->driver->spec(d->dev)->units * ROW_BLOCKS : 0;
+  return any ? d->driver->spec(d->dev)->units * TP_GPU_ROW_BLOCKS : 0;
 }
 static int notes_of(const tp_exec *x) { return failed_at(x) + 1 + note_size(x) * noting(x); }
 
@@ -156,11 +116,6 @@ static bool place_buffers(tp_exec *x) {
 
 /* ---- faults ---- */
 
-static bool is_around(const tp_pnode *loop, const tp_pnode *x) {
-  while (x && x != loop) x = x->up;
-  return x != NULL;
-}
-
 static const tp_pnode *node_at(const tp_exec *x, int64_t pos) {
   TP_EACH_NODE (k, x->plan->body)
     if (k.x->rg && k.x->pos == pos) return k.x;
@@ -172,7 +127,7 @@ static int64_t order_of(
     const tp_pnode *q, const tp_pnode *other, const int64_t *a, const int64_t *b) {
   if (!q) return 0;
   int64_t before = order_of(q->up, other, a, b);
-  if (before || q->kind != TP_P_FOR || !is_around(q, other)) return before;
+  if (before || q->kind != TP_P_FOR || !tp_gpu_is_around(q, other)) return before;
   return (a[1 + q->var->id] - b[1 + q->var->id]) * q->step;
 }
 
@@ -262,7 +217,7 @@ static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
   return tp_times_bytes(leads, own);
 }
 
-static bool launch(tp_exec *x, kernel *k, int64_t points, int64_t from, int64_t end) {
+static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64_t end) {
   tp_device *d = x->device;
   const tp_kernel *of = k->of;
   tp_gplace place[2 + of->nbuf];
@@ -291,13 +246,13 @@ static bool launch(tp_exec *x, kernel *k, int64_t points, int64_t from, int64_t 
       x->err);
 }
 
-static bool may_launch(const tp_exec *x, const kernel *k) {
+static bool may_launch(const tp_exec *x, const tp_chosen *k) {
   const tp_device *d = x->device;
   return k && k->chosen && !x->poison && !d->failing && !tp_arena_spills(x);
 }
 
 static int takes(tp_exec *x, tp_dreg *r) {
-  kernel *k = x->device->leaf[r->pos];
+  tp_chosen *k = x->device->leaf[r->pos];
   if (may_launch(x, k)) return launch(x, k, points_of(x, r), 0, 0) ? 1 : -1;
   /* functions of the host are not called after a fault */
   if (r->rg->kind == TP_RG_CALL && !x->device->failing && !look(x)) return -1;
@@ -313,7 +268,7 @@ static int takes(tp_exec *x, tp_dreg *r) {
 #define PIECE_SECONDS 0.05
 enum { FIRST_PIECE = 16 };
 
-static int64_t piece_of(const kernel *k) {
+static int64_t piece_of(const tp_chosen *k) {
   const char *asked = tp_setting("TEMPO_PIECE");
   if (asked) return TP_MAX(atoll(asked), 1);
   return k->each ? (int64_t)TP_MAX(TP_MIN(PIECE_SECONDS / k->each, 1e9), 1) : FIRST_PIECE;
@@ -326,7 +281,8 @@ static bool finish(tp_exec *x) {
 }
 
 /* The host waits for each piece but the last, and for that too the first time. */
-static bool launch_piece(tp_exec *x, kernel *k, int64_t from, int64_t end, int64_t n, bool last) {
+static bool launch_piece(
+    tp_exec *x, tp_chosen *k, int64_t from, int64_t end, int64_t n, bool last) {
   bool timed = !last || !k->each;
   if (timed && !k->each && !finish(x)) return false;
   double began = timed ? tp_now() : 0;
@@ -343,7 +299,7 @@ static const tp_pnode *first_leaf(const tp_pnode *x) {
   return NULL;
 }
 
-static bool launch_loop(tp_exec *x, kernel *k, int64_t from, int64_t end) {
+static bool launch_loop(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   const tp_pnode *node = k->of->node;
   int64_t step = node->step,
           left = step > 0 ? (end - from + step - 1) / step : (from - end) / -step + 1;
@@ -365,170 +321,17 @@ static bool launch_loop(tp_exec *x, kernel *k, int64_t from, int64_t end) {
 static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
   tp_device *d = x->device;
   for (int i = 0; i < d->n; i++) {
-    kernel *k = &d->kernel[i];
+    tp_chosen *k = &d->kernel[i];
     if (k->of->node == node && may_launch(x, k)) return launch_loop(x, k, from, end) ? 1 : -1;
   }
   return 0;
-}
-
-/* ---- which kernels ---- */
-
-typedef struct {
-  int64_t runs;
-  double work;
-} amount;
-
-static amount amount_of(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
-  amount a = { 0 };
-  TP_EACH_NODE (k, node) {
-    if (!k.x->rg) continue;
-    a.runs += at[k.x->pos].runs;
-    a.work += TP_MAX((double)at[k.x->pos].elements, at[k.x->pos].flops);
-  }
-  return a;
-}
-
-/* By buffer: how far windows of a loop's leaves move from row to row, written ones or others; bad:
- * not all as far, or rows meet. */
-typedef struct {
-  const tp_exec *x;
-  const tp_kernel *of;
-  int64_t *step, *lo, *hi; /* lo, hi: room for values of all symbols */
-  bool *written, *bad;
-} by_rows;
-
-/* If ranges do not show it, each value of the loop's variable may: a tile begins and ends by it. */
-static bool is_own(by_rows *y, const tp_region *r, int at, int w, const int64_t *lo,
-    const int64_t *hi, int64_t *step) {
-  const tp_cut *c = &y->of->rows->cut[at];
-  int v = y->of->node->var->id;
-  bool own = tp_cut_is_own(lo, hi, r, c, w, step);
-  if (own || hi[v] - lo[v] >= MOST_TRIED) return own;
-  TP_COPYN(y->lo, lo, y->x->nsym);
-  TP_COPYN(y->hi, hi, y->x->nsym);
-  int64_t one = 0;
-  own = true;
-  for (int64_t k = lo[v]; k <= hi[v] && own; k++) {
-    y->lo[v] = y->hi[v] = k;
-    own = tp_cut_is_own(y->lo, y->hi, r, c, w, &one) && (k == lo[v] || one == *step);
-    *step = one;
-  }
-  return own;
-}
-
-static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int64_t *hi) {
-  by_rows *y = ud;
-  int at = n->pos - y->of->node->pos;
-  if (!n->rg || at < 0 || n->pos > y->of->node->lastpos) return;
-  for (int i = 0; i < n->rg->nin + n->rg->nout; i++) {
-    int buf = tp_window_at(n->rg, i)->buf;
-    int64_t step;
-    if (buf < 0) continue;
-    bool own = is_own(y, n->rg, at, i, lo, hi, &step);
-    y->written[buf] |= i >= n->rg->nin;
-    y->bad[buf] |= !own || (y->step[buf] && y->step[buf] != step);
-    y->step[buf] = own ? step : 0;
-  }
-}
-
-/* May shares of the loop's rows run apart? No two rows meet in a buffer that is written. */
-static bool runs_by_rows(tp_exec *x, const tp_kernel *of) {
-  int n = x->plan->bufs.n + 1;
-  by_rows y = { .x = x, .of = of, .step = TP_NEWN(&x->a, int64_t, n) };
-  y.lo = TP_NEWN(&x->a, int64_t, x->nsym);
-  y.hi = TP_NEWN(&x->a, int64_t, x->nsym);
-  y.written = TP_NEWN(&x->a, bool, n);
-  y.bad = TP_NEWN(&x->a, bool, n);
-  bool ok = of->rows && tp_ix_evalq(of->rows->share.whole, x->env) > 1;
-  if (ok && !tp_plan_reach(x->plan, x->env, note_rows, &y)) tp_oom();
-  for (int i = 0; i < n; i++) ok &= !y.written[i] || !y.bad[i];
-  return ok;
-}
-
-static bool holds_rows(const tp_device *d, const kernel *loop) {
-  for (int i = 0; i < d->n; i++)
-    if (d->kernel[i].of->by_rows && is_around(loop->of->node, d->kernel[i].of->node)) return true;
-  return false;
-}
-
-static void choose(tp_exec *x, const tp_counted *at) {
-  tp_device *d = x->device;
-  /* for tests: "all" whatever it costs, or "leaves" alone */
-  const char *asked = tp_setting("TEMPO_KERNELS");
-  bool leaves = asked && !strcmp(asked, "leaves");
-  const tp_pnode *inside =
-      NULL; /* the loop that was chosen last: kernels go from outside inwards */
-  for (int i = 0; i < d->n; i++) {
-    kernel *k = &d->kernel[i];
-    bool rows = runs_by_rows(x, k->of);
-    if (rows != k->of->by_rows) k->fn = NULL; /* its text is another */
-    k->of->by_rows = rows;
-    k->blocks = !k->of->by_rows ? 1
-                                : TP_MIN(tp_ix_evalq(k->of->rows->share.whole, x->env),
-                                      (int64_t)d->driver->spec(d->dev)->units * ROW_BLOCKS);
-  }
-  for (int i = 0; i < d->n; i++) {
-    kernel *k = &d->kernel[i];
-    amount a = amount_of(x, k->of->node, at);
-    double each = a.work / (double)TP_MAX(a.runs, 1) / (double)k->blocks;
-    k->chosen = a.runs && !(inside && is_around(inside, k->of->node));
-    if (asked) k->chosen &= !leaves || !k->of->loop;
-    else if (k->of->loop)
-      k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
-    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE;
-    if (k->chosen && k->of->loop) inside = k->of->node;
-  }
-}
-
-/* Makes those kernels that are chosen for the first time. */
-static bool build(tp_exec *x) {
-  tp_device *d = x->device;
-  int n = 0;
-  for (int i = 0; i < d->n; i++) n += d->kernel[i].chosen && !d->kernel[i].fn;
-  if (!n) return true;
-  tp_kernel **v = TP_NEWN(&x->a, tp_kernel *, n);
-  n = 0;
-  for (int i = 0; i < d->n; i++)
-    if (d->kernel[i].chosen && !d->kernel[i].fn) v[n++] = d->kernel[i].of;
-  tp_buf text;
-  tp_hold hold;
-  tp_buf_hold(&text, &hold);
-  tp_emit_kernels(&text, x->plan, &x->a, v, n);
-  if (text.failed) tp_oom();
-  if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
-  tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
-  for (int i = 0; m && i < d->n; i++)
-    if (d->kernel[i].chosen && !d->kernel[i].fn &&
-        !(d->kernel[i].fn = d->driver->kernel(m, d->kernel[i].of->name, x->err)))
-      m = NULL;
-  tp_buf_drop(&text, &hold);
-  return m != NULL;
-}
-
-/* Were kernels chosen for these bounds? */
-static bool is_chosen(const tp_exec *x) {
-  const tp_device *d = x->device;
-  for (int i = 0; d->ready && i < x->nbound; i++)
-    if (d->env[x->bound[i]] != x->env[x->bound[i]]) return false;
-  return d->ready;
-}
-
-static bool choose_for(tp_exec *x) {
-  tp_device *d = x->device;
-  int64_t turns;
-  d->ready = false;
-  TP_COPYN(d->env, x->env, x->nsym);
-  memset(d->at, 0, sizeof *d->at * (size_t)(x->plan->npos + 1));
-  if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
-  choose(x, d->at);
-  return d->ready = build(x);
 }
 
 static bool begin(tp_exec *x) {
   x->device->doubtful = x->device->failing = false;
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_no_memory(x->err, TP_NOWHERE);
-  bool ok = is_chosen(x) || choose_for(x);
+  bool ok = tp_gpu_choose(x);
   tp_unguard(&oom);
   return ok && place_buffers(x);
 }
@@ -556,8 +359,8 @@ static bool open_on(tp_exec *x, const tp_gdriver *driver) {
   x->device = d;
   if (!(d->queue = driver->queue(d->dev, x->err))) return false;
   d->n = tp_emit_find_kernels(x->plan, &x->a, &k);
-  d->kernel = TP_NEWN(&x->a, kernel, d->n + 1);
-  d->leaf = TP_NEWN(&x->a, kernel *, x->plan->npos + 1);
+  d->kernel = TP_NEWN(&x->a, tp_chosen, d->n + 1);
+  d->leaf = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
   d->mem = TP_NEWN(&x->a, tp_gmem *, x->plan->bufs.n + 1);
   d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
@@ -599,7 +402,7 @@ static void tell(const tp_exec *x, tp_buf *b) {
   tp_putf(b, "device %s\n", d->driver->spec(d->dev)->name);
   if (!d->ready) tp_puts(b, "kernels are chosen by the first call\n");
   for (int i = 0; i < d->n && d->ready; i++) {
-    const kernel *k = &d->kernel[i];
+    const tp_chosen *k = &d->kernel[i];
     tp_gneeds needs = { -1, -1, -1, -1 };
     if (!k->chosen) continue;
     d->driver->needs(k->fn, TP_KERNEL_THREADS, &needs);

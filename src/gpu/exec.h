@@ -1,0 +1,47 @@
+/* Inside src/gpu: what a run on a device keeps, for the files that choose and run kernels. */
+#ifndef TP_GPU_EXEC_H
+#define TP_GPU_EXEC_H
+#include "gpu/gpu.h"
+#include "run/target.h"
+#include "emit/emit.h"
+
+typedef struct tp_chosen {
+  tp_kernel *of;
+  const tp_gkernel *fn; /* NULL: no call has chosen it yet */
+  bool chosen;
+  int64_t launches, blocks; /* blocks: of a loop by rows */
+  double each;              /* seconds of an iteration, as last measured; 0: not yet */
+} tp_chosen;
+
+struct tp_device {
+  const tp_gdriver *driver;
+  tp_gdev *dev;
+  tp_gqueue *queue;
+  tp_gmark *mark;
+  int n;
+  tp_chosen *kernel;
+  tp_chosen **leaf; /* by position */
+  /* the arena, and notes (emit.h); by buffer: memory of one that lies elsewhere, its bytes */
+  tp_gmem *arena, *notes, **mem;
+  int64_t arena_bytes, *bytes;
+  unsigned char *where; /* by buffer */
+  int64_t *place;       /* by buffer: in the device's arena; -1: not there */
+  int64_t *env;         /* bounds for which kernels were chosen, if they were */
+  tp_counted *at;       /* by position: what these bounds make */
+  int64_t *note;        /* of faults, on the host */
+  /* ready: kernels were chosen; doubtful: kernels ran since faults were looked for; failing: an
+   * error is being made */
+  bool ready, doubtful, failing;
+  int64_t launches, copies, copied;
+};
+typedef struct tp_device tp_device;
+
+/* blocks of a loop by rows, at most, for each multiprocessor: all are there at once */
+enum { TP_GPU_ROW_BLOCKS = 8 };
+
+/* choose.c */
+/* Is the loop, or the node itself, around x? */
+bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x);
+/* Chooses kernels for these bounds, and builds those that no call has chosen before. */
+bool tp_gpu_choose(tp_exec *x);
+#endif
