@@ -33,6 +33,7 @@ typedef struct tp_kernel {
   const tp_cut_loop *rows; /* NULL: not by rows */
   int nbuf, nsym;
   int *buf, *sym;
+  bool *written; /* does it write buf[i]? */
 } tp_kernel;
 /* Threads of a block. */
 enum { TP_KERNEL_THREADS = 256 };

@@ -77,15 +77,19 @@ static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int6
 
 /* May shares of the loop's rows run apart? No two rows meet in a buffer that is written. */
 static bool runs_by_rows(tp_exec *x, const tp_kernel *of) {
-  int n = x->plan->bufs.n + 1;
-  by_rows y = { .x = x, .of = of, .step = TP_NEWN(&x->a, int64_t, n) };
-  y.lo = TP_NEWN(&x->a, int64_t, x->nsym);
-  y.hi = TP_NEWN(&x->a, int64_t, x->nsym);
-  y.written = TP_NEWN(&x->a, bool, n);
-  y.bad = TP_NEWN(&x->a, bool, n);
-  bool ok = of->rows && tp_ix_evalq(of->rows->share.whole, x->env) > 1;
-  if (ok && !tp_plan_reach(x->plan, x->env, note_rows, &y)) tp_oom();
+  if (!of->rows || tp_ix_evalq(of->rows->share.whole, x->env) <= 1) return false;
+  tp_arena a;
+  tp_scratch_init(&a);
+  int n = x->plan->bufs.n;
+  by_rows y = { .x = x, .of = of, .step = TP_NEWN(&a, int64_t, n) };
+  y.lo = TP_NEWN(&a, int64_t, x->nsym);
+  y.hi = TP_NEWN(&a, int64_t, x->nsym);
+  y.written = TP_NEWN(&a, bool, n);
+  y.bad = TP_NEWN(&a, bool, n);
+  if (!tp_plan_reach(x->plan, x->env, note_rows, &y)) tp_oom();
+  bool ok = true;
   for (int i = 0; i < n; i++) ok &= !y.written[i] || !y.bad[i];
+  tp_arena_free(&a);
   return ok;
 }
 
@@ -101,16 +105,14 @@ static void choose(tp_exec *x, const tp_counted *at) {
   /* for tests: "all" whatever it costs, or "leaves" alone */
   const char *asked = tp_setting("TEMPO_KERNELS");
   bool leaves = asked && !strcmp(asked, "leaves");
-  const tp_pnode *inside =
-      NULL; /* the loop that was chosen last: kernels go from outside inwards */
+  /* the loop that was chosen last: kernels go from outside inwards */
+  const tp_pnode *inside = NULL;
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];
     bool rows = runs_by_rows(x, k->of);
     if (rows != k->of->by_rows) k->fn = NULL; /* its text is another */
     k->of->by_rows = rows;
-    k->blocks = !k->of->by_rows ? 1
-                                : TP_MIN(tp_ix_evalq(k->of->rows->share.whole, x->env),
-                                      (int64_t)d->driver->spec(d->dev)->units * TP_GPU_ROW_BLOCKS);
+    k->blocks = rows ? TP_MIN(tp_ix_evalq(k->of->rows->share.whole, x->env), d->noting) : 1;
   }
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];

@@ -1,4 +1,4 @@
-/* exec.c: the target that runs a plan on a device.
+/* exec.c: runs a plan on a device, beside the interpreter.
  *
  * The run goes through the plan as on the host (run/flow.c). Where a loop begins that was chosen as
  * a kernel, or at a leaf that is one, it puts a launch on the queue and goes on; other leaves run
@@ -11,7 +11,6 @@
  * Kernels note the first fault (emit.h). When the host next waits it finds the note, and makes the
  * error by running that leaf itself at that point. */
 #include "gpu/exec.h"
-#include "interp/interp.h"
 #include <stdlib.h>
 
 enum {
@@ -41,23 +40,19 @@ static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
   return *m != NULL;
 }
 
-/* Numbers of a note of a fault; where the notes say whether there is any; blocks with notes. */
+/* Numbers of a note of a fault; where the notes say whether there is any; of all notes. */
 static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
 static int failed_at(const tp_exec *x) { return note_size(x) + x->plan->bufs.n; }
-static int noting(const tp_exec *x) {
-  const tp_device *d = x->device;
-  bool any = false;
-  for (int i = 0; i < d->n; i++) any |= d->kernel[i].of->rows != NULL;
-  return any ? d->driver->spec(d->dev)->units * TP_GPU_ROW_BLOCKS : 0;
+static int notes_of(const tp_exec *x) {
+  return failed_at(x) + 1 + note_size(x) * x->device->noting;
 }
-static int notes_of(const tp_exec *x) { return failed_at(x) + 1 + note_size(x) * noting(x); }
 
 static bool forget_faults(tp_exec *x) {
   tp_device *d = x->device;
   int64_t one = sizeof *d->note, failed = one * failed_at(x);
   return d->driver->fill(d->queue, (tp_gplace){ d->notes, 0 }, 0, one * note_size(x), x->err) &&
       d->driver->fill(d->queue, (tp_gplace){ d->notes, failed }, 0,
-          one * (1 + note_size(x) * noting(x)), x->err);
+          one * (1 + note_size(x) * x->device->noting), x->err);
 }
 
 /* No fault, and where buffers lie. */
@@ -67,12 +62,6 @@ static bool put_notes(tp_exec *x) {
   return (d->notes || take(x, &d->notes, &has, one * notes_of(x))) && forget_faults(x) &&
       d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place,
           one * x->plan->bufs.n, x->err);
-}
-
-static bool writes_any(const tp_pnode *x, int buf) {
-  TP_EACH_NODE (k, x)
-    if (k.x->rg && tp_region_writes(k.x->rg, buf)) return true;
-  return false;
 }
 
 static bool overlap(const tp_exec *x, int a, int b) {
@@ -87,7 +76,7 @@ static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
   for (int i = 0; i < k->nbuf; i++)
     for (int j = 0; j < i; j++) {
       int a = k->buf[i], b = k->buf[j];
-      if (!overlap(x, a, b) || !(writes_any(k->node, a) || writes_any(k->node, b))) continue;
+      if (!overlap(x, a, b) || !(k->written[i] || k->written[j])) continue;
       x->device->place[a] = end;
       end += (bytes_of(x, a) + 63) / 64 * 64;
     }
@@ -141,7 +130,7 @@ static bool is_earlier(const tp_exec *x, const int64_t *a, const int64_t *b) {
 static bool tell_fault(tp_exec *x) {
   tp_device *d = x->device;
   const int64_t *first = NULL, *note = d->note;
-  for (int i = 0, n = noting(x); i <= n; i++) {
+  for (int i = 0; i <= d->noting; i++) {
     if (note[0] && is_earlier(x, note, first)) first = note;
     note = d->note + failed_at(x) + 1 + i * note_size(x);
   }
@@ -227,7 +216,7 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   place[n++] = (tp_gplace){ d->notes, 0 };
   place[n++] = (tp_gplace){ d->arena, 0 };
   for (int i = 0; i < of->nbuf; i++) {
-    if (!reach(x, of->buf[i], writes_any(of->node, of->buf[i]))) return false;
+    if (!reach(x, of->buf[i], of->written[i])) return false;
     if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = place_of(x, of->buf[i]);
   }
   num[0] = (int64_t)x->run->seed, num[1] = from, num[2] = end;
@@ -293,12 +282,6 @@ static bool launch_piece(
   return true;
 }
 
-static const tp_pnode *first_leaf(const tp_pnode *x) {
-  TP_EACH_NODE (k, x)
-    if (k.x->rg) return k.x;
-  return NULL;
-}
-
 static bool launch_loop(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   const tp_pnode *node = k->of->node;
   int64_t step = node->step,
@@ -312,7 +295,7 @@ static bool launch_loop(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
     if (left && !look(x)) return false;
     if (left && tp_run_ends(x->run)) {
       x->env[node->var->id] = from;
-      return tp_dreg_cancelled(x, x->regat[first_leaf(node)->pos]);
+      return tp_dreg_cancelled(x, x->regat[tp_first_leaf(node)->pos]);
     }
   }
   return true;
@@ -350,10 +333,9 @@ static bool settle(tp_exec *x) {
 
 /* ---- the table ---- */
 
-static bool open_on(tp_exec *x, const tp_gdriver *driver) {
+static bool open_device(tp_exec *x, const tp_gdriver *driver) {
   tp_device *d = TP_NEW(&x->a, struct tp_device);
   tp_kernel *k;
-  if (!tp_interp.open(x)) return false;
   *d = (tp_device){ .driver = driver };
   if (!(d->dev = driver->open(0, x->err))) return false;
   x->device = d;
@@ -370,31 +352,16 @@ static bool open_on(tp_exec *x, const tp_gdriver *driver) {
   for (int i = 0; i < d->n; i++) {
     d->kernel[i].of = &k[i];
     if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
+    if (k[i].rows) d->noting = driver->spec(d->dev)->units * TP_GPU_ROW_BLOCKS;
   }
   d->note = TP_NEWN(&x->a, int64_t, notes_of(x));
   return true;
 }
 
-static void shut(tp_exec *x) {
-  tp_device *d = x->device;
-  tp_interp.close(x);
-  if (d) d->driver->close(d->dev);
+static void close_device(tp_exec *x) {
+  x->device->driver->close(x->device->dev);
   x->device = NULL;
 }
-
-static void make(tp_exec *x, tp_dreg *r) { tp_interp.make(x, r); }
-static bool ready(tp_exec *x) { return tp_interp.ready(x); }
-static bool alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
-  return tp_interp.alike(x, whole, part);
-}
-static void copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in) {
-  tp_interp.copy(x, size, out, in);
-}
-static void turn(
-    int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n) {
-  tp_interp.turn(size, o, orow, a, arow, rows, n);
-}
-static const tp_speed *speed(void) { return tp_interp.speed(); }
 
 static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;
@@ -429,9 +396,5 @@ static void tell(const tp_exec *x, tp_buf *b) {
       (long long)d->launches, (long long)d->copies, (long long)d->copied);
 }
 
-#define TARGET(name) \
-  static bool open_##name(tp_exec *x) { return open_on(x, &tp_##name); } \
-  const tp_target tp_on_##name = { open_##name, make, ready, shut, alike, copy, turn, speed, \
-    begin, takes, loop, see, settle, tell };
-TARGET(cuda)
-TARGET(opencl)
+const tp_offload tp_on_device = { open_device, close_device, begin, takes, loop, see, settle,
+  tell };

@@ -29,6 +29,7 @@ struct tp_device {
   int64_t *env;         /* bounds for which kernels were chosen, if they were */
   tp_counted *at;       /* by position: what these bounds make */
   int64_t *note;        /* of faults, on the host */
+  int noting;           /* blocks that have a note of their own */
   /* ready: kernels were chosen; doubtful: kernels ran since faults were looked for; failing: an
    * error is being made */
   bool ready, doubtful, failing;

@@ -2,8 +2,8 @@
  *
  * A driver is a table of functions that both kinds of device have: cuda.c (the driver API, NVRTC,
  * cuBLAS) and opencl.c. Each opens its libraries at run time, so that one build serves machines
- * with and without a device. kernels.c finds the pieces of a plan that become kernels, exec.c is
- * the target that runs them; the text of kernels is printed by emit/kernel.
+ * with and without a device. choose.c chooses the pieces of a plan that become kernels,
+ * exec.c runs them beside the interpreter; emit/kernel prints their text.
  *
  * Work on a queue runs in order. Queues run beside each other unless a mark joins them. Functions
  * that return bool or a pointer fill err where they fail: class device, or memory where the device
@@ -107,6 +107,5 @@ typedef struct tp_gdriver {
   bool (*product)(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error *err);
 } tp_gdriver;
 extern const tp_gdriver tp_cuda, tp_opencl;
-/* exec.c: plans run there */
-extern const tp_target tp_on_cuda, tp_on_opencl;
+extern const tp_offload tp_on_device; /* plans run there (exec.c) */
 #endif

@@ -96,4 +96,4 @@ static bool is_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part
 }
 
 const tp_target tp_interp = { open_cpu, make, take_scratch, close_cpu, is_alike, tp_wrapped_copy,
-  tp_turn, tp_cpu_speed, NULL, NULL, NULL, NULL, NULL, NULL };
+  tp_turn, tp_cpu_speed };

@@ -333,18 +333,12 @@ static void cut_along(teamster *t, tp_pnode *loop, const tp_cut *cut) {
     if (k.x->rg) k.x->rg = cut_region(t, k.x->rg, &cut[k.x->pos - loop->pos]);
 }
 
-static const tp_region *first_leaf(const tp_pnode *x) {
-  TP_EACH_NODE (k, x)
-    if (k.x->rg) return k.x->rg;
-  return NULL;
-}
-
 const tp_cut_loop *tp_plan_cut_loop(const tp_plan *p, tp_arena *a, const tp_pnode *loop) {
   teamster t = { .p = p, .ix = p->ix, .a = a };
   tp_cut way[MOST_WAYS], *cut = TP_NEWN(a, tp_cut, loop->lastpos - loop->pos + 1);
-  const tp_region *r = first_leaf(loop);
-  for (int i = 0, n = r ? ways_to_cut(&t, r, way) : 0; i < n; i++) {
-    const tp_ix *extent = tp_cut_extent(r, &way[i]);
+  const tp_pnode *leaf = tp_first_leaf(loop);
+  for (int i = 0, n = leaf ? ways_to_cut(&t, leaf->rg, way) : 0; i < n; i++) {
+    const tp_ix *extent = tp_cut_extent(leaf->rg, &way[i]);
     if (!all_along(&t, loop, extent, cut)) continue;
     tp_cut_loop *to = TP_NEW(a, tp_cut_loop);
     tp_pnode *as = copy_tree(&t, loop, loop->up);

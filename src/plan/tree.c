@@ -59,6 +59,12 @@ int *tp_plan_uses(const tp_plan *p) {
   return uses;
 }
 
+const tp_pnode *tp_first_leaf(const tp_pnode *x) {
+  TP_EACH_NODE (k, x)
+    if (k.x->rg) return k.x;
+  return NULL;
+}
+
 tp_region *tp_only_leaf(const tp_pnode *x) {
   while (x->kind == TP_P_SEQ && x->n == 1) x = x->kid[0];
   return x->kind == TP_P_REGION ? x->rg : NULL;

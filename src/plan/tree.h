@@ -40,8 +40,9 @@ tp_pnode *tp_plan_seq(tp_arena *a, int n, tp_pnode *const *v); /* of one node: t
 tp_pnode *tp_plan_leaf(tp_arena *a, tp_region *r);
 /* x becomes y, and keeps its parent. */
 void tp_become(tp_pnode *x, const tp_pnode *y);
-tp_region *tp_only_leaf(const tp_pnode *x); /* NULL: there is more in it, or no region */
-int tp_plan_leaves(const tp_pnode *x);      /* regions in it */
+const tp_pnode *tp_first_leaf(const tp_pnode *x); /* NULL: there is none */
+tp_region *tp_only_leaf(const tp_pnode *x);       /* NULL: there is more in it, or no region */
+int tp_plan_leaves(const tp_pnode *x);            /* regions in it */
 int *tp_plan_uses(const tp_plan *p);  /* windows on each buffer, and 1 where it holds an output */
 bool tp_is_behind(const tp_pnode *x); /* is it inside a BEHIND? Goes by x->up */
 /* May nothing move past x? It is no leaf, or a callback, which sees the values of its time. */

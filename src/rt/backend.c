@@ -2,8 +2,11 @@
 #include "rt/fn.h"
 #include "gpu/gpu.h"
 
-static const tp_backend backends[] = { { "cpu", &tp_interp, NULL },
-  { "cuda", &tp_on_cuda, &tp_cuda }, { "opencl", &tp_on_opencl, &tp_opencl } };
+static const tp_backend backends[] = {
+  { "cpu", &tp_interp, NULL, NULL },
+  { "cuda", &tp_interp, &tp_on_device, &tp_cuda },
+  { "opencl", &tp_interp, &tp_on_device, &tp_opencl },
+};
 
 const tp_backend *tp_backend_find(const char *name, tp_pos pos, tp_error *err) {
   tp_buf all;

@@ -49,7 +49,8 @@ extern const tp_engine tp_engine_reference, tp_engine_plan;
 typedef struct tp_backend {
   const char *name;
   const tp_target *target;
-  const struct tp_gdriver *device; /* NULL: the host itself */
+  const tp_offload *offload; /* NULL: the host itself */
+  const struct tp_gdriver *device;
 } tp_backend;
 const tp_backend *tp_backend_find(
     const char *name, tp_pos pos, tp_error *err); /* NULL: the first */

@@ -165,7 +165,7 @@ static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
 
 /* A device runs kernels instead. */
 static bool has_code(const tp_fn *f) {
-  return (f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO) && !f->backend->device;
+  return (f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO) && !f->backend->offload;
 }
 
 static void give_code(tp_exec *x, tp_fn *f, const tp_plan *p) {
@@ -177,7 +177,7 @@ static void give_code(tp_exec *x, tp_fn *f, const tp_plan *p) {
 
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err) {
   tp_cc_reap();
-  tp_exec *x = tp_exec_new(p, f->backend->target, err);
+  tp_exec *x = tp_exec_new_on(p, f->backend->target, f->backend->offload, f->backend->device, err);
   if (x && !tp_exec_threads(x, f->threads, err)) return tp_exec_free(x);
   if (x) give_code(x, f, p);
   return x;

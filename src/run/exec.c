@@ -2,7 +2,7 @@
 #include "run/priv.h"
 #include <stdlib.h>
 
-static bool compile(tp_exec *x) {
+static bool compile(tp_exec *x, const struct tp_gdriver *driver) {
   const tp_ictx *ix = x->plan->ix;
   int nbuf = x->plan->bufs.n;
   x->flow = TP_NEW(&x->a, struct tp_flow);
@@ -21,24 +21,31 @@ static bool compile(tp_exec *x) {
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   tp_spill_new(x);
-  if (!x->target->open(x) || !tp_flow_new(x)) return false;
+  if (!x->target->open(x) || (x->offload && !x->offload->open(x, driver)) || !tp_flow_new(x))
+    return false;
   tp_first_new(x);
   return x->target->ready(x);
 }
 
 tp_exec *tp_exec_new(const tp_plan *p, const tp_target *t, tp_error *err) {
+  return tp_exec_new_on(p, t, NULL, NULL, err);
+}
+
+tp_exec *tp_exec_new_on(const tp_plan *p, const tp_target *t, const tp_offload *o,
+    const struct tp_gdriver *driver, tp_error *err) {
   tp_exec *x = tp_calloc(sizeof *x);
   if (!x) return tp_no_memory(err, TP_NOWHERE), NULL;
   tp_arena_init(&x->a);
   x->plan = p;
   x->target = t;
+  x->offload = o;
   x->err = err;
   tp_guard oom;
   if (!TP_GUARDED(&oom)) {
     tp_no_memory(err, TP_NOWHERE);
     return tp_exec_free(x);
   }
-  bool ok = compile(x);
+  bool ok = compile(x, driver);
   tp_unguard(&oom);
   return ok ? x : tp_exec_free(x);
 }
@@ -50,6 +57,7 @@ tp_exec *tp_exec_free(tp_exec *x) {
     else tp_watch_free(x->reg[i]);
   tp_workers_free(x);
   x->target->close(x);
+  if (x->device) x->offload->close(x);
   if (x->mem) {
     tp_pages_free(x->mem->arena, (size_t)x->mem->total);
     tp_spill_close(x);
@@ -133,7 +141,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   x->ended = x->torn = -1;
   memset(x->begun, 0, sizeof *x->begun * (size_t)x->plan->bufs.n);
   tp_flow_begin(x);
-  return !x->device || x->target->begin(x);
+  return !x->device || x->offload->begin(x);
 }
 
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
@@ -141,7 +149,7 @@ tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->looked = 0;
   tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
-  if (x->device && !x->target->settle(x)) s = TP_AT_ERROR;
+  if (x->device && !x->offload->settle(x)) s = TP_AT_ERROR;
   tp_native_end(x);
   tp_workers_rest(x);
   if (s == TP_AT_ERROR) tp_spill_rest(x);
@@ -156,7 +164,7 @@ void tp_exec_pass(tp_exec *x) {
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
   x->err = err;
   bool ok = tp_flow_catch_up(x, until);
-  if (x->device) ok &= x->target->settle(x);
+  if (x->device) ok &= x->offload->settle(x);
   if (!ok) tp_spill_rest(x);
   return ok || x->cancelled;
 }
@@ -170,7 +178,7 @@ bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
 }
 
 void tp_exec_tell(const tp_exec *x, tp_buf *out) {
-  if (x->device) x->target->tell(x, out);
+  if (x->device) x->offload->tell(x, out);
   else tp_puts(out, "everything runs on the host\n");
 }
 

@@ -72,7 +72,7 @@ static bool device_takes(tp_exec *x, const tp_inst *i, const tp_goal *g, bool *o
   x->flow->front.pc = (int)(i - x->flow->inst);
   x->running = true;
   int taken =
-      i->step > 0 ? x->target->loop(x, i->node, lo, hi) : x->target->loop(x, i->node, hi - 1, lo);
+      i->step > 0 ? x->offload->loop(x, i->node, lo, hi) : x->offload->loop(x, i->node, hi - 1, lo);
   *ok = taken > 0;
   return taken != 0;
 }

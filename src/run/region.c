@@ -87,7 +87,7 @@ bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
     x->workend = x->work + x->count[work];
   }
   if (again) tp_dreg_resolve(x, r);
-  int taken = x->device ? x->target->takes(x, r) : 0;
+  int taken = x->device ? x->offload->takes(x, r) : 0;
   if (taken) return taken > 0;
   for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++)
     if (d->buf >= 0) tp_dnd_place(x, d);

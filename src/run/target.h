@@ -113,8 +113,14 @@ struct tp_target {
       int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
   /* the machine's most: memory read and written, products of f32; 0: not known */
   const tp_speed *(*speed)(void);
+};
 
-  /* ---- of a device with memory of its own; NULL: there is none ---- */
+/* ---- a device with memory of its own, beside the target, which runs what the device does not ----
+ */
+struct tp_offload {
+  /* before any region is made; makes x->device, also where it fails later */
+  bool (*open)(tp_exec *x, const struct tp_gdriver *driver);
+  void (*close)(tp_exec *x);
   bool (*begin)(tp_exec *x); /* a run begins, its buffers have their places */
   /* 1: the device runs the region, now or later; 0: the host may, and sees its buffers; -1: the
    * run ends with an error */
@@ -130,9 +136,10 @@ struct tp_target {
 struct tp_exec {
   const tp_plan *plan;
   const tp_target *target;
-  tp_arena a;               /* until it is freed */
-  void *own;                /* the target's */
-  struct tp_device *device; /* what a target with a device keeps; else NULL */
+  tp_arena a;                /* until it is freed */
+  void *own;                 /* the target's */
+  const tp_offload *offload; /* NULL: there is no device */
+  struct tp_device *device;  /* what it keeps; NULL: there is none, or it is not open */
   tp_run *run;
   tp_error *err; /* of the run in progress */
   int nsym;
@@ -197,7 +204,7 @@ bool tp_arena_spills(const tp_exec *x); /* some buffers lie in a file instead */
 
 /* Before the host reads a buffer, or writes in it too. */
 static inline bool tp_see(tp_exec *x, int buf, bool writes) {
-  return !x->device || x->target->see(x, buf, writes);
+  return !x->device || x->offload->see(x, buf, writes);
 }
 
 /* Is window w of the cut region the share's own, where symbols are between lo and hi? step: how far

@@ -19,7 +19,8 @@ static const tp_emit_target device = { false, true, device_cells, NULL };
 
 /* ---- which leaves ---- */
 
-static const tp_ix *least(tp_emit *e, const tp_region *r, const tp_nd *nd, bool most) {
+/* The place of the window's first element in memory, or (most) of its last. */
+static const tp_ix *edge_of(tp_emit *e, const tp_region *r, const tp_nd *nd, bool most) {
   const tp_ix *at = nd->off;
   for (int i = 0; i < r->nlead && nd->lead; i++) {
     int64_t k;
@@ -57,8 +58,8 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
 static bool windows_apart(tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b) {
   int other;
   if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(e, a, b, &other)) return false;
-  const tp_ix *lo_a = least(e, r, a, false), *hi_a = least(e, r, a, true),
-              *lo_b = least(e, r, b, false), *hi_b = least(e, r, b, true);
+  const tp_ix *lo_a = edge_of(e, r, a, false), *hi_a = edge_of(e, r, a, true),
+              *lo_b = edge_of(e, r, b, false), *hi_b = edge_of(e, r, b, true);
   if (other < 0) return is_below(e, hi_a, lo_b) || is_below(e, hi_b, lo_a);
   const tp_ix *slot = a->ring[other].stride;
   return is_below(e, tp_ix_sub(e->ix, hi_a, lo_b), slot) &&
@@ -133,7 +134,7 @@ static bool leaf_fails(tp_emit *e, const tp_region *r) {
   return tp_op_is(r->op, TP_FAILS) || r->op == TP_OP_ENV_STEP;
 }
 
-/* first: what the variable begins with, and its end; NULL: the loop's own. */
+/* top: the kernel's own loop, which goes from one parameter to another. */
 static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
   switch (x->kind) {
   case TP_P_SEQ:
@@ -176,6 +177,12 @@ static int *numbers(tp_emit *e, const bool *used, int n, int *count) {
   return v;
 }
 
+static bool writes_any(const tp_pnode *x, int buf) {
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && tp_region_writes(k.x->rg, buf)) return true;
+  return false;
+}
+
 /* Each block has a share of the rows, and its threads all points of it. */
 static void put_share(tp_emit *e, const tp_share *s) {
   const char *all = emit_ix(e, s->whole);
@@ -197,6 +204,8 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   if (k->by_rows) e->sym[k->rows->share.from->id] = e->sym[k->rows->share.n->id] = false;
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
+  k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
+  for (int i = 0; i < k->nbuf; i++) k->written[i] = writes_any(k->node, k->buf[i]);
   tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
   tp_puts(b, ", GLOBAL char *arena_p, int64_t arena_o");
   for (int i = 0; i < k->nbuf; i++)
