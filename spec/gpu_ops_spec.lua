@@ -1,13 +1,8 @@
 -- Operators along axes as kernels: a device gives the interpreter's bits, or stays within the tolerance of products.
-local tempo = require "tempo"
 local helper = require "spec.helper"
 
-local why = "no OpenCL device is here"
-for _, d in ipairs(tempo.devices()) do
-  if d.device == "opencl" then why = d.missing end
-end
+local why = helper.without_opencl "operators on devices"
 if why then
-  print("left out: operators on devices: " .. why)
   describe("kernels of operators", function() pending(why) end)
   return
 end

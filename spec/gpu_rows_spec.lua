@@ -1,13 +1,8 @@
 -- Loops by rows: each block of a device has a share of the batch for the whole loop. They give the interpreter's bits.
-local tempo = require "tempo"
 local helper = require "spec.helper"
 
-local why = "no OpenCL device is here"
-for _, d in ipairs(tempo.devices()) do
-  if d.device == "opencl" then why = d.missing end
-end
+local why = helper.without_opencl "loops by rows on devices"
 if why then
-  print("left out: loops by rows on devices: " .. why)
   describe("loops by rows", function() pending(why) end)
   return
 end

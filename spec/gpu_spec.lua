@@ -2,11 +2,6 @@
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
-local there
-for _, d in ipairs(tempo.devices()) do
-  if d.device == "opencl" and not d.missing then there = true end
-end
-
 -- How many launches the device's function has made.
 local function launches(f) return tonumber(f:explain "kernels":match "(%d+) launches, %d+ copies") end
 
@@ -83,10 +78,7 @@ describe("a device that is not there", function()
   end)
 end)
 
-if not there then
-  print "spec/gpu_spec.lua: no OpenCL device (Debian: pocl-opencl-icd), so no program ran on one"
-  return
-end
+if helper.without_opencl "programs on a device" then return end
 
 describe("on an OpenCL device", function()
   it("recurrences, ranges, gradients: bounds of 5, 0, 1, 400, 5", function()

@@ -246,4 +246,14 @@ function helper.script(text, flags, first)
   return out
 end
 
+-- Why a spec of devices is left out: no device of OpenCL can be used. It says so, once. nil: one can.
+function helper.without_opencl(what)
+  local why = "no OpenCL device is here"
+  for _, d in ipairs(tempo.devices()) do
+    if d.device == "opencl" then why = d.missing end
+  end
+  if why then print("left out: " .. what .. ": " .. why) end
+  return why
+end
+
 return helper

@@ -8,6 +8,105 @@
 local function arg(name, kind, text) return { name = name, kind = kind, text = text } end
 local api = {}
 
+-- Examples that several entries share.
+local shown = {}
+shown.save = [[
+local path = os.tmpname()
+tempo.save(path, { a = tempo.array { 1, 2 }, b = tempo.array { 3 } })
+print(tempo.load(path).b)
+os.remove(path)]]
+shown.range = [[
+print(tempo.range(2, 5), 0 .. t + 1, tempo.min(t + 10, T - 1), tempo.max(0, t - 2))
+print(tempo.floordiv(t, 2), tempo.floordiv(-7, 2), tempo.mod(t, 2), tempo.mod(-7, 2))]]
+shown.dim = [[
+local b, batch = P:dim("b", "batch")
+local i, j = P:dims "i j"
+print(b, batch, i, j:upper())]]
+shown.param = [[
+local w = P:param("w", { along = { t }, init = 1 })
+w:update(w * 2)
+local f = P:compile { outputs = { w = w } }
+print(f({}, { T = 4 }).w, f:params().w)
+f:load_params { w = tempo.array(10) }
+print(f({}, { T = 3 }).w)]]
+shown.source = [[
+local squares = P:source(function(point) return point.t * point.t end, { domain = { t } })
+P:sink({ squares }, function(arrays, point) print(point.t, arrays[1]) end)
+P:compile {} ({}, { T = 3 })]]
+shown.env_reset = [[
+local half = tempo.full({ 4 }, 0.5, { dtype = "f64" })
+local s = P:env_reset("CartPole-v1", half)
+print(P:env_obs("CartPole-v1", s):peek {})
+local action = P:constant(tempo.array(1, "i64"))
+local next, obs, reward = P:env_step("CartPole-v1", s, action, half)
+print(reward:peek {}, next:select(0, 4):peek {})]]
+shown.upper = [[print(t:name(), (t + 1):name(), t:upper() == T, t:program() == P)]]
+shown.eq = [[
+print(t:eq(3), t:ne(3), t:lt(3))
+print(t:le(3), t:gt(3), t:ge(3))]]
+shown.floordiv = [[print(t:floordiv(2), t:mod(2))]]
+shown.land = [[
+local c = t:ge(2)
+print(c:land(t:lt(5)), c:lor(t:eq(0)), c:lnot())
+print(c:name(), c:program() == P, c:value():dtype())]]
+shown.otherwise = [[
+local h = P:tensor { domain = { t } }
+h:when((t % 2):eq(0), 1)
+h:otherwise(0)
+print(P:compile { outputs = { h = h } }({}, { T = 4 }).h)]]
+shown.backward = [[
+x:square():backward()
+print(P:compile { outputs = { g = x:grad() } }({ x = { 1, 2 } }, { T = 2 }).g)]]
+shown.shape = [[print(x[0 .. t + 1]:shape()[1], x:dtype(), x:domain()[1] == t, x:program() == P)]]
+shown.start = [[
+local s = P:tensor { domain = { t } }
+s[0] = x
+s[t] = s[t-1] + x
+local f = P:compile { outputs = { s = s }, tick = t }
+f:start({}, { T = math.huge })
+local done, out = f:step { x = 1 }
+print(done, out.s)
+f:step({ x = 2 }, { into = out, budget_ms = 1 })
+print(out.s)]]
+shown.state = [[
+local s = P:tensor { domain = { t } }
+s[0] = x
+s[t] = s[t-1] + x
+local f = P:compile { outputs = { s = s }, tick = t }
+f:start({}, { T = 3 })
+f:step { x = 1 }
+local here, path = f:state(), os.tmpname()
+f:save(path)
+f:step { x = 2 }
+print(select(2, f:load_state(here):step { x = 5 }).s)
+print(f({ x = { 1, 2, 3 } }, { T = 3 }, { state = here }).s)
+print(select(2, f:load(path):step { x = 7 }).s)
+os.remove(path)]]
+shown.explain = [[
+local f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }
+print(f:explain "storage")
+print(f:simulate { T = 5 })]]
+shown.memory = [[
+local y = x * 2
+local f = P:compile { outputs = { y = y[T - 1 - t] } }
+print(f:memory { T = 1000 })
+f({ x = { 1, 2 } }, { T = 2 })
+print(f:peak(), #f:profile(5) > 0)]]
+shown.ready = [[
+local f = P:compile { outputs = { y = t:value() * 2 }, async = true }
+print(f({}, { T = 3 }).y, f:ready())
+f:free()
+print(f)]]
+shown.shape_2 = [[
+local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
+a:set(7, 1, 0)
+print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]]
+shown.clone = [[
+local a = tempo.array { 1, 2 }
+local b = a:clone():set(9, 0)
+a:free()
+print(a, b)]]
+
 --- Runs before every example of these classes.
 api.prelude = [[
 tempo = require "tempo"
@@ -64,50 +163,32 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
         example = 'print(tempo.array({ { 1, 2 }, { 3, 4 } }, "i64"))\nprint(tempo.array(0, "f32", { 3 }))', fails = "tempo.array { { 1, 2 }, { 3 } }" },
       { name = "save", args = { arg("path", "string", ""), arg("arrays", "tempo.Array|table<string, tempo.Array>", "an array: .npy; by name: .npz") },
         returns = { { "true" } }, text = "Writes a NumPy file, whole or not at all.",
-        example = [[
-local path = os.tmpname()
-tempo.save(path, { a = tempo.array { 1, 2 }, b = tempo.array { 3 } })
-print(tempo.load(path).b)
-os.remove(path)]] },
+        example = shown.save },
       { name = "load", args = { arg("path", "string", "") }, returns = { { "any", "the array, or a table of arrays by name" } },
-        text = "Reads a .npy or .npz file.", example = [[
-local path = os.tmpname()
-tempo.save(path, { a = tempo.array { 1, 2 }, b = tempo.array { 3 } })
-print(tempo.load(path).b)
-os.remove(path)]] },
+        text = "Reads a .npy or .npz file.", example = shown.save },
       { name = "range", args = { arg("lo", "tempo.Number", ""), arg("hi", "tempo.Number", "") }, returns = { { "tempo.Range" } },
         text = "`lo .. hi`, half open, where both are numbers: `2 .. 5` is the string \"25\" in Lua.",
         errors = "`affine` for a product of dims or bounds, or a fraction.",
-        example = [[
-print(tempo.range(2, 5), 0 .. t + 1, tempo.min(t + 10, T - 1), tempo.max(0, t - 2))
-print(tempo.floordiv(t, 2), tempo.floordiv(-7, 2), tempo.mod(t, 2), tempo.mod(-7, 2))]],
+        example = shown.range,
         fails = 'print(x[2 .. 5])' },
       { name = "min", args = { arg("...", "tempo.Number", "") }, returns = { { "tempo.Index" } },
         text = "The least or the greatest of index expressions and numbers; of tensors see "
           .. "`tempo.minimum`, `x:min(axis)`, `tempo.maximum`, `x:max(axis)`.",
-        example = [[
-print(tempo.range(2, 5), 0 .. t + 1, tempo.min(t + 10, T - 1), tempo.max(0, t - 2))
-print(tempo.floordiv(t, 2), tempo.floordiv(-7, 2), tempo.mod(t, 2), tempo.mod(-7, 2))]] },
+        example = shown.range },
       { name = "max", args = { arg("...", "tempo.Number", "") }, returns = { { "tempo.Index" } },
         text = "The least or the greatest of index expressions and numbers; of tensors see "
           .. "`tempo.minimum`, `x:min(axis)`, `tempo.maximum`, `x:max(axis)`.",
-        example = [[
-print(tempo.range(2, 5), 0 .. t + 1, tempo.min(t + 10, T - 1), tempo.max(0, t - 2))
-print(tempo.floordiv(t, 2), tempo.floordiv(-7, 2), tempo.mod(t, 2), tempo.mod(-7, 2))]] },
+        example = shown.range },
       { name = "floordiv", row = true, args = { arg("a", "tempo.Operand", ""), arg("b", "tempo.Operand", "") },
         returns = { { "any", "as its operands" } },
         text = "a // b and a % b, with the sign of b, of tensors, numbers, and index expressions "
           .. "by an integer > 0; also where LuaJIT lacks `//`.",
-        example = [[
-print(tempo.range(2, 5), 0 .. t + 1, tempo.min(t + 10, T - 1), tempo.max(0, t - 2))
-print(tempo.floordiv(t, 2), tempo.floordiv(-7, 2), tempo.mod(t, 2), tempo.mod(-7, 2))]] },
+        example = shown.range },
       { name = "mod", row = true, args = { arg("a", "tempo.Operand", ""), arg("b", "tempo.Operand", "") },
         returns = { { "any", "as its operands" } },
         text = "a // b and a % b, with the sign of b, of tensors, numbers, and index expressions "
           .. "by an integer > 0; also where LuaJIT lacks `//`.",
-        example = [[
-print(tempo.range(2, 5), 0 .. t + 1, tempo.min(t + 10, T - 1), tempo.max(0, t - 2))
-print(tempo.floordiv(t, 2), tempo.floordiv(-7, 2), tempo.mod(t, 2), tempo.mod(-7, 2))]] },
+        example = shown.range },
       { name = "prev", args = { arg("x", "tempo.Operand", "may be declared and not defined yet"), arg("t", "tempo.Index", "a dim of it"), arg("first", "tempo.Operand|table", "the value before"), arg("n?", "integer", "points back (1)") },
         returns = { { "tempo.Tensor" } },
         text = "x at t - n where t >= n, and `first` before. Gradients go to both.",
@@ -153,16 +234,10 @@ print(P:compile { outputs = { h = y.b } } ({}, {}).h)]] },
         returns = { { "tempo.Index", "0 .. bound - 1" }, { "tempo.Index", "the bound" } },
         text = "A dim and its bound, an integer >= 0 that every call gives by name. The order of `P:dim` is the order of "
           .. "axes in arrays.",
-        example = [[
-local b, batch = P:dim("b", "batch")
-local i, j = P:dims "i j"
-print(b, batch, i, j:upper())]] },
+        example = shown.dim },
       { name = "dims", args = { arg("names", "string", "with spaces between") }, returns = { { "tempo.Index", "one for each name, in this order" } },
         text = "Several dims, without their bounds: `t:upper()`.",
-        example = [[
-local b, batch = P:dim("b", "batch")
-local i, j = P:dims "i j"
-print(b, batch, i, j:upper())]] },
+        example = shown.dim },
       { name = "bound", args = { arg("name", "string", "") }, returns = { { "tempo.Index" } },
         text = "A bound without a dim: a window, a horizon. Every call gives it by name.",
         example = [[
@@ -209,13 +284,7 @@ print(P:compile { outputs = { fib = fib } }({}, { T = 10 }).fib)]] },
         returns = { { "tempo.Declared", "a tensor that may be assigned to" } },
         text = "A state that evolves along dims: first `init`, or what `f:load_params` gave, then what `w:update(e)` says; "
           .. "without an update it stays. Gradients take it as given at each point.",
-        example = [[
-local w = P:param("w", { along = { t }, init = 1 })
-w:update(w * 2)
-local f = P:compile { outputs = { w = w } }
-print(f({}, { T = 4 }).w, f:params().w)
-f:load_params { w = tempo.array(10) }
-print(f({}, { T = 3 }).w)]] },
+        example = shown.param },
       { name = "constant", args = { arg("data", "tempo.Data", "") }, returns = { { "tempo.Tensor" } },
         text = "A tensor with these values at every point. Arrays and numbers mix with tensors by themselves.",
         example = 'print(P:constant { { 1, 2 }, { 3, 4 } })' },
@@ -233,18 +302,12 @@ local y = P:call(function(arrays, point) return arrays[1]:item() * 10 + point.t 
 print(P:compile { outputs = { y = y } }({ x = { 1, 2 } }, { T = 2 }).y)]] },
       { name = "source", args = { arg("fn", "fun(point: table<string, integer>): ...", ""), arg("spec", "tempo.Spec|tempo.Spec[]", "one, or several") },
         options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = { { "tempo.Tensor" } }, text = "`P:call` without inputs.",
-        example = [[
-local squares = P:source(function(point) return point.t * point.t end, { domain = { t } })
-P:sink({ squares }, function(arrays, point) print(point.t, arrays[1]) end)
-P:compile {} ({}, { T = 3 })]] },
+        example = shown.source },
       { name = "sink", args = { arg("inputs", "tempo.Operand[]", ""), arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>)", "") },
         options = { arg("over", "tempo.Dims", "as for `P:call`") }, returns = {},
         text = "`P:call` without results, at every point of the union of the inputs' domains, always needed: a program "
           .. "with a sink needs no outputs.",
-        example = [[
-local squares = P:source(function(point) return point.t * point.t end, { domain = { t } })
-P:sink({ squares }, function(arrays, point) print(point.t, arrays[1]) end)
-P:compile {} ({}, { T = 3 })]] },
+        example = shown.source },
       { name = "compile", args = {}, options = {
           arg("outputs", "table<string, tempo.Operand>", "by name; may be left out where there is a sink"),
           arg("tier", "tempo.Tier", "`\"reference\"` evaluates by demand, slow and obviously right; `\"interpreter\"` runs the plan; "
@@ -270,11 +333,11 @@ P:compile {} ({}, { T = 3 })]] },
           .. "keeps to no limit.\n\n`reproducible` fuses nothing; where products dominate a run "
           .. "takes twice as long. It does not cover callbacks, the reference tier, NaN's "
           .. "payloads and, in exported code, gradients of a convolution's weights.\n\n`check` "
-          .. "looks at every operator that is computed, also the side of a `where` that is not "
-          .. "taken, but not beyond the end of a row. NaN and infinity that come in (inputs, "
-          .. "parameters, callbacks, literals) are taken as meant. Of several that fail, each "
-          .. "tier names the one that it comes to first. A state goes on only in a function that "
-          .. "is checked too.\n\nSums in shorter blocks, and sums in place under `check`, may "
+          .. "looks at every operator that is computed, also at the side of a `where` that is not "
+          .. "taken, but at nothing beyond the end of a row. It takes NaN and infinity that come in "
+          .. "(inputs, parameters, callbacks, literals) for meant. Where several operators fail, a "
+          .. "tier names the one that it comes to first. Only a function that is checked too goes on "
+          .. "from its states.\n\nSums in shorter blocks, and sums in place under `check`, may "
           .. "differ in the last digit.",
         errors = "those of the whole program, with the line at fault and a witness point; "
           .. "`device`.",
@@ -289,32 +352,14 @@ print(f, f:memory { T = 1000 } < 2^20)]],
       { name = "env_reset", args = { arg("id", "string", ""), arg("u", "tempo.Operand", "f64") }, returns = { { "tempo.Tensor", "the state, f64" } },
         text = "An environment's first state from uniform numbers; "
           .. "[tempo.rl](libraries.md#temporl) is the comfortable way.",
-        example = [[
-local half = tempo.full({ 4 }, 0.5, { dtype = "f64" })
-local s = P:env_reset("CartPole-v1", half)
-print(P:env_obs("CartPole-v1", s):peek {})
-local action = P:constant(tempo.array(1, "i64"))
-local next, obs, reward = P:env_step("CartPole-v1", s, action, half)
-print(reward:peek {}, next:select(0, 4):peek {})]] },
+        example = shown.env_reset },
       { name = "env_obs", args = { arg("id", "string", ""), arg("state", "tempo.Operand", "") }, returns = { { "tempo.Tensor", "f32" } }, text = "The observation of a state.",
-        example = [[
-local half = tempo.full({ 4 }, 0.5, { dtype = "f64" })
-local s = P:env_reset("CartPole-v1", half)
-print(P:env_obs("CartPole-v1", s):peek {})
-local action = P:constant(tempo.array(1, "i64"))
-local next, obs, reward = P:env_step("CartPole-v1", s, action, half)
-print(reward:peek {}, next:select(0, 4):peek {})]] },
+        example = shown.env_reset },
       { name = "env_step", args = { arg("id", "string", ""), arg("state", "tempo.Operand", ""), arg("action", "tempo.Operand", "i64"), arg("u", "tempo.Operand", "f64, for a reset") },
         returns = { { "tempo.Tensor", "the next state, of a new episode after an end" }, { "tempo.Tensor", "the observation before that" }, { "tempo.Tensor", "the reward" },
           { "tempo.Tensor", "terminated" }, { "tempo.Tensor", "truncated" } },
         text = "One step. Gradient: 0. See `rl.env`.",
-        example = [[
-local half = tempo.full({ 4 }, 0.5, { dtype = "f64" })
-local s = P:env_reset("CartPole-v1", half)
-print(P:env_obs("CartPole-v1", s):peek {})
-local action = P:constant(tempo.array(1, "i64"))
-local next, obs, reward = P:env_step("CartPole-v1", s, action, half)
-print(reward:peek {}, next:select(0, 4):peek {})]] },
+        example = shown.env_reset },
     },
   },
 
@@ -327,45 +372,33 @@ print(reward:peek {}, next:select(0, 4):peek {})]] },
       { name = "value", args = {}, returns = { { "tempo.Tensor", "an i64 scalar, whose domain is the expression's dims" } }, text = "Its value as a tensor, for other arithmetic.",
         example = "print(P:compile { outputs = { y = t:value() / 2 } }({}, { T = 4 }).y)", fails = "print(t / 2)" },
       { name = "upper", args = {}, returns = { { "tempo.Index" } }, text = "A dim's bound.",
-        example = [[print(t:name(), (t + 1):name(), t:upper() == T, t:program() == P)]] },
+        example = shown.upper },
       { name = "name", args = {}, returns = { { "string" } }, text = "Its text.",
-        example = [[print(t:name(), (t + 1):name(), t:upper() == T, t:program() == P)]] },
+        example = shown.upper },
       { name = "program", args = {}, returns = { { "tempo.Program" } }, text = "The program it belongs to.",
-        example = [[print(t:name(), (t + 1):name(), t:upper() == T, t:program() == P)]] },
+        example = shown.upper },
       { name = "eq", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } },
         text = "The comparison with k; with a tensor a bool tensor.",
-        example = [[
-print(t:eq(3), t:ne(3), t:lt(3))
-print(t:le(3), t:gt(3), t:ge(3))]], fails = "print(t < T)" },
+        example = shown.eq, fails = "print(t < T)" },
       { name = "ne", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } },
         text = "The comparison with k; with a tensor a bool tensor.",
-        example = [[
-print(t:eq(3), t:ne(3), t:lt(3))
-print(t:le(3), t:gt(3), t:ge(3))]] },
+        example = shown.eq },
       { name = "lt", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } },
         text = "The comparison with k; with a tensor a bool tensor.",
-        example = [[
-print(t:eq(3), t:ne(3), t:lt(3))
-print(t:le(3), t:gt(3), t:ge(3))]] },
+        example = shown.eq },
       { name = "le", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } },
         text = "The comparison with k; with a tensor a bool tensor.",
-        example = [[
-print(t:eq(3), t:ne(3), t:lt(3))
-print(t:le(3), t:gt(3), t:ge(3))]] },
+        example = shown.eq },
       { name = "gt", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } },
         text = "The comparison with k; with a tensor a bool tensor.",
-        example = [[
-print(t:eq(3), t:ne(3), t:lt(3))
-print(t:le(3), t:gt(3), t:ge(3))]] },
+        example = shown.eq },
       { name = "ge", args = { arg("k", "tempo.Number", "") }, returns = { { "tempo.Condition" } },
         text = "The comparison with k; with a tensor a bool tensor.",
-        example = [[
-print(t:eq(3), t:ne(3), t:lt(3))
-print(t:le(3), t:gt(3), t:ge(3))]] },
+        example = shown.eq },
       { name = "floordiv", args = { arg("k", "integer", "> 0") }, returns = { { "tempo.Index" } }, text = "t // k.",
-        example = [[print(t:floordiv(2), t:mod(2))]] },
+        example = shown.floordiv },
       { name = "mod", args = { arg("k", "integer", "> 0") }, returns = { { "tempo.Index" } }, text = "t % k.",
-        example = [[print(t:floordiv(2), t:mod(2))]] },
+        example = shown.floordiv },
     },
   },
 
@@ -373,35 +406,17 @@ print(t:le(3), t:gt(3), t:ge(3))]] },
     text = "What `t:eq(k)` and such give: for `h:when(c, e)`; where a tensor is wanted, a bool scalar.",
     entries = {
       { name = "land", args = { arg("d", "tempo.Condition|boolean", "") }, returns = { { "tempo.Condition" } }, text = "Both hold.",
-        example = [[
-local c = t:ge(2)
-print(c:land(t:lt(5)), c:lor(t:eq(0)), c:lnot())
-print(c:name(), c:program() == P, c:value():dtype())]] },
+        example = shown.land },
       { name = "lor", args = { arg("d", "tempo.Condition|boolean", "") }, returns = { { "tempo.Condition" } }, text = "One of them holds.",
-        example = [[
-local c = t:ge(2)
-print(c:land(t:lt(5)), c:lor(t:eq(0)), c:lnot())
-print(c:name(), c:program() == P, c:value():dtype())]] },
+        example = shown.land },
       { name = "lnot", args = {}, returns = { { "tempo.Condition" } }, text = "It does not hold.",
-        example = [[
-local c = t:ge(2)
-print(c:land(t:lt(5)), c:lor(t:eq(0)), c:lnot())
-print(c:name(), c:program() == P, c:value():dtype())]] },
+        example = shown.land },
       { name = "value", args = {}, returns = { { "tempo.Tensor", "a bool scalar" } }, text = "As a tensor.",
-        example = [[
-local c = t:ge(2)
-print(c:land(t:lt(5)), c:lor(t:eq(0)), c:lnot())
-print(c:name(), c:program() == P, c:value():dtype())]] },
+        example = shown.land },
       { name = "name", args = {}, returns = { { "string" } }, text = "Its text.",
-        example = [[
-local c = t:ge(2)
-print(c:land(t:lt(5)), c:lor(t:eq(0)), c:lnot())
-print(c:name(), c:program() == P, c:value():dtype())]] },
+        example = shown.land },
       { name = "program", args = {}, returns = { { "tempo.Program" } }, text = "The program it belongs to.",
-        example = [[
-local c = t:ge(2)
-print(c:land(t:lt(5)), c:lor(t:eq(0)), c:lnot())
-print(c:name(), c:program() == P, c:value():dtype())]] },
+        example = shown.land },
     },
   },
 
@@ -429,26 +444,12 @@ A read that leaves the domain is the error `domain`, at compilation or, where it
         example = [[print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } }, { T = 3 }).last)]],
         fails = [[x:at { b = 0 }]] },
       { name = "otherwise", args = { arg("e", "tempo.Operand|table", "") }, returns = {}, text = "The branch for the points that no earlier one has.",
-        example = [[
-local h = P:tensor { domain = { t } }
-h:when((t % 2):eq(0), 1)
-h:otherwise(0)
-print(P:compile { outputs = { h = h } }({}, { T = 4 }).h)]] },
+        example = shown.otherwise },
       { name = "when", args = { arg("c", "tempo.Condition", "for data use `tempo.where`"), arg("e", "tempo.Operand|table", "") }, returns = {},
         text = "The branch for the points where c holds.",
-        example = [[
-local h = P:tensor { domain = { t } }
-h:when((t % 2):eq(0), 1)
-h:otherwise(0)
-print(P:compile { outputs = { h = h } }({}, { T = 4 }).h)]] },
+        example = shown.otherwise },
       { name = "update", args = { arg("e", "tempo.Operand", "") }, returns = {}, text = "A parameter's value at the next point of `along`, at most once; along one dim `w[i+1] = e` is the same.",
-        example = [[
-local w = P:param("w", { along = { t }, init = 1 })
-w:update(w * 2)
-local f = P:compile { outputs = { w = w } }
-print(f({}, { T = 4 }).w, f:params().w)
-f:load_params { w = tempo.array(10) }
-print(f({}, { T = 3 }).w)]] },
+        example = shown.param },
       { name = "next", args = {}, returns = { { "tempo.Tensor" } },
         text = "The value that a parameter takes at the next point of `along`, which `update` is "
           .. "given before or after this line; at the last point too. So a second loss sees the "
@@ -460,29 +461,25 @@ local change = w:next() - w
 w:update(w * 2)
 print(P:compile { outputs = { change = change } }({}, { T = 3 }).change)]] },
       { name = "backward", args = {}, returns = { { "tempo.Tensor", "itself" } }, text = "Marks a loss for `x:grad()`.",
-        example = [[
-x:square():backward()
-print(P:compile { outputs = { g = x:grad() } }({ x = { 1, 2 } }, { T = 2 }).g)]] },
+        example = shown.backward },
       { name = "grad", args = {}, returns = { { "tempo.Tensor" } }, text = "The gradient of the sum of all marked losses, wherever in the script.",
-        example = [[
-x:square():backward()
-print(P:compile { outputs = { g = x:grad() } }({ x = { 1, 2 } }, { T = 2 }).g)]] },
+        example = shown.backward },
       { name = "peek", args = {}, options = { arg("inputs", "table<string, tempo.Data>", ""), arg("bounds", "table<string, integer>", ""), arg("at", "table<string, integer>", "the point"), arg("seed", "integer", "") },
-        returns = { { "tempo.Array" } }, text = "The value at one point, on demand, without compiling: for debugging. What the value does not mention may "
-          .. "be left out.",
+        returns = { { "tempo.Array" } }, text = "The value at one point, on demand, without compiling: for debugging. Inputs and bounds that the "
+          .. "value does not mention may be left out.",
         example = [[print(x[0 .. t + 1]:sum(0):peek { inputs = { x = { 1, 2, 3 } }, bounds = { T = 3 }, at = { t = 1 } })]] },
       { name = "name", args = { arg("s?", "string", "") }, returns = { { "string|tempo.Tensor|nil", "itself when given" } },
         text = "Its name for messages, asked or given.", example = 'print((P:constant(1) + t):name "shifted")' },
       { name = "shape", args = {}, returns = { { "tempo.Extent[]" } }, text = "The spatial shape.",
-        example = [[print(x[0 .. t + 1]:shape()[1], x:dtype(), x:domain()[1] == t, x:program() == P)]] },
+        example = shown.shape },
       { name = "dtype", args = {}, returns = { { "tempo.Dtype" } }, text = "The dtype.",
-        example = [[print(x[0 .. t + 1]:shape()[1], x:dtype(), x:domain()[1] == t, x:program() == P)]] },
+        example = shown.shape },
       { name = "domain", args = {}, returns = { { "tempo.Index[]" } }, text = "Its dims, in the order of `P:dim`.",
-        example = [[print(x[0 .. t + 1]:shape()[1], x:dtype(), x:domain()[1] == t, x:program() == P)]] },
+        example = shown.shape },
       { name = "along", args = {}, returns = { { "tempo.Index[]" } }, text = "The dims a parameter evolves over; {} of others.",
         example = 'print(P:param("w", { along = { t }, init = 0 }):along()[1])' },
       { name = "program", args = {}, returns = { { "tempo.Program?" } }, text = "Its program; nil of a literal that has met none.",
-        example = [[print(x[0 .. t + 1]:shape()[1], x:dtype(), x:domain()[1] == t, x:program() == P)]] },
+        example = shown.shape },
     },
   },
 
@@ -505,16 +502,7 @@ print(f({ x = { 1 } }, { T = 1 }).y)]],
           .. "between do not disturb it.",
         errors = "`bound` for `math.huge` where something is kept over the whole of the dim, or "
           .. "goes through all of it between two ticks.",
-        example = [[
-local s = P:tensor { domain = { t } }
-s[0] = x
-s[t] = s[t-1] + x
-local f = P:compile { outputs = { s = s }, tick = t }
-f:start({}, { T = math.huge })
-local done, out = f:step { x = 1 }
-print(done, out.s)
-f:step({ x = 2 }, { into = out, budget_ms = 1 })
-print(out.s)]] },
+        example = shown.start },
       { name = "step", args = { arg("values?", "table<string, tempo.Data>", "the inputs with the tick dims, without these") },
         options = { arg("budget_ms", "number", "this tick's outputs, whatever they take, then work for later ticks while time is left; no number changes"),
           arg("into", "table", "what an earlier step returned: its arrays are written into and it is returned again, without garbage") },
@@ -522,81 +510,20 @@ print(out.s)]] },
         text = "Goes to the next point of the tick dims; [steps](../language.md#steps) say where "
           .. "outputs without all of these are. A wrong value costs no tick; any other error "
           .. "ends the run.",
-        example = [[
-local s = P:tensor { domain = { t } }
-s[0] = x
-s[t] = s[t-1] + x
-local f = P:compile { outputs = { s = s }, tick = t }
-f:start({}, { T = math.huge })
-local done, out = f:step { x = 1 }
-print(done, out.s)
-f:step({ x = 2 }, { into = out, budget_ms = 1 })
-print(out.s)]] },
+        example = shown.start },
       { name = "state", args = {}, returns = { { "tempo.State" } },
         text = "The state between ticks, in memory: position, bounds, inputs without the tick "
           .. "dims, buffers, complete outputs and parameters. Not from a callback.",
-        example = [[
-local s = P:tensor { domain = { t } }
-s[0] = x
-s[t] = s[t-1] + x
-local f = P:compile { outputs = { s = s }, tick = t }
-f:start({}, { T = 3 })
-f:step { x = 1 }
-local here, path = f:state(), os.tmpname()
-f:save(path)
-f:step { x = 2 }
-print(select(2, f:load_state(here):step { x = 5 }).s)
-print(f({ x = { 1, 2, 3 } }, { T = 3 }, { state = here }).s)
-print(select(2, f:load(path):step { x = 7 }).s)
-os.remove(path)]] },
+        example = shown.state },
       { name = "load_state", args = { arg("s", "tempo.State", "of this program, recorded and compiled alike") }, returns = { { "tempo.Function", "itself" } },
         text = "Goes on from a state, as `state =` of a call does; "
           .. "[states](../language.md#steps) say when the bound may be larger.",
-        example = [[
-local s = P:tensor { domain = { t } }
-s[0] = x
-s[t] = s[t-1] + x
-local f = P:compile { outputs = { s = s }, tick = t }
-f:start({}, { T = 3 })
-f:step { x = 1 }
-local here, path = f:state(), os.tmpname()
-f:save(path)
-f:step { x = 2 }
-print(select(2, f:load_state(here):step { x = 5 }).s)
-print(f({ x = { 1, 2, 3 } }, { T = 3 }, { state = here }).s)
-print(select(2, f:load(path):step { x = 7 }).s)
-os.remove(path)]] },
+        example = shown.state },
       { name = "save", args = { arg("path", "string", "") }, options = { arg("portable", "boolean", "parameters and moments alone, by path (false)") }, returns = { { "true" } }, text = "Writes the state to a file, whole or not at all. After a step that was cancelled or failed it is that of a "
           .. "run that is over. A portable file is an .npz of `f:params()`: `f:load_params(path)` of a changed program takes it.",
-        example = [[
-local s = P:tensor { domain = { t } }
-s[0] = x
-s[t] = s[t-1] + x
-local f = P:compile { outputs = { s = s }, tick = t }
-f:start({}, { T = 3 })
-f:step { x = 1 }
-local here, path = f:state(), os.tmpname()
-f:save(path)
-f:step { x = 2 }
-print(select(2, f:load_state(here):step { x = 5 }).s)
-print(f({ x = { 1, 2, 3 } }, { T = 3 }, { state = here }).s)
-print(select(2, f:load(path):step { x = 7 }).s)
-os.remove(path)]] },
+        example = shown.state },
       { name = "load", args = { arg("path", "string", "") }, returns = { { "tempo.Function", "itself" } }, text = "Goes on from a state in a file; after an error the function is as it was.",
-        example = [[
-local s = P:tensor { domain = { t } }
-s[0] = x
-s[t] = s[t-1] + x
-local f = P:compile { outputs = { s = s }, tick = t }
-f:start({}, { T = 3 })
-f:step { x = 1 }
-local here, path = f:state(), os.tmpname()
-f:save(path)
-f:step { x = 2 }
-print(select(2, f:load_state(here):step { x = 5 }).s)
-print(f({ x = { 1, 2, 3 } }, { T = 3 }, { state = here }).s)
-print(select(2, f:load(path):step { x = 7 }).s)
-os.remove(path)]] },
+        example = shown.state },
       { name = "cancel", args = {}, returns = {}, text = "From a callback: ends the run, which gives the outputs that are complete.",
         example = [[
 local f
@@ -607,13 +534,7 @@ print(f({}, { T = math.huge }).cancelled)]] },
         text = "Copies of the newest parameters by path, at any time: between ticks, after a "
           .. "run, a cancel, an error or Ctrl-C. Constants that were loaded are the loaded "
           .. "arrays themselves.",
-        example = [[
-local w = P:param("w", { along = { t }, init = 1 })
-w:update(w * 2)
-local f = P:compile { outputs = { w = w } }
-print(f({}, { T = 4 }).w, f:params().w)
-f:load_params { w = tempo.array(10) }
-print(f({}, { T = 3 }).w)]] },
+        example = shown.param },
       { name = "load_params", args = { arg("params", "table<string, tempo.Data>|string", "any of them, by path, or a portable file"), arg("options?", "{ strict?: boolean }", "`false` leaves out paths that the function lacks (true)") },
         returns = { { "tempo.Function|string[]", "itself; unless strict the paths that were missing" }, { "string[]?", "and those left over" } },
         text = "First values for runs to come, which begin at the first point again, with the "
@@ -621,48 +542,26 @@ print(f({}, { T = 3 }).w)]] },
           .. "whole state (`examples/going_on.lua` does both). Arrays are borrowed: runs see "
           .. "what the script writes into them. `g:load_params(f:params { of = net })` takes a "
           .. "net into another program.",
-        example = [[
-local w = P:param("w", { along = { t }, init = 1 })
-w:update(w * 2)
-local f = P:compile { outputs = { w = w } }
-print(f({}, { T = 4 }).w, f:params().w)
-f:load_params { w = tempo.array(10) }
-print(f({}, { T = 3 }).w)]] },
+        example = shown.param },
       { name = "explain", args = { arg("section?", '"graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"kernels"|"code"|"passes"|"rules"|"evolution"|"dot"', ""),
           arg("bounds?", "table<string, integer>", "for sizes in bytes") }, returns = { { "string" } },
-        text = "What was made of the program: its sections and how to read them are in [Reading "
-          .. "explain](../reading-explain.md). Without one, a summary with what was not fused "
-          .. "and why.",
-        example = [[
-local f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }
-print(f:explain "storage")
-print(f:simulate { T = 5 })]] },
+        text = "Tells what tempo has made of the program. [Reading explain](../reading-explain.md) "
+          .. "shows the sections and how to read them. Without a section it gives a summary, and "
+          .. "says what was not fused and why.",
+        example = shown.explain },
       { name = "memory", args = { arg("bounds", "table<string, integer>", "") }, returns = { { "integer?", "nil in the reference tier" } },
         text = "Bytes that a run takes, before running: tensors that are kept, loaded "
           .. "parameters, and the working memory of operators; without inputs, outputs, "
           .. "constants, what callbacks are given and return, and blocks of the size of a cache.",
-        example = [[
-local y = x * 2
-local f = P:compile { outputs = { y = y[T - 1 - t] } }
-print(f:memory { T = 1000 })
-f({ x = { 1, 2 } }, { T = 2 })
-print(f:peak(), #f:profile(5) > 0)]] },
+        example = shown.memory },
       { name = "peak", args = {}, returns = { { "integer?", "nil in the reference tier" } }, text = "Bytes that the last run took.",
-        example = [[
-local y = x * 2
-local f = P:compile { outputs = { y = y[T - 1 - t] } }
-print(f:memory { T = 1000 })
-f({ x = { 1, 2 } }, { T = 2 })
-print(f:peak(), #f:profile(5) > 0)]] },
+        example = shown.memory },
       { name = "simulate", args = { arg("bounds", "table<string, integer>", "") },
         returns = { { "true?", "nil where the tier has no schedule or a dim ends by data" } },
         text = "To find bugs of ours: goes through the schedule without data and fails (`cycle`) "
           .. "unless every statement runs once at each point, everything is made before it is "
           .. "read, and no slot is given away too early.",
-        example = [[
-local f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }
-print(f:explain "storage")
-print(f:simulate { T = 5 })]] },
+        example = shown.explain },
       { name = "profile", args = { arg("rows?", "integer", "to show (20)") },
         options = { arg("trace", "string", "a file for the plan with its times, as JSON for Perfetto"),
           arg("inside", "boolean", "from the next run on") }, returns = { { "string" } },
@@ -671,12 +570,7 @@ print(f:simulate { T = 5 })]] },
           .. "and operators; one line says what a core of this machine does. The clock is always "
           .. "on; it samples. Native code has a line for each of its parts; `inside` builds them "
           .. "again, with clocks in their leaves and the same bits.",
-        example = [[
-local y = x * 2
-local f = P:compile { outputs = { y = y[T - 1 - t] } }
-print(f:memory { T = 1000 })
-f({ x = { 1, 2 } }, { T = 2 })
-print(f:peak(), #f:profile(5) > 0)]] },
+        example = shown.memory },
       { name = "export", args = { arg("path", "string", "\"dir/agent\", a name that C takes"), arg("bounds?", "table<string, integer>", "") }, returns = {},
         text = "Writes the function for these bounds as C99 that needs libm alone: `agent.c`, "
           .. "`agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which "
@@ -692,18 +586,10 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
         text = "False while another thread compiles (`async = true`). Any use waits, raises what "
           .. "compiling failed with and tells its warnings. Ctrl-C ends the wait but not the "
           .. "compilation, which `f:free()` ends.",
-        example = [[
-local f = P:compile { outputs = { y = t:value() * 2 }, async = true }
-print(f({}, { T = 3 }).y, f:ready())
-f:free()
-print(f)]] },
+        example = shown.ready },
       { name = "free", args = {}, returns = {},
         text = "Gives its memory back; any use after is an error. Not from its own callback.",
-        example = [[
-local f = P:compile { outputs = { y = t:value() * 2 }, async = true }
-print(f({}, { T = 3 }).y, f:ready())
-f:free()
-print(f)]] },
+        example = shown.ready },
     },
   },
 
@@ -715,44 +601,25 @@ print(f)]] },
     index = "tempo.Array|number|boolean",
     entries = {
       { name = "shape", args = {}, returns = { { "integer[]" } }, text = "The extents.",
-        example = [[
-local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
-a:set(7, 1, 0)
-print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]] },
+        example = shown.shape_2 },
       { name = "dtype", args = {}, returns = { { "tempo.Dtype" } }, text = "The dtype.",
-        example = [[
-local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
-a:set(7, 1, 0)
-print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]] },
+        example = shown.shape_2 },
       { name = "totable", args = {}, returns = { { "any", "a table, a number or a boolean" } }, text = "Nested tables of numbers or booleans from 1; a scalar's value.",
         errors = "under LuaJIT `input` for an i64 beyond 2^53.",
-        example = [[
-local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
-a:set(7, 1, 0)
-print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]] },
+        example = shown.shape_2 },
       { name = "item", args = {}, returns = { { "number|boolean" } }, text = "The one element.", example = 'print(tempo.array(5, "i64"):item())', fails = "tempo.array({ 1, 2 }):item()" },
       { name = "clone", args = {}, returns = { { "tempo.Array" } }, text = "A copy: keeps what a callback was lent.",
-        example = [[
-local a = tempo.array { 1, 2 }
-local b = a:clone():set(9, 0)
-a:free()
-print(a, b)]] },
+        example = shown.clone },
       { name = "orthonormal", args = {}, returns = { { "tempo.Array" } },
         text = "A matrix of floats with its rows made orthonormal, or its columns where they are "
           .. "fewer (modified Gram-Schmidt in f64, twice).", example = "print(tempo.array({ { 3, 4 }, { 1, 0 } }):orthonormal())" },
       { name = "rows", args = {}, returns = { { "fun(): integer?, tempo.Array|number|boolean" } }, text = "Iterates over index (from 0) and row.",
         example = "for i, row in tempo.array({ { 1, 2 }, { 3, 4 } }):rows() do print(i, row) end" },
       { name = "get", args = { arg("...", "integer", "one for each axis") }, returns = { { "number|boolean" } }, text = "An element.",
-        example = [[
-local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
-a:set(7, 1, 0)
-print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]], fails = "tempo.array({ 1, 2 }):get(2)" },
+        example = shown.shape_2, fails = "tempo.array({ 1, 2 }):get(2)" },
       { name = "set", args = { arg("v", "number|boolean", ""), arg("...", "integer", "one for each axis") }, returns = { { "tempo.Array", "itself" } },
         text = "Changes an element; not of an array that a callback was lent.",
-        example = [[
-local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
-a:set(7, 1, 0)
-print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]] },
+        example = shown.shape_2 },
       { name = "save", args = { arg("path", "string", "") }, returns = { { "true" } }, text = "Writes a .npy file, whole or not at all.",
         example = [[
 local path = os.tmpname()
@@ -760,21 +627,11 @@ tempo.array({ 1, 2 }):save(path)
 print(tempo.load(path))
 os.remove(path)]] },
       { name = "data", args = {}, returns = { { "lightuserdata" } }, text = "The address of the elements, for LuaJIT's `ffi.cast`.",
-        example = [[
-local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
-a:set(7, 1, 0)
-print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]] },
+        example = shown.shape_2 },
       { name = "int64", args = {}, returns = { { "table|integer" } }, text = "As `totable` with exact 64-bit integers (LuaJIT: cdata).",
-        example = [[
-local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
-a:set(7, 1, 0)
-print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]] },
+        example = shown.shape_2 },
       { name = "free", args = {}, returns = {}, text = "Gives its memory back.",
-        example = [[
-local a = tempo.array { 1, 2 }
-local b = a:clone():set(9, 0)
-a:free()
-print(a, b)]] },
+        example = shown.clone },
     },
   },
 }

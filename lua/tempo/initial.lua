@@ -2,7 +2,8 @@
 ---
 --- An `init =` of a layer is a name of this table, a value, or a function (P, shape, o) that gives an expression. o.name
 --- names its draw, so that numbers depend on the seed and this name alone; o.domain and o.dtype are the parameter's.
---- Of a shape (out, in, ...) fan_in = in * rest, fan_out = out * rest. Options: those that a text names, and gain (1).
+--- A weight of shape (out, in, ...) has fan_in = in * rest and fan_out = out * rest. Each function takes the options
+--- that its text names, and gain (1).
 local tempo = require "tempo"
 local util = require "tempo.util"
 

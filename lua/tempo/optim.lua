@@ -422,8 +422,8 @@ function optim.early_stopping(t, metric, o)
     paths = {} }, EarlyStopping)
 end
 
---- The module with its parameters of best_at at each t. They are states too, "<path>.best" in f:params(). Of parameters
---- that evolve along further dims: keep(net:at{...}).
+--- A module that holds, at each t, the parameters that net had at best_at. They are states, "<path>.best" in
+--- f:params(). A net that evolves along further dims is read at a point of them first: keep(net:at{...}).
 ---@param net tempo.nn.Module
 ---@return tempo.nn.Module
 function EarlyStopping:keep(net)

@@ -265,7 +265,8 @@ function rl.episode_return(traj)
   return sum
 end
 
---- Of the episodes that ended, by either way, over the dims in `over`, time among them; their mean return is sum / number.
+--- Adds up the returns of episodes that ended (terminated or truncated) over the dims in `over`, which has time, and
+--- counts these episodes: their mean return is sum / number.
 ---@param traj tempo.rl.Trajectory
 ---@param over tempo.Index[]
 ---@return tempo.Tensor the sum of returns

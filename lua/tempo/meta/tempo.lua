@@ -1054,7 +1054,7 @@ function Program:sink(inputs, fn, options) end
 ---
 --- `reproducible` fuses nothing; where products dominate a run takes twice as long. It does not cover callbacks, the reference tier, NaN's payloads and, in exported code, gradients of a convolution's weights.
 ---
---- `check` looks at every operator that is computed, also the side of a `where` that is not taken, but not beyond the end of a row. NaN and infinity that come in (inputs, parameters, callbacks, literals) are taken as meant. Of several that fail, each tier names the one that it comes to first. A state goes on only in a function that is checked too.
+--- `check` looks at every operator that is computed, also at the side of a `where` that is not taken, but at nothing beyond the end of a row. It takes NaN and infinity that come in (inputs, parameters, callbacks, literals) for meant. Where several operators fail, a tier names the one that it comes to first. Only a function that is checked too goes on from its states.
 ---
 --- Sums in shorter blocks, and sums in place under `check`, may differ in the last digit.
 ---@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, reproducible?: boolean, cflags?: string, device?: string, threads?: integer, memory?: number|string, check?: "nan"|"none", tick?: tempo.Index|tempo.Index[], async?: boolean }
@@ -1237,7 +1237,7 @@ function Tensor:backward() end
 ---@return tempo.Tensor
 function Tensor:grad() end
 
---- The value at one point, on demand, without compiling: for debugging. What the value does not mention may be left out.
+--- The value at one point, on demand, without compiling: for debugging. Inputs and bounds that the value does not mention may be left out.
 ---@param options? { inputs?: table<string, tempo.Data>, bounds?: table<string, integer>, at?: table<string, integer>, seed?: integer }
 ---@return tempo.Array
 function Tensor:peek(options) end
@@ -1988,7 +1988,7 @@ function Function:params(options) end
 ---@return string[]? # and those left over
 function Function:load_params(params, options) end
 
---- What was made of the program: its sections and how to read them are in [Reading explain](../reading-explain.md). Without one, a summary with what was not fused and why.
+--- Tells what tempo has made of the program. [Reading explain](../reading-explain.md) shows the sections and how to read them. Without a section it gives a summary, and says what was not fused and why.
 ---@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"kernels"|"code"|"passes"|"rules"|"evolution"|"dot"
 ---@param bounds? table<string, integer> for sizes in bytes
 ---@return string
