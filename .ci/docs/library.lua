@@ -12,10 +12,10 @@ local blocks = require "docs.blocks"
 
 local library = {}
 
---- File, name, and how its functions are written.
+--- File, name, and how its functions are written; its rooms, files of the folder with its name.
 local files = {
   { "nn", "tempo.nn", "nn" }, { "initial", "tempo.nn.init", "init" }, { "optim", "tempo.optim", "optim" },
-  { "dist", "tempo.dist", "dist" }, { "rl", "tempo.rl", "rl" }, { "logger", "tempo.logger", "logger" },
+  { "dist", "tempo.dist", "dist" }, { "rl", "tempo.rl", "rl", "env returns" }, { "logger", "tempo.logger", "logger" },
   { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz" },
   { "cli", "tempo.cli", "cli" },
 }
@@ -151,10 +151,9 @@ function parser:line(line, pending)
   for _, f in ipairs(entry.fields) do self.entries[#self.entries + 1] = field_entry(made or self.stem, f) end
 end
 
-local function parse(root, file, name, stem)
-  local self = setmetatable({ file = file, name = name, stem = stem, at = 0,
-    entries = {}, undocumented = {}, classes = {}, hidden = {} }, parser)
+function parser:read(root, file)
   local pending = {}
+  self.file, self.at = file, 0
   for line in (blocks.read(root .. "lua/tempo/" .. file .. ".lua") .. "\n"):gmatch "(.-)\n" do
     self.at = self.at + 1
     local words = line:match "^%-%-%- ?(.*)"
@@ -165,6 +164,13 @@ local function parse(root, file, name, stem)
       pending = {}
     end
   end
+end
+
+local function parse(root, file, name, stem, rooms)
+  local self = setmetatable({ name = name, stem = stem, entries = {}, undocumented = {}, classes = {},
+    hidden = {} }, parser)
+  self:read(root, file)
+  for room in (rooms or ""):gmatch "%S+" do self:read(root, file .. "/" .. room) end
   return self
 end
 
@@ -172,7 +178,7 @@ end
 -- params and returns.
 function library.all(root)
   local list = {}
-  for k, f in ipairs(files) do list[k] = parse(root, f[1], f[2], f[3]) end
+  for k, f in ipairs(files) do list[k] = parse(root, f[1], f[2], f[3], f[4]) end
   return list
 end
 
