@@ -7,7 +7,6 @@
 ---   time         the dim t
 --- Environments reset themselves, so t+1 after an end is another episode. At a truncation a return goes on with the
 --- value of `next_obs`, the observation *before* the reset (Pardo et al. 2018, "Time limits in reinforcement learning").
-local tempo = require "tempo"
 local util = require "tempo.util"
 
 ---@class tempo.rl.Trajectory
