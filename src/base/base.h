@@ -276,8 +276,6 @@ typedef struct tp_allowance {
   const char *whose;
 } tp_allowance;
 tp_allowance tp_machine_memory(int64_t back);
-/* of the container, below a root of a file system; INT64_MAX: no limit */
-int64_t tp_group_memory(const char *root);
 
 /* ---- settings: the TEMPO_* environment ---- */
 const char *tp_setting(const char *name); /* NULL: unset or "" */

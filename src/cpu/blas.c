@@ -3,7 +3,7 @@
  * newer than the library gets kernels of 2004 (a seventh of the speed). So we name the core by its
  * instructions for that moment. It gets one thread: teams share the work. */
 #include "cpu/priv.h"
-#include <dlfcn.h>
+#include "os/os.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static void *open_library(void) {
        *threads = hide("OPENBLAS_NUM_THREADS");
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
   if (core_name()) setenv("OPENBLAS_CORETYPE", core_name(), 1);
-  for (size_t i = 0; i < TP_LEN(names) && !lib; i++) lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  for (size_t i = 0; i < TP_LEN(names) && !lib; i++) lib = tp_os_open(names[i]);
   restore("OPENBLAS_CORETYPE", core);
   restore("OPENBLAS_L2_SIZE", l2);
   restore("OPENBLAS_NUM_THREADS", threads);
@@ -44,7 +44,7 @@ static void *open_library(void) {
 }
 
 static void find(void *lib, const char *name, void *fn) {
-  void *p = dlsym(lib, name);
+  void *p = tp_os_symbol(lib, name);
   memcpy(fn, &p, sizeof p);
 }
 

@@ -37,7 +37,6 @@ enum { TP_CACHE_PATH = 1024 };
 bool tp_cache_folder(char dir[TP_CACHE_PATH], tp_buf *why);
 /* Removes the oldest files from the file's folder if it has grown too large. */
 void tp_cache_prune(const char *file);
-bool tp_cache_write(const char *path, const char *text, size_t n);
 /* Reads a file that ends with its checksum and length, and leaves these away; a 0 stands behind.
  * For tp_free. NULL: it is not there, or not whole. */
 TP_GIVE char *tp_cache_whole(const char *path, size_t *n);
