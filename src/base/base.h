@@ -31,7 +31,11 @@
 #define TP_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define TP_MAX(a, b) ((a) > (b) ? (a) : (b))
 #if defined(__GNUC__)
+#ifdef _WIN32 /* mingw-w64's printf may be Microsoft's, which we never call */
+#define TP_PRINTF(f, a) __attribute__((format(gnu_printf, f, a)))
+#else
 #define TP_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#endif
 #else
 #define TP_PRINTF(f, a)
 #endif

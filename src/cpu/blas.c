@@ -13,13 +13,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char *hide(const char *name) {
   const char *v = getenv(name);
   char *kept = v ? strdup(v) : NULL;
-  unsetenv(name);
+  tp_os_setenv(name, NULL);
   return kept;
 }
 
 static void restore(const char *name, char *kept) {
-  if (kept) setenv(name, kept, 1);
-  else unsetenv(name);
+  tp_os_setenv(name, kept);
   free(kept);
 }
 
@@ -34,8 +33,8 @@ static void *open_library(void) {
   void *lib = NULL;
   char *core = hide("OPENBLAS_CORETYPE"), *l2 = hide("OPENBLAS_L2_SIZE"),
        *threads = hide("OPENBLAS_NUM_THREADS");
-  setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  if (core_name()) setenv("OPENBLAS_CORETYPE", core_name(), 1);
+  tp_os_setenv("OPENBLAS_NUM_THREADS", "1");
+  if (core_name()) tp_os_setenv("OPENBLAS_CORETYPE", core_name());
   for (size_t i = 0; i < TP_LEN(names) && !lib; i++) lib = tp_os_open(names[i]);
   restore("OPENBLAS_CORETYPE", core);
   restore("OPENBLAS_L2_SIZE", l2);

@@ -48,13 +48,7 @@ static bool has_only_ours(const char *dir) {
  * ours. */
 static bool make_folder(char *dir, tp_buf *why) {
   char mark[TP_CACHE_PATH];
-  for (char *p = dir + 1; *p; p++) {
-    if (*p != '/') continue;
-    *p = 0;
-    tp_os_mkdir(dir);
-    *p = '/';
-  }
-  tp_os_mkdir(dir);
+  tp_file_folder(dir, true);
   snprintf(mark, sizeof mark, "%.900s/" MARK, dir);
   if (!tp_os_is_mine(dir)) return false;
   if (tp_os_look(mark, NULL) == TP_OS_FILE) return true;

@@ -164,6 +164,16 @@ bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err) {
   return ok || tp_file_fail(err, v[bad].path, saved ? strerror(saved) : "cannot be written");
 }
 
+bool tp_file_folder(char *path, bool mine) {
+  for (char *p = path + (*path != 0); *p; p++) {
+    if (*p != '/') continue;
+    *p = 0;
+    tp_os_mkdir(path, mine);
+    *p = '/';
+  }
+  return tp_os_mkdir(path, mine) || tp_os_look(path, NULL) == TP_OS_FOLDER;
+}
+
 bool tp_file_text(FILE *f, void *ud) {
   const tp_buf *b = ud;
   return fwrite(b->s ? b->s : "", 1, b->n, f) == b->n;

@@ -26,6 +26,8 @@ FILE *tp_file_open(const char *path, int64_t *size, tp_error *err);
 bool tp_file_read(FILE *f, void *p, size_t n); /* n bytes or false */
 /* the whole file and a 0 behind, for tp_free */
 TP_GIVE char *tp_file_whole(const char *path, size_t *n, tp_error *err);
+/* Makes a folder and those above it, where they are missing. False: errno says why. */
+bool tp_file_folder(char *path, bool mine);
 /* "file: path: why"; false */
 bool tp_file_fail(tp_error *err, const char *path, const char *why);
 

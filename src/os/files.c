@@ -110,7 +110,7 @@ bool tp_os_write(const char *path, const char *text, size_t n) {
 }
 
 void tp_os_touch(const char *path) { utimensat(AT_FDCWD, path, NULL, 0); }
-void tp_os_mkdir(const char *path) { mkdir(path, 0700); }
+bool tp_os_mkdir(const char *path, bool mine) { return mkdir(path, mine ? 0700 : 0777) == 0; }
 bool tp_os_mkdir_new(char *path) { return mkdtemp(path) != NULL; }
 
 bool tp_os_is_mine(const char *folder) {

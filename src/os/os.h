@@ -90,9 +90,9 @@ bool tp_os_rename(const char *from, const char *to); /* replaces `to` */
 bool tp_os_link(const char *from, const char *to);
 /* Replaces what the file has by n bytes; only the user may read it. */
 bool tp_os_write(const char *path, const char *text, size_t n);
-void tp_os_touch(const char *path);     /* now */
-void tp_os_mkdir(const char *path);     /* only for the user */
-bool tp_os_mkdir_new(char *path);       /* the six X at its end become other letters */
+void tp_os_touch(const char *path);            /* now */
+bool tp_os_mkdir(const char *path, bool mine); /* mine: only the user may enter it */
+bool tp_os_mkdir_new(char *path);              /* the six X at its end become other letters */
 bool tp_os_is_mine(const char *folder); /* a folder, no link, into which only the user writes */
 /* Calls for each path of a pattern with `*`, until one answers true. */
 void tp_os_glob(const char *pattern, bool (*each)(void *ud, const char *path), void *ud);

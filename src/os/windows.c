@@ -197,7 +197,7 @@ void tp_os_touch(const char *path) {
   CloseHandle(f);
 }
 
-void tp_os_mkdir(const char *path) { CreateDirectoryA(path, NULL); }
+bool tp_os_mkdir(const char *path, bool mine) { return did(CreateDirectoryA(path, NULL)); }
 
 bool tp_os_mkdir_new(char *path) {
   char *end = path + strlen(path) - 6;
