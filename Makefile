@@ -24,6 +24,7 @@
 #   make install      the module for LUA_INCDIR into INST_LIBDIR, lua/tempo into INST_LUADIR (what LuaRocks calls)
 #   make install-c    the header and the libraries for hosts in C into PREFIX
 #   make test-export  an exported training loop under gcc, clang, -m32, aarch64 and wasm32, as far as they are here: the same weights (.ci/test_export.lua)
+#   make windows      tempo for Windows by mingw-w64 in build/windows, run under wine where that is (.ci/windows.sh)
 #   make rock-test    `luarocks make` for both Luas into a scratch tree, specs and an example from there; what other Luas are told
 #   make clean
 #
@@ -77,7 +78,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind gpu-emulator test-gpu fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
+.PHONY: windows windows-dll all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind gpu-emulator test-gpu fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -212,7 +213,7 @@ CEXAMPLE := $(patsubst examples/c/%.c,$(B)/examples/c/%,$(sort $(wildcard exampl
 c-examples: $(CEXAMPLE) $(CEXAMPLE_TEXT)
 	@:
 
--include $(CORE_OBJ:.o=.d) $(FUZZ_SRC:%.c=$(B)/fuzz/obj/%.d) $(foreach l,lua5.4 luajit $(ROCK),$(patsubst %.o,%.d,$(call lua_obj,$(l)))) $(CTEST:=.d) $(CEXAMPLE:=.d)
+-include $(CORE_OBJ:.o=.d) $(WINDOWS_OBJ:.o=.d) $(FUZZ_SRC:%.c=$(B)/fuzz/obj/%.d) $(foreach l,lua5.4 luajit $(ROCK),$(patsubst %.o,%.d,$(call lua_obj,$(l)))) $(CTEST:=.d) $(CEXAMPLE:=.d)
 
 # ---- use ------------------------------------------------------------------------------------------------------------
 # The module's and the libraries' places in this tree; 5.4 also reads LUA_PATH_5_4 first, so that is what is set.
@@ -315,6 +316,17 @@ rock:
 
 test-export: all
 	@$(IN_TREE) lua5.4 .ci/test_export.lua
+
+# ---- Windows: what .ci/windows.sh calls with its compiler and libraries ----
+windows: all
+	@.ci/windows.sh
+WINDOWS_OBJ := $(patsubst %.c,$(B)/windows/obj/%.o,$(CORE_SRC) $(KERNEL_SRC) $(LUA_SRC))
+$(B)/windows/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(WINDOWS_CC) $(CFLAGS) $(filter-out -fPIC,$(CORE)) -D__USE_MINGW_ANSI_STDIO=1 $(if $(filter $<,$(KERNEL_SRC)),$(KERNEL)) -I$(B)/gen $(WINDOWS_FLAGS) -MMD -MP -c $< -o $@
+$(B)/windows/tempo.dll: $(WINDOWS_OBJ)
+	$(Q)$(WINDOWS_CC) -shared -static -s -o $@ $^ $(WINDOWS_LIBS)
+windows-dll: $(B)/windows/tempo.dll
 
 rock-test: all
 	@.ci/rock.sh 5.4

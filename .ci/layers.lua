@@ -1,10 +1,10 @@
--- Folders of src have ranks and includes only point down, never across: base knows nobody, lua knows all.
+-- Folders of src have ranks and includes only point down, never across: os knows no other, lua all.
 -- Outside headers have their place too. `lua5.4 .ci/layers.lua [root]` prints every offence and ends non-zero.
 local root = arg[1] or "."
 
 local rank = {}
 for r, folders in ipairs {
-  "base", "index io", "kern", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "gpu", "rt",
+  "os", "base", "index io", "kern", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "gpu", "rt",
   "api lua",
 } do
   for f in folders:gmatch "%S+" do rank[f] = r - 1 end
@@ -22,6 +22,14 @@ local outside = {
   { "^lualib%.h$", { "^src/lua/" }, "Lua" },
   { "^luajit%.h$", { "^src/lua/" }, "Lua" },
   { "lua[^/]*/lua%.h$", { "^src/lua/" }, "Lua" },
+  { "^sys/", { "^src/os/" }, "POSIX" },
+  { "^unistd%.h$", { "^src/os/" }, "POSIX" },
+  { "^fcntl%.h$", { "^src/os/" }, "POSIX" },
+  { "^dlfcn%.h$", { "^src/os/" }, "POSIX" },
+  { "^signal%.h$", { "^src/os/" }, "POSIX" },
+  { "^spawn%.h$", { "^src/os/" }, "POSIX" },
+  { "^time%.h$", { "^src/os/" }, "POSIX" },
+  { "^windows%.h$", { "^src/os/" }, "Windows" },
 }
 
 local function exists(path)

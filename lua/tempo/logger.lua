@@ -8,12 +8,13 @@ local logger = {}
 --- Seconds of a clock that never goes back.
 logger.clock = tempo.clock
 
+local make_folder = getmetatable(tempo).mkdir
+
 --- Makes a folder and those above it.
 ---@param path string
 ---@return string the path
 function logger.mkdir(path)
-  local done = os.execute("mkdir -p -- '" .. path:gsub("'", "'\\''") .. "' 2>/dev/null")
-  if done ~= true and done ~= 0 then util.fail("file", "cannot make the folder '%s'", path) end
+  make_folder(path)
   return path
 end
 

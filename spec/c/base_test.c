@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "base/pool.h"
 #include "check.h"
+#include "os/os.h"
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -269,26 +270,26 @@ static void put_file(const char *path, const char *text) {
 }
 
 static void test_groups(void) {
-  CHECK(mkdtemp(root) && tp_group_memory(root) == INT64_MAX);
+  CHECK(mkdtemp(root) && tp_os_group_memory(root) == INT64_MAX);
   put_file("/proc/self/cgroup", "12:pids:/a/b\n4:cpu,memory:/a/b\n1:name=systemd:/x\n0::/c/d\n");
-  CHECK(tp_group_memory(root) == INT64_MAX);
+  CHECK(tp_os_group_memory(root) == INT64_MAX);
   put_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   put_file("/sys/fs/cgroup/pids/a/memory.limit_in_bytes", "5\n");
-  CHECK(tp_group_memory(root) == 9223372036854771712);
+  CHECK(tp_os_group_memory(root) == 9223372036854771712);
   put_file("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "8000000\n");
-  CHECK(tp_group_memory(root) == 8000000);
+  CHECK(tp_os_group_memory(root) == 8000000);
   /* a group around it has less */
   put_file("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "7000000\n");
-  CHECK(tp_group_memory(root) == 7000000);
+  CHECK(tp_os_group_memory(root) == 7000000);
   put_file("/sys/fs/cgroup/c/d/memory.max", "max\n");
-  CHECK(tp_group_memory(root) == 7000000);
+  CHECK(tp_os_group_memory(root) == 7000000);
   put_file("/sys/fs/cgroup/c/memory.max", "6000000\n");
-  CHECK(tp_group_memory(root) == 6000000);
+  CHECK(tp_os_group_memory(root) == 6000000);
   /* a container that sees its own group as the root */
   put_file("/sys/fs/cgroup/memory.max", "5000000\n");
-  CHECK(tp_group_memory(root) == 5000000);
+  CHECK(tp_os_group_memory(root) == 5000000);
   put_file("/sys/fs/cgroup/unified/c/d/memory.max", "4000000\n");
-  CHECK(tp_group_memory(root) == 4000000);
+  CHECK(tp_os_group_memory(root) == 4000000);
   char command[64];
   snprintf(command, sizeof command, "rm -r %s", root);
   CHECK(system(command) == 0);

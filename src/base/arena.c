@@ -1,9 +1,9 @@
 /* Memory. An arena is a growing list of chunks, zeroed. Under AddressSanitizer each request has a
  * chunk of its own, so that overruns are caught. */
 #include "base/base.h"
+#include "os/os.h"
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CHUNK_EXACT 1
@@ -43,16 +43,16 @@ enum { PAGES_FROM = 1 << 20, HUGE_FROM = 4 << 20, HUGE_PAGE = 2 << 20 };
 static void *advised(void *p, size_t n) {
   uintptr_t lo = ((uintptr_t)p + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE,
             hi = ((uintptr_t)p + n) & -(uintptr_t)HUGE_PAGE;
-  if (p && n >= HUGE_FROM) madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
+  if (p && n >= HUGE_FROM) tp_os_huge((void *)lo, hi - lo);
   return p;
 }
 
 static void *aligned(size_t n) {
-  return n > SIZE_MAX - 64 ? NULL : advised(aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64), n);
+  return n > SIZE_MAX - 64 ? NULL : advised(tp_os_aligned(64, n ? (n + 63) & ~(size_t)63 : 64), n);
 }
 
 void *tp_alloc_aligned(size_t n) { return refused() ? NULL : aligned(n); }
-void tp_free_aligned(void *p) { free(p); }
+void tp_free_aligned(void *p) { tp_os_aligned_free(p); }
 
 /* ---- freed blocks wait for requests of their size: their pages exist, the latest maybe in a cache
  * ---- */
@@ -100,7 +100,7 @@ static bool add_block(void *p, size_t n) {
 
 bool tp_blocks_drop(void) {
   bool any = false;
-  for (void *p; (p = waiting_block(0)); any = true) free(p);
+  for (void *p; (p = waiting_block(0)); any = true) tp_free_aligned(p);
   return any;
 }
 
@@ -113,26 +113,24 @@ void *tp_block_alloc(size_t n) {
 
 void tp_block_free(void *p, size_t n) {
   if (!p || CHUNK_EXACT || n < TP_TUNE_BLOCK_WAITS || n > TP_TUNE_BLOCKS_WAIT) {
-    free(p);
+    tp_free_aligned(p);
     return;
   }
 #ifdef TP_HARD
   memset(p, 0xA5, n);
 #endif
-  while (!add_block(p, n)) free(waiting_block(0));
+  while (!add_block(p, n)) tp_free_aligned(waiting_block(0));
 }
 
 void *tp_pages(size_t n) {
   if (n < TP_TUNE_ARENA_PAGES) return tp_alloc_aligned(n);
-  void *p = refused()
-      ? MAP_FAILED
-      : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p == MAP_FAILED ? NULL : advised(p, n);
+  void *p = refused() ? NULL : tp_os_pages(n);
+  return p ? advised(p, n) : NULL;
 }
 
 void tp_pages_free(void *p, size_t n) {
   if (n < TP_TUNE_ARENA_PAGES) tp_free_aligned(p);
-  else if (p) munmap(p, n);
+  else if (p) tp_os_pages_free(p, n);
 }
 
 typedef struct tp_chunk {

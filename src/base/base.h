@@ -31,7 +31,11 @@
 #define TP_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define TP_MAX(a, b) ((a) > (b) ? (a) : (b))
 #if defined(__GNUC__)
+#ifdef _WIN32 /* mingw-w64's printf may be Microsoft's, which we never call */
+#define TP_PRINTF(f, a) __attribute__((format(gnu_printf, f, a)))
+#else
 #define TP_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#endif
 #else
 #define TP_PRINTF(f, a)
 #endif
@@ -276,8 +280,6 @@ typedef struct tp_allowance {
   const char *whose;
 } tp_allowance;
 tp_allowance tp_machine_memory(int64_t back);
-/* of the container, below a root of a file system; INT64_MAX: no limit */
-int64_t tp_group_memory(const char *root);
 
 /* ---- settings: the TEMPO_* environment ---- */
 const char *tp_setting(const char *name); /* NULL: unset or "" */

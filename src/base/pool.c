@@ -12,11 +12,9 @@
  * their library loaded. A fork's child has none of them: its list is empty, and crews from before
  * are not its own. */
 #include "base/pool.h"
-#include <dlfcn.h>
+#include "os/os.h"
 #include <math.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -65,10 +63,8 @@ static void crews_in_child(void) {
 }
 
 static void crews_begin(void) {
-  Dl_info here;
-  pthread_atfork(crews_before_fork, crews_after_fork, crews_in_child);
-  if (dladdr((void *)crews_begin, &here) && here.dli_fname)
-    dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  tp_os_at_fork(crews_before_fork, crews_after_fork, crews_in_child);
+  tp_os_stay(&crews_once);
 }
 
 static inline void crew_pause(void) {
@@ -228,25 +224,17 @@ void tp_crew_stop(tp_crew *c) {
 
 /* On failure the threads that were made sleep on. */
 static bool crew_begin(tp_crew *c) {
-  sigset_t all, was;
-  pthread_attr_t how;
-  bool ok = !pthread_attr_init(&how);
-  pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &was);
+  bool ok = true;
   for (int i = 1; i < c->n && ok; i++) {
-    pthread_t t;
     c->hand[i] = (crew_hand){ c, i, 0 };
-    ok = !pthread_create(&t, &how, crew_live, &c->hand[i]);
+    ok = tp_os_thread(NULL, 0, crew_live, &c->hand[i]);
   }
-  pthread_sigmask(SIG_SETMASK, &was, NULL);
-  pthread_attr_destroy(&how);
   return ok;
 }
 
 static tp_crew *crew_new(int n) {
   tp_crew *c =
-      aligned_alloc(LINE, (sizeof *c + sizeof *c->hand * (size_t)n + LINE - 1) / LINE * LINE);
+      tp_os_aligned(LINE, (sizeof *c + sizeof *c->hand * (size_t)n + LINE - 1) / LINE * LINE);
   if (!c) return NULL;
   memset(c, 0, sizeof *c);
   c->n = n;

@@ -3,7 +3,7 @@
  * newer than the library gets kernels of 2004 (a seventh of the speed). So we name the core by its
  * instructions for that moment. It gets one thread: teams share the work. */
 #include "cpu/priv.h"
-#include <dlfcn.h>
+#include "os/os.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -13,13 +13,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char *hide(const char *name) {
   const char *v = getenv(name);
   char *kept = v ? strdup(v) : NULL;
-  unsetenv(name);
+  tp_os_setenv(name, NULL);
   return kept;
 }
 
 static void restore(const char *name, char *kept) {
-  if (kept) setenv(name, kept, 1);
-  else unsetenv(name);
+  tp_os_setenv(name, kept);
   free(kept);
 }
 
@@ -34,9 +33,9 @@ static void *open_library(void) {
   void *lib = NULL;
   char *core = hide("OPENBLAS_CORETYPE"), *l2 = hide("OPENBLAS_L2_SIZE"),
        *threads = hide("OPENBLAS_NUM_THREADS");
-  setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  if (core_name()) setenv("OPENBLAS_CORETYPE", core_name(), 1);
-  for (size_t i = 0; i < TP_LEN(names) && !lib; i++) lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  tp_os_setenv("OPENBLAS_NUM_THREADS", "1");
+  if (core_name()) tp_os_setenv("OPENBLAS_CORETYPE", core_name());
+  for (size_t i = 0; i < TP_LEN(names) && !lib; i++) lib = tp_os_open(names[i]);
   restore("OPENBLAS_CORETYPE", core);
   restore("OPENBLAS_L2_SIZE", l2);
   restore("OPENBLAS_NUM_THREADS", threads);
@@ -44,7 +43,7 @@ static void *open_library(void) {
 }
 
 static void find(void *lib, const char *name, void *fn) {
-  void *p = dlsym(lib, name);
+  void *p = tp_os_symbol(lib, name);
   memcpy(fn, &p, sizeof p);
 }
 

@@ -1,30 +1,36 @@
 /* library: opens libraries of others at run time. */
 #include "gpu/priv.h"
-#include <dlfcn.h>
-#include <glob.h>
+#include "os/os.h"
 #include <stdlib.h>
 
 /* Keeps what the loader said, unless it only says that there is no such file. */
 static void *open_at(const char *path, tp_buf *said) {
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  const char *why = library ? NULL : dlerror();
-  if (why && !said->n && !strstr(why, "No such file")) tp_putf(said, ": %.300s", why);
+  void *library = tp_os_open(path);
+  const char *why = library ? NULL : tp_os_open_error();
+  if (why && !said->n) tp_putf(said, ": %.300s", why);
   return library;
+}
+
+typedef struct {
+  tp_buf *said;
+  void *library;
+} opened;
+
+static bool open_found(void *ud, const char *path) {
+  opened *o = ud;
+  return (o->library = open_at(path, o->said)) != NULL;
 }
 
 static void *open_in(const tp_gfolder *f, const char *name, tp_buf *said) {
   const char *root = f->variable ? getenv(f->variable) : "";
   char pattern[TP_CACHE_PATH];
-  void *library = NULL;
-  glob_t found;
+  opened o = { said, NULL };
   if (!f->variable && !f->path) return open_at(name, said);
   if (!root || (f->variable && !*root)) return NULL;
   int n = snprintf(pattern, sizeof pattern, "%s%s/%s", root, f->path, name);
-  if (n < 0 || n >= (int)sizeof pattern || glob(pattern, 0, NULL, &found)) return NULL;
-  for (size_t i = 0; i < found.gl_pathc && !library; i++)
-    library = open_at(found.gl_pathv[i], said);
-  globfree(&found);
-  return library;
+  if (n < 0 || n >= (int)sizeof pattern) return NULL;
+  tp_os_glob(pattern, open_found, &o);
+  return o.library;
 }
 
 void *tp_gpu_open(const char *const *names, int nfolder, const tp_gfolder *folder, tp_buf *why) {
@@ -41,7 +47,7 @@ void *tp_gpu_open(const char *const *names, int nfolder, const tp_gfolder *folde
 
 bool tp_gpu_functions(void *library, int n, const char *const *names, void *fn, tp_buf *why) {
   for (int i = 0; i < n; i++) {
-    void *p = dlsym(library, names[i]);
+    void *p = tp_os_symbol(library, names[i]);
     if (!p) return tp_putf(why, "it is too old: it has no %s", names[i]), false;
     memcpy((char *)fn + sizeof p * (size_t)i, &p, sizeof p);
   }

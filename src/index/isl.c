@@ -98,7 +98,7 @@ static int nparam(isl_set *s) { return (int)isl_set_dim(s, isl_dim_param); }
 
 isl_set *tp_isl_context(tp_ictx *c, int64_t least) {
   isl_set *s = isl_set_universe(tp_isl_params(c));
-  isl_val *v = isl_val_int_from_si(tp_isl_ctx(c), least);
+  isl_val *v = tp_isl_int(tp_isl_ctx(c), least);
   for (int i = 0, n = nparam(s); i < n; i++)
     s = isl_set_lower_bound_val(s, isl_dim_param, (unsigned)i, isl_val_copy(v));
   isl_val_free(v);
@@ -116,9 +116,7 @@ typedef struct {
   tp_dims dims;
 } frame;
 
-static isl_val *int_val(const frame *f, int64_t v) {
-  return isl_val_int_from_si(tp_isl_ctx(f->c), v);
-}
+static isl_val *int_val(const frame *f, int64_t v) { return tp_isl_int(tp_isl_ctx(f->c), v); }
 
 static isl_aff *dim_aff(const frame *f, enum isl_dim_type type, int at) {
   isl_local_space *ls = isl_local_space_from_space(tp_isl_space(f->c, f->n));
@@ -234,12 +232,19 @@ isl_set *tp_isl_of_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
 }
 
 int64_t tp_isl_val(isl_val *v, bool *ok) {
-  bool fits = v && isl_val_is_int(v) == isl_bool_true && isl_val_cmp_si(v, INT64_MIN) >= 0 &&
-      isl_val_cmp_si(v, INT64_MAX) <= 0;
-  int64_t r = fits ? isl_val_get_num_si(v) : 0;
+  uint64_t u = 0;
+  bool fits = v && isl_val_is_int(v) == isl_bool_true && isl_val_n_abs_num_chunks(v, sizeof u) <= 1;
+  bool below = fits && isl_val_is_neg(v) == isl_bool_true;
+  fits = fits && !isl_val_get_abs_num_chunks(v, sizeof u, &u) && u <= INT64_MAX + (uint64_t)below;
   *ok &= fits;
   isl_val_free(v);
-  return r;
+  return fits ? (int64_t)(below ? 0 - u : u) : 0;
+}
+
+isl_val *tp_isl_int(isl_ctx *ctx, int64_t v) {
+  uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+  isl_val *r = isl_val_int_from_chunks(ctx, 1, sizeof u, &u);
+  return v < 0 ? isl_val_neg(r) : r;
 }
 
 const tp_sym *tp_isl_param(isl_space *space, int i) {
@@ -443,9 +448,8 @@ tp_rel *tp_isl_of_at(tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *
 
 void tp_isl_point(isl_point *p, int n, int64_t *x) {
   for (int i = 0; i < n; i++) {
-    isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
-    x[i] = isl_val_get_num_si(v);
-    isl_val_free(v);
+    bool ok = true;
+    x[i] = tp_isl_val(isl_point_get_coordinate_val(p, isl_dim_set, i), &ok);
   }
   isl_point_free(p);
 }

@@ -49,6 +49,8 @@ TP_GIVE isl_map *tp_isl_of_at(
     tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *at); /* tp_rel_at */
 /* Translate back. An isl_val as i64; clears *ok for fractions and values beyond i64. */
 int64_t tp_isl_val(TP_TAKE isl_val *v, bool *ok);
+/* isl takes a `long`, which has 32 bits on Windows. */
+TP_GIVE isl_val *tp_isl_int(isl_ctx *ctx, int64_t v);
 /* The aff's input dims are named by dims[]; NULL if it has a division isl could not make
  * explicit. */
 const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_aff *a);

@@ -5,27 +5,17 @@
  * was cut off counts as none. Only files with such names are removed from the folder, and a folder
  * that holds other files is not used unless tempo made it. */
 #include "io/io.h"
+#include "os/os.h"
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { CACHED_BYTES = 256 << 20 };
 
 uint64_t tp_cache_processor(uint64_t h) {
-  static const char *const lines[] = { "vendor_id", "cpu family", "model", "stepping", "flags",
-    "Features", "CPU " };
-  char line[4096];
-  FILE *f = fopen("/proc/cpuinfo", "re");
-  bool more = f != NULL;
-  while (more && (more = fgets(line, sizeof line, f) != NULL) && line[0] != '\n')
-    for (size_t i = 0; i < TP_LEN(lines); i++)
-      if (!strncmp(line, lines[i], strlen(lines[i]))) h = tp_hash(line, strlen(line), h);
-  if (f) fclose(f);
-  return h;
+  char text[1 << 14];
+  tp_os_processor(text, sizeof text);
+  return tp_hash(text, strlen(text), h);
 }
 
 /* ---- folders ---- */
@@ -57,24 +47,12 @@ static bool has_only_ours(const char *dir) {
 /* Makes the folder and those above it; a folder that was there is taken only if its files are
  * ours. */
 static bool make_folder(char *dir, tp_buf *why) {
-  struct stat s;
   char mark[TP_CACHE_PATH];
-  for (char *p = dir + 1; *p; p++) {
-    if (*p != '/') continue;
-    *p = 0;
-    mkdir(dir, 0700);
-    *p = '/';
-  }
-  mkdir(dir, 0700);
+  tp_file_folder(dir, true);
   snprintf(mark, sizeof mark, "%.900s/" MARK, dir);
-  if (lstat(dir, &s) || !S_ISDIR(s.st_mode) || s.st_uid != geteuid() ||
-      (s.st_mode & (S_IWGRP | S_IWOTH)))
-    return false;
-  if (lstat(mark, &s) == 0 && S_ISREG(s.st_mode)) return true;
-  if (has_only_ours(dir)) {
-    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd >= 0 && close(fd) == 0;
-  }
+  if (!tp_os_is_mine(dir)) return false;
+  if (tp_os_look(mark, NULL) == TP_OS_FILE) return true;
+  if (has_only_ours(dir)) return tp_os_write(mark, "", 0);
   if (why)
     tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir);
   return false;
@@ -104,16 +82,17 @@ static int oldest_first(const void *a, const void *b) {
 
 static int list_files(const char *dir, cached_file *v, int max, int64_t *total) {
   DIR *d = opendir(dir);
-  struct stat s;
   int n = 0;
   for (struct dirent *e; d && n < max && (e = readdir(d)) != NULL;) {
-    if (!is_our_name(e->d_name) || strlen(e->d_name) >= sizeof v->name ||
-        fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
-      continue;
+    char path[TP_CACHE_PATH + 64];
+    int64_t of[4];
+    if (!is_our_name(e->d_name) || strlen(e->d_name) >= sizeof v->name) continue;
+    snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+    if (!tp_os_stamp(path, of)) continue;
     memcpy(v[n].name, e->d_name, strlen(e->d_name) + 1);
-    v[n].size = (int64_t)s.st_size;
-    v[n++].used = (int64_t)s.st_mtime;
-    *total += (int64_t)s.st_size;
+    v[n].size = of[0];
+    v[n++].used = of[1];
+    *total += of[0];
   }
   if (d) closedir(d);
   return n;
@@ -130,23 +109,12 @@ void tp_cache_prune(const char *file) {
   for (int i = 0; i < n && (total > CACHED_BYTES || n - i > MOST / 2); i++) {
     char path[TP_CACHE_PATH + 64];
     snprintf(path, sizeof path, "%s/%s", dir, v[i].name);
-    if (unlink(path) == 0) total -= v[i].size;
+    if (remove(path) == 0) total -= v[i].size;
   }
   tp_free(v);
 }
 
 /* ---- whole files ---- */
-
-bool tp_cache_write(const char *path, const char *text, size_t n) {
-  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool ok = fd >= 0;
-  for (size_t at = 0; ok && at < n;) {
-    ssize_t k = write(fd, text + at, n - at);
-    if (k > 0) at += (size_t)k;
-    else ok = k < 0 && errno == EINTR;
-  }
-  return fd >= 0 && close(fd) == 0 && ok;
-}
 
 /* POSIX's cksum of n bytes, four bits at a time. */
 static uint32_t checksum(const unsigned char *p, size_t n) {
@@ -196,13 +164,13 @@ static bool path_of(char path[TP_CACHE_PATH], const char *name, const char *kind
 char *tp_cache_get(const char *name, const char *kind, size_t *n) {
   char path[TP_CACHE_PATH];
   char *p = path_of(path, name, kind) ? tp_cache_whole(path, n) : NULL;
-  if (p) utimensat(AT_FDCWD, path, NULL, 0); /* used now: removed after all others */
+  if (p) tp_os_touch(path); /* used now: removed after all others */
   return p;
 }
 
 void tp_cache_drop(const char *name, const char *kind) {
   char path[TP_CACHE_PATH];
-  if (path_of(path, name, kind)) unlink(path);
+  if (path_of(path, name, kind)) remove(path);
 }
 
 void tp_cache_put(const char *name, const char *kind, tp_buf *b) {
@@ -213,7 +181,7 @@ void tp_cache_put(const char *name, const char *kind, tp_buf *b) {
   if (b->failed) return;
   int k = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
   snprintf(own, sizeof own, "%.*s.%ld.%d%s", (int)(strlen(path) - strlen(kind)), path,
-      (long)getpid(), k, kind);
-  if (!tp_cache_write(own, b->s, b->n) || rename(own, path)) unlink(own);
+      (long)tp_os_process(), k, kind);
+  if (!tp_os_write(own, b->s, b->n) || !tp_os_rename(own, path)) remove(own);
   else tp_cache_prune(path);
 }

@@ -1,11 +1,8 @@
 /* file: replaces files as a whole or not at all. */
 #include "io/io.h"
+#include "os/os.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { RENAMES = 100 };
 
@@ -13,18 +10,11 @@ bool tp_file_fail(tp_error *err, const char *path, const char *why) {
   return tp_fail(err, TP_E_FILE, TP_NOWHERE, "file: %s: %s", path, why);
 }
 
-/* Refuses a pipe without a writer instead of waiting. */
 FILE *tp_file_open(const char *path, int64_t *size, tp_error *err) {
-  struct stat st;
-  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  const char *why = fd < 0 || fstat(fd, &st) != 0 ? strerror(errno)
-      : S_ISREG(st.st_mode)                       ? NULL
-                                                  : "it is no regular file";
-  FILE *f = why ? NULL : fdopen(fd, "rb");
-  if (f) return *size = (int64_t)st.st_size, f;
-  tp_file_fail(err, path, why ? why : strerror(errno));
-  if (fd >= 0) close(fd);
-  return NULL;
+  const char *why;
+  FILE *f = tp_os_read(path, size, &why);
+  if (!f) tp_file_fail(err, path, why);
+  return f;
 }
 
 bool tp_file_read(FILE *f, void *p, size_t n) { return n == 0 || fread(p, 1, n, f) == n; }
@@ -47,61 +37,40 @@ char *tp_file_whole(const char *path, size_t *n, tp_error *err) {
 
 static void name_beside(const char *path, int k, tp_buf *tmp) {
   tp_buf_free(tmp);
-  tp_putf(tmp, "%s.%ld.%d.tmp", path, (long)getpid(), k);
+  tp_putf(tmp, "%s.%ld.%d.tmp", path, (long)tp_os_process(), k);
 }
 
 /* Its name goes into tmp; other threads and processes may be writing the same path. */
-static int open_beside(const char *path, mode_t mode, tp_buf *tmp) {
-  int fd = -1;
-  for (int k = 0; k < RENAMES && fd < 0; k++) {
+static FILE *open_beside(const char *path, int mode, tp_buf *tmp) {
+  FILE *f = NULL;
+  for (int k = 0; k < RENAMES && !f; k++) {
     name_beside(path, k, tmp);
     if (tmp->failed) {
       errno = ENOMEM;
-      return -1;
+      return NULL;
     }
-    fd = open(tmp->s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd < 0 && errno != EEXIST) return -1;
+    f = tp_os_create(tmp->s, mode);
+    if (!f && errno != EEXIST) return NULL;
   }
-  return fd;
+  return f;
 }
 
-#ifdef O_TMPFILE
-static void door_to(int fd, char *link, size_t n) { snprintf(link, n, "/proc/self/fd/%d", fd); }
-
-/* A nameless file in path's folder, which a dying process takes along; -1: the file system has
- * none, or no way to name it. */
-static int open_unnamed(const char *path, mode_t mode) {
-  char *copy = strdup(path), link[64];
-  int fd = copy ? open(dirname(copy), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode) : -1;
-  free(copy);
-  door_to(fd, link, sizeof link);
-  if (fd < 0 || access(link, F_OK) == 0) return fd;
-  close(fd);
-  return -1;
-}
-
-static bool give_name(int fd, const char *path, tp_buf *tmp) {
-  char link[64];
-  door_to(fd, link, sizeof link);
+static bool give_name(FILE *f, const char *path, tp_buf *tmp) {
   for (int k = 0; k < RENAMES; k++) {
     name_beside(path, k, tmp);
     if (tmp->failed) {
       errno = ENOMEM;
       return false;
     }
-    if (linkat(AT_FDCWD, link, AT_FDCWD, tmp->s, AT_SYMLINK_FOLLOW) == 0) return true;
+    if (tp_os_name(f, tmp->s)) return true;
     if (errno != EEXIST) break;
   }
   tp_buf_free(tmp);
   return false;
 }
-#else
-static int open_unnamed(const char *path, mode_t mode) { return -1; }
-static bool give_name(int fd, const char *path, tp_buf *tmp) { return false; }
-#endif
 
 static bool write_out(FILE *f, bool sync, tp_writer *write, void *ud) {
-  return write(f, ud) && fflush(f) == 0 && (!sync || fsync(fileno(f)) == 0);
+  return write(f, ud) && fflush(f) == 0 && (!sync || tp_os_sync(f));
 }
 
 /* errno stays the first error's. */
@@ -110,14 +79,6 @@ static bool close_file(FILE *f, bool ok) {
   bool closed = fclose(f) == 0;
   if (!ok && saved) errno = saved;
   return ok && closed;
-}
-
-/* makes the rename last, if possible */
-static void sync_folder(char *path) {
-  int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  fsync(fd);
-  close(fd);
 }
 
 /* real: where a symbolic link points; tmp: the new file's name; old: another name of the old file,
@@ -130,27 +91,25 @@ typedef struct {
 } replaced;
 
 /* on the disk, under a temporary name */
-static bool write_beside(replaced *r, mode_t mode, bool keep_mode) {
-  int fd = open_unnamed(r->real, mode);
-  bool unnamed = fd >= 0;
-  if (!unnamed) fd = open_beside(r->real, mode, &r->tmp);
-  r->named = !unnamed && fd >= 0;
-  FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
-  if (!f && fd >= 0) close(fd);
-  bool ok = f && (!keep_mode || fchmod(fd, mode) == 0 || errno == EPERM) &&
+static bool write_beside(replaced *r, int mode, bool keep_mode) {
+  FILE *f = tp_os_create_unnamed(r->real, mode);
+  bool unnamed = f != NULL;
+  if (!unnamed) f = open_beside(r->real, mode, &r->tmp);
+  r->named = !unnamed && f;
+  bool ok = f && (!keep_mode || tp_os_chmod(f, mode) || errno == EPERM) &&
       write_out(f, true, r->of->write, r->of->ud);
-  if (ok && unnamed) r->named = ok = give_name(fd, r->real, &r->tmp);
+  if (ok && unnamed) r->named = ok = give_name(f, r->real, &r->tmp);
   return f ? close_file(f, ok) : false;
 }
 
 static bool prepare(replaced *r) {
-  struct stat st;
-  bool there = stat(r->of->path, &st) == 0;
+  int mode = 0666;
+  tp_os_kind kind = tp_os_look(r->of->path, &mode);
   errno = 0;
-  r->special = there && !S_ISREG(st.st_mode);
-  if (r->special && S_ISDIR(st.st_mode)) return errno = EISDIR, false;
-  r->real = there ? realpath(r->of->path, NULL) : strdup(r->of->path);
-  return r->real && (r->special || write_beside(r, there ? st.st_mode & 07777 : 0666, there));
+  r->special = kind == TP_OS_OTHER;
+  if (kind == TP_OS_FOLDER) return errno = EISDIR, false;
+  r->real = kind ? tp_os_real(r->of->path) : strdup(r->of->path);
+  return r->real && (r->special || write_beside(r, mode, kind != TP_OS_NONE));
 }
 
 /* Keeps a name by which the old file can come back; without links the file moves there. No file: no
@@ -158,10 +117,10 @@ static bool prepare(replaced *r) {
 static void keep_old(replaced *r) {
   for (int k = 0; k < RENAMES; k++) {
     name_beside(r->real, k, &r->old);
-    if (r->old.failed || link(r->real, r->old.s) == 0) return;
+    if (r->old.failed || tp_os_link(r->real, r->old.s)) return;
     if (errno != EEXIST) break;
   }
-  if (errno != ENOENT && rename(r->real, r->old.s) == 0) return;
+  if (errno != ENOENT && tp_os_rename(r->real, r->old.s)) return;
   tp_buf_free(&r->old);
 }
 
@@ -172,14 +131,14 @@ static bool put_in_place(replaced *r, bool several) {
     return f && close_file(f, write_out(f, false, r->of->write, r->of->ud));
   }
   if (several) keep_old(r);
-  r->moved = rename(r->tmp.s, r->real) == 0;
-  if (r->moved) sync_folder(r->tmp.s);
+  r->moved = tp_os_rename(r->tmp.s, r->real);
+  if (r->moved) tp_os_sync_folder(r->real);
   return r->moved;
 }
 
 static void end_replacing(replaced *r, bool ok) {
   /* no effect while both are one file */
-  if (!ok && r->old.s) rename(r->old.s, r->real);
+  if (!ok && r->old.s) tp_os_rename(r->old.s, r->real);
   else if (!ok && r->moved) remove(r->real);
   if (r->old.s) remove(r->old.s);
   if (r->named && !r->moved) remove(r->tmp.s);
@@ -203,6 +162,16 @@ bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err) {
   if (!ok && saved == ENOMEM)
     return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory to write %s", v[bad].path);
   return ok || tp_file_fail(err, v[bad].path, saved ? strerror(saved) : "cannot be written");
+}
+
+bool tp_file_folder(char *path, bool mine) {
+  for (char *p = path + (*path != 0); *p; p++) {
+    if (*p != '/') continue;
+    *p = 0;
+    tp_os_mkdir(path, mine);
+    *p = '/';
+  }
+  return tp_os_mkdir(path, mine) || tp_os_look(path, NULL) == TP_OS_FOLDER;
 }
 
 bool tp_file_text(FILE *f, void *ud) {

@@ -26,6 +26,8 @@ FILE *tp_file_open(const char *path, int64_t *size, tp_error *err);
 bool tp_file_read(FILE *f, void *p, size_t n); /* n bytes or false */
 /* the whole file and a 0 behind, for tp_free */
 TP_GIVE char *tp_file_whole(const char *path, size_t *n, tp_error *err);
+/* Makes a folder and those above it, where they are missing. False: errno says why. */
+bool tp_file_folder(char *path, bool mine);
 /* "file: path: why"; false */
 bool tp_file_fail(tp_error *err, const char *path, const char *why);
 
@@ -37,7 +39,6 @@ enum { TP_CACHE_PATH = 1024 };
 bool tp_cache_folder(char dir[TP_CACHE_PATH], tp_buf *why);
 /* Removes the oldest files from the file's folder if it has grown too large. */
 void tp_cache_prune(const char *file);
-bool tp_cache_write(const char *path, const char *text, size_t n);
 /* Reads a file that ends with its checksum and length, and leaves these away; a 0 stands behind.
  * For tp_free. NULL: it is not there, or not whole. */
 TP_GIVE char *tp_cache_whole(const char *path, size_t *n);

@@ -2,6 +2,7 @@
  * places must stay inside the file, must not overlap, and must be possible for DEFLATE (at most
  * 1032 bytes for one); members must have the directory's CRC. */
 #include "io/npy.h"
+#include "os/os.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -193,7 +194,7 @@ static tp_array *read_unpacked(
   if (!tp_file_read(z->f, packed, m->packed))
     return tp_file_fail(z->err, label, "it is cut off"), NULL;
   if (!unpack(z, m, label, packed, whole)) return NULL;
-  FILE *f = fmemopen(whole, m->size, "r");
+  FILE *f = tp_os_bytes(whole, m->size);
   if (!f) return no_memory(z), NULL;
   tp_array *a = tp_npy_read(f, (int64_t)m->size, label, &m->crc, z->err);
   fclose(f);

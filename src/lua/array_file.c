@@ -1,5 +1,6 @@
-/* array_file: arrays to and from NumPy's files. */
+/* array_file: arrays to and from NumPy's files; folders for files. */
 #include "lua/tl.h"
+#include <errno.h>
 #include <stdlib.h>
 
 static int done(lua_State *L, bool ok, const tp_error *e) {
@@ -80,4 +81,13 @@ int tl_array_load(lua_State *L) {
     lua_setfield(L, -2, a->v[k].name);
   }
   return 1;
+}
+
+int tl_make_folder(lua_State *L) {
+  tp_error e = { 0 };
+  const char *name = tl_string(L, 1, "mkdir");
+  char *path = memcpy(lua_newuserdata(L, strlen(name) + 1), name, strlen(name) + 1);
+  if (tp_file_folder(path, false)) return 0;
+  tp_fail(&e, TP_E_FILE, TP_NOWHERE, "cannot make the folder '%s': %s", path, strerror(errno));
+  return tl_raise(L, &e);
 }

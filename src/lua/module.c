@@ -127,6 +127,7 @@ static const luaL_Reg hidden[] = {
   { "nearest", tl_nearest },
   { "step", tl_grad_step },
   { "may_miss", tl_may_miss },
+  { "mkdir", tl_make_folder },
   { "lift", module_lift },
   { 0 },
 };

@@ -369,6 +369,7 @@ int tl_array_shape(lua_State *L);
 int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
+int tl_make_folder(lua_State *L); /* path */
 int tl_fn_parameters(lua_State *L);
 int tl_fn_parameter(lua_State *L);
 int tl_fn_fit(lua_State *L);

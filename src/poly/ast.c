@@ -130,9 +130,8 @@ static const tp_ix *expr(ast_walk *c, isl_ast_expr *e) {
     break;
   }
   case isl_ast_expr_int: {
-    isl_val *v = isl_ast_expr_get_val(e);
-    r = tp_ix_const(c->ix, isl_val_get_num_si(v));
-    isl_val_free(v);
+    bool ok = true;
+    r = tp_ix_const(c->ix, tp_isl_val(isl_ast_expr_get_val(e), &ok));
     break;
   }
   default: r = bad(c);

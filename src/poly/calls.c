@@ -9,7 +9,7 @@ static isl_pw_aff *block_number(tp_sched *S, const tp_stmt *s, isl_space *space)
   isl_pw_aff *shift = tp_isl_of_ix(S->ix, 0, NULL, s->bshift);
   x = isl_pw_aff_add(
       x, isl_pw_aff_insert_domain(isl_pw_aff_project_domain_on_params(shift), space));
-  return isl_pw_aff_floor(isl_pw_aff_scale_down_val(x, isl_val_int_from_si(S->ctx, s->block)));
+  return isl_pw_aff_floor(isl_pw_aff_scale_down_val(x, tp_isl_int(S->ctx, s->block)));
 }
 
 /* The dim cut in blocks as the number of its block. */

@@ -1,15 +1,12 @@
 /* beside: compiles a function in another thread. Its program is its own (compile.c), so the threads
  * share only the struct below and the constants' arrays. */
 #include "rt/fn.h"
-#include <pthread.h>
-#include <signal.h>
-#include <time.h>
-#include <unistd.h>
+#include "os/os.h"
 
 /* ok, err: valid once `over` is set */
 struct tp_beside {
   tp_fn *f;
-  pid_t owner;
+  int64_t owner;
   pthread_t thread;
   bool over, stop, ok;
   tp_error err;
@@ -30,22 +27,13 @@ static void *compile_it(void *arg) {
 /* Starts the thread, with as much stack as a main thread has; signals go to the host's threads. */
 static bool thread_new(tp_beside *b) {
   enum { STACK = 8 << 20 };
-  pthread_attr_t a;
-  sigset_t all, was;
-  if (pthread_attr_init(&a)) return false;
-  pthread_attr_setstacksize(&a, STACK);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &was);
-  bool ok = pthread_create(&b->thread, &a, compile_it, b) == 0;
-  pthread_sigmask(SIG_SETMASK, &was, NULL);
-  pthread_attr_destroy(&a);
-  return ok;
+  return tp_os_thread(&b->thread, STACK, compile_it, b);
 }
 
 bool tp_compile_beside(tp_fn *f) {
   tp_beside *b = f->beside = tp_calloc(sizeof *b);
   if (!b) return false;
-  *b = (tp_beside){ .f = f, .owner = getpid() };
+  *b = (tp_beside){ .f = f, .owner = tp_os_process() };
   if (thread_new(b)) return true;
   tp_free(b);
   f->beside = NULL;
@@ -59,7 +47,7 @@ bool tp_fn_ready(const tp_fn *f) {
 /* Ends the thread, which does not exist in the child of a fork. */
 void tp_beside_free(tp_fn *f) {
   tp_beside *b = f->beside;
-  if (!b || b->owner != getpid()) return;
+  if (!b || b->owner != tp_os_process()) return;
   __atomic_store_n(&b->stop, true, __ATOMIC_RELAXED);
   pthread_join(b->thread, NULL);
   tp_free(b);
@@ -69,12 +57,12 @@ void tp_beside_free(tp_fn *f) {
 bool tp_fn_wait(tp_fn *f, bool (*interrupted)(void *host), void *host, tp_error *err) {
   tp_beside *b = f->beside;
   while (!tp_fn_ready(f)) {
-    if (b->owner != getpid())
+    if (b->owner != tp_os_process())
       return tp_fail(err, TP_E_OPTION, f->pos,
           "this function was being compiled when the process forked: only its parent has it");
     if (interrupted && interrupted(host))
       return tp_fail(err, TP_E_CALLBACK, f->pos, "the host has ended the wait");
-    nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    tp_os_sleep(1e-3);
   }
   if (b && b->ok) tp_beside_free(f);
   else if (b) *err = b->err;

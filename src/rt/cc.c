@@ -2,19 +2,8 @@
  * compiler, processor. A child process compiles it. If there is no cache folder, a temporary one
  * takes its place, which is removed when the object is open. */
 #include "rt/cc.h"
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
+#include "os/os.h"
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
 
 /* Bits stay those of the interpreter: the compiler may not contract or reorder. The text itself
  * asks for the parts of -O3 that are worth their time (native.c). */
@@ -35,14 +24,11 @@ static uint64_t hash_program(const char *command, uint64_t h) {
   const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
   for (const char *p = path ? path : "";; p++) {
     char file[TP_CACHE_PATH];
-    struct stat s;
+    int64_t of[4];
     size_t k = strcspn(p, ":");
     snprintf(file, sizeof file, "%.*s%s%.*s", (int)k, p, k ? "/" : "", (int)n, command);
     p += k;
-    if (stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
-      int64_t of[] = { (int64_t)s.st_size, (int64_t)s.st_mtime, (int64_t)s.st_ino };
-      return tp_hash(of, sizeof of, tp_hash(file, strlen(file), h));
-    }
+    if (tp_os_stamp(file, of)) return tp_hash(of, sizeof of, tp_hash(file, strlen(file), h));
     if (!*p) return h;
   }
 }
@@ -61,40 +47,6 @@ static void name_of(const tp_cc_source *s, char name[33]) {
 }
 
 /* ---- compiling ---- */
-
-/* Starts a child without our files, signals and the terminal's keys, whose errors go to `out`; 0:
- * it could not be started. */
-static pid_t beside(char **argv, int out) {
-  posix_spawn_file_actions_t act;
-  posix_spawnattr_t attr;
-  sigset_t none, all;
-  char *env[1024];
-  int n = 0;
-  pid_t pid = 0;
-  if (posix_spawn_file_actions_init(&act)) return 0;
-  if (posix_spawnattr_init(&attr)) return posix_spawn_file_actions_destroy(&act), 0;
-  posix_spawn_file_actions_adddup2(&act, out, 2);
-  posix_spawn_file_actions_adddup2(&act, out, 1);
-  posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDONLY, 0);
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-  posix_spawn_file_actions_addclosefrom_np(&act, 3);
-#endif
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attr, &none);
-  posix_spawnattr_setsigdefault(&attr, &all);
-  posix_spawnattr_setpgroup(&attr, 0);
-  posix_spawnattr_setflags(
-      &attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  /* without LD_PRELOAD: a sanitizer would look for leaks of the compiler */
-  for (char **v = environ; v && *v && n < (int)TP_LEN(env) - 1; v++)
-    if (strncmp(*v, "LD_PRELOAD=", 11)) env[n++] = *v;
-  env[n] = NULL;
-  if (posix_spawn(&pid, argv[0], &act, &attr, argv, env)) pid = 0;
-  posix_spawnattr_destroy(&attr);
-  posix_spawn_file_actions_destroy(&act);
-  return pid;
-}
 
 static void put_failure(tp_buf *why, const char *said) {
   tp_putf(why, "'%s' failed%s", compiler(), *said ? ": " : "");
@@ -117,8 +69,8 @@ static void name_files(paths *p, const char *dir, const tp_cc_source *s) {
   char name[33];
   name_of(s, name);
   int k = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
-  snprintf(p->c, sizeof p->c, "%.900s/%s.%ld.%d.c", dir, name, (long)getpid(), k);
-  snprintf(p->so, sizeof p->so, "%.900s/%s.%ld.%d.so", dir, name, (long)getpid(), k);
+  snprintf(p->c, sizeof p->c, "%.900s/%s.%ld.%d.c", dir, name, (long)tp_os_process(), k);
+  snprintf(p->so, sizeof p->so, "%.900s/%s.%ld.%d.so", dir, name, (long)tp_os_process(), k);
   snprintf(p->done_c, sizeof p->done_c, "%.900s/%s.c", dir, name);
   snprintf(p->done_so, sizeof p->done_so, "%.900s/%s.so", dir, name);
 }
@@ -132,17 +84,15 @@ static void *open_object(const char *so) {
   size_t n;
   char *whole = tp_cache_whole(so, &n);
   tp_free(whole);
-  return whole ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  return whole ? tp_os_open(so) : NULL;
 }
 
 /* ---- compiling ---- */
 
-/* owner: the process whose child it is: after a fork others know of it. told: the end of a pipe for
- * the compiler's messages; said: the first n bytes of them. */
+/* said: the first n bytes of the compiler's messages */
 struct tp_cc_job {
   paths p;
-  pid_t pid, owner;
-  int told;
+  tp_os_child child;
   double until;
   size_t n;
   char said[2048];
@@ -169,8 +119,8 @@ void tp_cc_reap(void) {
   pthread_mutex_lock(&dropped_lock);
   for (tp_cc_job **p = &dropped; *p;) {
     tp_cc_job *j = *p;
-    if (tp_now() > j->until) kill(-j->pid, SIGKILL);
-    if (waitpid(j->pid, NULL, WNOHANG) == 0) p = &j->next;
+    if (tp_now() > j->until) tp_os_kill(&j->child);
+    if (!tp_os_ended(&j->child)) p = &j->next;
     else *p = j->next, tp_free(j);
   }
   pthread_mutex_unlock(&dropped_lock);
@@ -178,22 +128,14 @@ void tp_cc_reap(void) {
 
 static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
   tp_buf command;
-  int end[2];
   tp_buf_init(&command);
   tp_cc_command(&command, own);
   char *argv[] = { "/bin/sh", "-c", (char *)script, "sh", j->p.c, j->p.so, j->p.done_c,
     j->p.done_so, command.s, NULL };
-  if (command.failed || pipe2(end, O_CLOEXEC)) end[0] = end[1] = -1;
-  else {
-    fcntl(end[0], F_SETFL, O_NONBLOCK);
-    j->pid = beside(argv, end[1]);
-    close(end[1]);
-  }
+  bool ok = !command.failed && tp_os_spawn(&j->child, argv);
   tp_buf_free(&command);
-  j->told = end[0];
-  j->owner = getpid();
-  if (!j->pid) tp_putf(why, "'%s' cannot be started", compiler());
-  return j->pid != 0;
+  if (!ok) tp_putf(why, "'%s' cannot be started", compiler());
+  return ok;
 }
 
 static tp_cc_job *begin_in(const char *dir, const tp_cc_source *s, double until, tp_buf *why) {
@@ -201,10 +143,10 @@ static tp_cc_job *begin_in(const char *dir, const tp_cc_source *s, double until,
   if (!j) return tp_puts(why, "no memory for it"), NULL;
   name_files(&j->p, dir, s);
   j->until = until;
-  j->told = -1;
-  if (!tp_cache_write(j->p.c, s->text, s->n)) tp_puts(why, "no file can be written");
+  j->child.told = -1;
+  if (!tp_os_write(j->p.c, s->text, s->n)) tp_puts(why, "no file can be written");
   else if (spawn(j, s->flags, why)) return j;
-  unlink(j->p.c);
+  remove(j->p.c);
   return tp_cc_drop(j);
 }
 
@@ -218,40 +160,36 @@ tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why) {
 /* Empties the pipe, so that the compiler never waits for us to read. */
 static void hear(tp_cc_job *j) {
   char more[4096];
-  ssize_t k = -1;
-  while (j->told >= 0 && (k = read(j->told, more, sizeof more)) > 0) {
+  for (long k; (k = tp_os_hear(&j->child, more, sizeof more)) > 0;) {
     size_t room = TP_MIN(sizeof j->said - 1 - j->n, (size_t)k);
     memcpy(j->said + j->n, more, room);
     j->n += room;
   }
-  if (k == 0) close(j->told), j->told = -1;
 }
 
 /* If other code has waited for all children of the process, only the files tell how it ended. */
 bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CACHE_PATH], tp_buf *why) {
-  bool mine = j->owner == getpid(), late = tp_now() > j->until;
-  pid_t got = mine ? waitpid(j->pid, NULL, WNOHANG) : -1;
+  bool mine = j->child.owner == tp_os_process(), late = tp_now() > j->until;
+  int got = tp_os_ended(&j->child);
   hear(j);
-  if (got < 0 && mine && errno == EINTR) got = 0;
   if (got == 0 && !late) return false;
   *lib = got == 0 ? NULL : open_object(j->p.done_so);
   if (!mine && !*lib && !late) return false;
   memcpy(path, j->p.done_c, sizeof j->p.done_c);
   if (got == 0) { /* stops the child, whose time is over, and its children; no file stays */
-    kill(-j->pid, SIGKILL);
-    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {}
-    unlink(j->p.c);
-    unlink(j->p.so);
+    tp_os_kill(&j->child);
+    remove(j->p.c);
+    remove(j->p.so);
     tp_putf(why, "'%s' has not ended within the limit (TEMPO_NATIVE_LIMIT)", compiler());
   } else if (!*lib) put_failure(why, j->said);
   else if (mine) tp_cache_prune(j->p.done_so);
-  j->pid = 0;
+  j->child.pid = 0;
   return true;
 }
 
 tp_cc_job *tp_cc_drop(tp_cc_job *j) {
-  if (j && j->told >= 0) close(j->told);
-  if (j && j->pid && j->owner == getpid()) {
+  if (j) tp_os_deaf(&j->child);
+  if (j && j->child.pid && j->child.owner == tp_os_process()) {
     pthread_mutex_lock(&dropped_lock);
     j->next = dropped;
     dropped = j;
@@ -278,7 +216,7 @@ static void *build_in(
   void *lib = NULL;
   while (j && !tp_cc_ended(j, &lib, path, why)) {
     if (tp_ictx_ended(s->ix)) j->until = 0; /* its time is over */
-    poll(&(struct pollfd){ j->told, POLLIN, 0 }, 1, 2);
+    tp_os_await(&j->child, 2);
   }
   tp_cc_drop(j);
   return lib;
@@ -290,13 +228,14 @@ static void *build_for_now(
   paths p;
   const char *tmp = getenv("TMPDIR");
   int n = snprintf(dir, TP_CACHE_PATH, "%s/tempo-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-  if (n >= TP_CACHE_PATH - 128 || !mkdtemp(dir)) return tp_puts(why, "no folder for it"), NULL;
+  if (n >= TP_CACHE_PATH - 128 || !tp_os_mkdir_new(dir))
+    return tp_puts(why, "no folder for it"), NULL;
   name_files(&p, dir, s);
   void *lib = build_in(dir, s, until, path, why);
   *path = 0;
-  unlink(p.done_so);
-  unlink(p.done_c);
-  rmdir(dir);
+  remove(p.done_so);
+  remove(p.done_c);
+  remove(dir);
   return lib;
 }
 
@@ -315,6 +254,6 @@ void *tp_cc_open(const tp_cc_source *s, char path[TP_CACHE_PATH], tp_buf *why) {
 }
 
 void *tp_cc_close(void *lib) {
-  if (lib) dlclose(lib);
+  if (lib) tp_os_close(lib);
   return NULL;
 }

@@ -8,7 +8,7 @@
 #include "rt/fn.h"
 #include "rt/cc.h"
 #include "emit/emit.h"
-#include <dlfcn.h>
+#include "os/os.h"
 #include <stdlib.h>
 
 typedef enum { CODE_NONE, CODE_LOOKED, CODE_BUILDS, CODE_THERE, CODE_NEVER } code_stage;
@@ -57,7 +57,7 @@ static bool find_parts(tp_fn *f, tp_native_code *c, int n) {
   for (int i = 0; i < n; i++) {
     char name[32];
     snprintf(name, sizeof name, "tp_part_%d", i);
-    *(void **)&c->part[i] = dlsym(c->lib, name);
+    *(void **)&c->part[i] = tp_os_symbol(c->lib, name);
     if (!c->part[i]) return false;
   }
   return true;

@@ -6,8 +6,7 @@
 #include "rt/fn.h"
 #include "cpu/machine.h"
 #include "io/io.h"
-#include <dlfcn.h>
-#include <sys/stat.h>
+#include "os/os.h"
 
 enum { WARM_FORMAT = 2, WARM_MOST = 16 << 20 };
 
@@ -18,10 +17,9 @@ static uint64_t hash_text(const char *s, uint64_t h) { return tp_hash(s, strlen(
 /* hashes the file that has this code; 0: it is not known */
 static uint64_t hash_build(uint64_t h) {
   static const char here;
-  Dl_info of;
-  struct stat s;
-  if (!dladdr(&here, &of) || !of.dli_fname || stat(of.dli_fname, &s)) return 0;
-  int64_t v[] = { WARM_FORMAT, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (int64_t)s.st_ino };
+  char file[4096];
+  int64_t v[5] = { WARM_FORMAT };
+  if (!tp_os_file_of(&here, file, sizeof file) || !tp_os_stamp(file, v + 1)) return 0;
   return tp_hash(v, sizeof v, hash_text(TP_VERSION, h));
 }
 

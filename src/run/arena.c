@@ -322,7 +322,7 @@ static bool place_out(tp_exec *x, const choice *c) {
     x->mem->spilled[b].at = bytes;
     bytes += tp_spill_space(x, c->as[b].bytes);
   }
-  if (bytes == x->mem->mapsize) return true;
+  if (bytes == x->mem->file.size) return true;
   tp_spill_close(x);
   return !bytes || tp_spill_open(x, bytes);
 }
@@ -417,7 +417,7 @@ static bool there_is(tp_exec *x, choice *c) {
   tp_allowance a;
   int64_t need = tp_sum_bytes(outputs(x, x->run, NULL, NULL), c->p.total);
   if (c->p.total < 0) a = tp_run_allowance(x->run, 0);
-  else if (tp_run_may(x->run, need, x->mem->total + x->mem->mapsize, &a)) return true;
+  else if (tp_run_may(x->run, need, x->mem->total + x->mem->file.size, &a)) return true;
   if (c->p.total < 0 || !x->plan->ends.n) return judge(&(judged){ x, &a }, c);
   int64_t *few = TP_DUPN(&c->a, x->env, x->nsym);
   make_few(x->plan, few);

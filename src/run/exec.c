@@ -99,7 +99,7 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   const tp_array *a = b->kind == TP_BUF_CONST ? b->data : given ? given[b->slot] : NULL;
   x->base[b->id] = nowhere;
   if (b->kind == TP_BUF_TEMP && x->mem->spilled[b->id].chunk)
-    x->base[b->id] = x->mem->map + x->mem->spilled[b->id].at;
+    x->base[b->id] = x->mem->file.p + x->mem->spilled[b->id].at;
   else if (b->kind == TP_BUF_TEMP && x->mem->offset[b->id] >= 0)
     x->base[b->id] = x->mem->arena + x->mem->offset[b->id];
   if (b->kind == TP_BUF_WORK || b->kind == TP_BUF_TEMP || (b->kind == TP_BUF_PARAM && !a))
@@ -171,7 +171,7 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
 
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
   /* with a file one cursor would use rows that the other has let go */
-  if (split == x->flow->split || !x->flow->behind || (split && x->mem->map)) return true;
+  if (split == x->flow->split || !x->flow->behind || (split && x->mem->file.p)) return true;
   if (!split && !tp_exec_rest(x, 0, err)) return false;
   tp_flow_split(x, split);
   return true;
@@ -184,7 +184,7 @@ void tp_exec_tell(const tp_exec *x, tp_buf *out) {
 
 int64_t tp_arena_place(const tp_exec *x, int buf) { return x->mem->offset[buf]; }
 int64_t tp_arena_bytes(const tp_exec *x) { return x->mem->total; }
-bool tp_arena_spills(const tp_exec *x) { return x->mem->map != NULL; }
+bool tp_arena_spills(const tp_exec *x) { return x->mem->file.p != NULL; }
 
 bool tp_exec_cancelled(const tp_exec *x) { return x->cancelled; }
 

@@ -3,24 +3,9 @@
  * long, and which are used soon. All space is taken before the first region runs: only then a full
  * disk is an error. */
 #include "run/priv.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 enum { READ_AHEAD = 128 << 10 };
-
-#ifndef MADV_POPULATE_READ
-enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
-#endif
-
-/* Can the system map pages before they are touched (Linux 5.14)? It is far cheaper than faults. */
-static bool populates(int64_t page) {
-  static char here[1];
-  return !madvise((void *)((intptr_t)here / page * page), 0, MADV_POPULATE_READ);
-}
 
 /* Under TEMPO_SPILL grains are finer than pages, so that small programs meet every edge. A fault
  * maps what is cached of the aligned 64 KiB around it: buffers begin at such places, and without
@@ -29,8 +14,8 @@ enum { FINE = 64, AROUND = 1 << 16 };
 static bool fine(const tp_exec *x) { return x->plan->limit == TP_SPILL_ALL; }
 
 void tp_spill_new(tp_exec *x) {
-  x->mem->page = sysconf(_SC_PAGESIZE);
-  x->mem->populates = !fine(x) && populates(x->mem->page);
+  x->mem->page = tp_os_page();
+  x->mem->populates = !fine(x) && tp_os_populates();
   x->mem->grain = fine(x) ? FINE : x->mem->populates ? x->mem->page : TP_MAX(x->mem->page, AROUND);
 }
 
@@ -39,49 +24,15 @@ int64_t tp_spill_space(const tp_exec *x, int64_t bytes) {
 }
 
 void tp_spill_close(tp_exec *x) {
-  if (x->mem->mapping) munmap(x->mem->mapping, (size_t)(x->mem->mapsize + AROUND));
+  tp_os_map_free(&x->mem->file);
   tp_free(x->mem->touched);
-  x->mem->mapping = x->mem->map = NULL;
   x->mem->touched = NULL;
-  x->mem->mapsize = 0;
-}
-
-/* Takes the file's space: to write beyond a limit on files would end the process by a signal. */
-static int reserve(int fd, int64_t bytes) {
-  struct rlimit most;
-  if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
-      (uint64_t)bytes > most.rlim_cur)
-    return EFBIG;
-  return posix_fallocate(fd, 0, (off_t)bytes);
-}
-
-static bool map_file(tp_exec *x, int fd, int64_t bytes) {
-  void *room = mmap(NULL, (size_t)(bytes + AROUND), PROT_NONE,
-      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return false;
-  x->mem->mapping = room;
-  x->mem->mapsize = bytes;
-  x->mem->map = (char *)tp_round_up((intptr_t)x->mem->mapping, AROUND);
-  if (mmap(x->mem->map, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-      MAP_FAILED)
-    return false;
-  madvise(x->mem->map, (size_t)bytes, MADV_RANDOM); /* no read-ahead */
-  return true;
 }
 
 bool tp_spill_open(tp_exec *x, int64_t bytes) {
   const char *dir = getenv("TMPDIR");
-  char path[4096];
-  int fd = -1, why = 0;
-  if (!dir || !*dir) dir = access("/var/tmp", W_OK | X_OK) ? "/tmp" : "/var/tmp";
-  if (snprintf(path, sizeof path, "%s/tempo-XXXXXX", dir) >= (int)sizeof path) why = ENAMETOOLONG;
-  else if ((fd = mkostemp(path, O_CLOEXEC)) < 0) why = errno;
-  else {
-    unlink(path);
-    why = reserve(fd, bytes);
-    if (!why && !map_file(x, fd, bytes)) why = errno;
-    close(fd);
-  }
+  if (!dir || !*dir) dir = tp_os_scratch();
+  int why = tp_os_map_new(&x->mem->file, dir, bytes, AROUND);
   if (!why) return true;
   tp_spill_close(x);
   tp_fail(x->err, TP_E_FILE, TP_NOWHERE,
@@ -94,8 +45,9 @@ bool tp_spill_open(tp_exec *x, int64_t bytes) {
 
 static void unmap(tp_exec *x, int64_t from, int64_t to) {
   tp_store *m = x->mem;
-  int64_t first = tp_round_up(from, m->page), last = to == m->mapsize ? to : to / m->page * m->page;
-  if (first < last) madvise(m->map + first, (size_t)(last - first), MADV_DONTNEED);
+  int64_t first = tp_round_up(from, m->page),
+          last = to == m->file.size ? to : to / m->page * m->page;
+  if (first < last) tp_os_advise(m->file.p + first, last - first, TP_OS_LEAVE);
   for (int64_t g = from / m->grain; m->touched && g * m->grain < to; g++) {
     m->ntouched -= m->touched[g];
     m->touched[g] = 0;
@@ -124,15 +76,15 @@ static void spill_leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi,
 typedef enum { LEAVE_UP, LEAVE_DOWN, ASK, MAP, MAKE } deed;
 
 static void advise(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed what) {
-  static const int advice[] = {
-    [ASK] = MADV_WILLNEED, [MAP] = MADV_POPULATE_READ, [MAKE] = MADV_POPULATE_WRITE
+  static const tp_os_advice advice[] = {
+    [ASK] = TP_OS_ASK, [MAP] = TP_OS_READ, [MAKE] = TP_OS_WRITE
   };
   if (what != ASK && !x->mem->populates) return;
   for (int64_t o = 0; o < s->outer; o++) {
     int64_t from = (s->at + (o * s->count + lo) * s->row) / x->mem->page * x->mem->page,
             to = s->at + (o * s->count + hi) * s->row, most = what == ASK ? READ_AHEAD : to - from;
     for (; from < to; from += most)
-      madvise(x->mem->map + from, (size_t)TP_MIN(to - from, most), advice[what]);
+      tp_os_advise(x->mem->file.p + from, TP_MIN(to - from, most), advice[what]);
   }
 }
 
@@ -217,7 +169,7 @@ void tp_run_fetch(tp_exec *x, const tp_inst *i) {
 }
 
 void tp_spill_rest(tp_exec *x) {
-  for (int b = 0; b < x->plan->bufs.n && x->mem->map; b++)
+  for (int b = 0; b < x->plan->bufs.n && x->mem->file.p; b++)
     if (x->mem->spilled[b].chunk) leave_all(x, &x->mem->spilled[b]);
 }
 
@@ -225,10 +177,10 @@ void tp_spill_rest(tp_exec *x) {
 
 bool tp_spill_poison(tp_exec *x) {
   x->mem->ntouched = x->mem->mosttouched = 0;
-  if (!x->mem->map) return true;
+  if (!x->mem->file.p) return true;
   tp_free(x->mem->touched);
-  x->mem->touched = tp_calloc((size_t)(x->mem->mapsize / x->mem->grain + 1));
-  memset(x->mem->map, 0xff, (size_t)x->mem->mapsize);
+  x->mem->touched = tp_calloc((size_t)(x->mem->file.size / x->mem->grain + 1));
+  memset(x->mem->file.p, 0xff, (size_t)x->mem->file.size);
   tp_spill_rest(x);
   return x->mem->touched || tp_no_memory(x->err, TP_NOWHERE);
 }
@@ -247,7 +199,7 @@ static void touch_window(tp_exec *x, const tp_view *v, int axis, const char *p, 
       touch_window(x, v, axis + 1, p + k * v->stride[axis] * size, size);
     return;
   }
-  int64_t from = p + lo * size - x->mem->map, to = p + (hi + 1) * size - x->mem->map;
+  int64_t from = p + lo * size - x->mem->file.p, to = p + (hi + 1) * size - x->mem->file.p;
   for (int64_t k = from / g; k <= (to - 1) / g; k++) {
     x->mem->ntouched += !x->mem->touched[k];
     x->mem->touched[k] = 1;

@@ -96,6 +96,6 @@ bool tp_exec_newest(tp_exec *x, int i) {
       if (x->regat[p]->out[o].buf == from) return false;
   if (x->count[to] > 0 && tp_see(x, from, false) && tp_see(x, to, true))
     memcpy(x->base[to], x->base[from], (size_t)x->count[to] * (size_t)tp_dtype_size(b->dtype));
-  if (x->mem->map) tp_spill_rest(x);
+  if (x->mem->file.p) tp_spill_rest(x);
   return true;
 }

@@ -170,8 +170,8 @@ bool tp_flow_new(tp_exec *x) {
 static void enter_body(tp_exec *x, tp_inst *loop) {
   int *to = &x->flow->inst[loop->to - 1].to;
   *to = (int)(loop - x->flow->inst) + 1;
-  while (
-      !x->mem->map && (x->flow->inst[*to].op == TP_I_SPILL || x->flow->inst[*to].op == TP_I_FETCH))
+  while (!x->mem->file.p &&
+      (x->flow->inst[*to].op == TP_I_SPILL || x->flow->inst[*to].op == TP_I_FETCH))
     ++*to;
 }
 

@@ -93,8 +93,8 @@ tp_host tp_native_host(tp_exec *x) {
 
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   tp_flow *f = x->flow;
-  bool may =
-      i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->map && !g->until;
+  bool may = i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->file.p &&
+      !g->until;
   return may && (!f->late || (i->entry && !--f->late));
 }
 

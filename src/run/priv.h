@@ -5,6 +5,7 @@
 #include "base/pool.h"
 #define TP_FN static inline
 #include "kernels/prelude/native.h"
+#include "os/os.h"
 
 /* Ends by data: tests whether a row exists (tp_rows), and finds the greatest end of rows that
  * do. */
@@ -103,11 +104,9 @@ typedef struct tp_flow {
 typedef struct tp_store {
   int64_t *offset;
   int64_t total;
-  char *arena; /* TEMP buffers */
-  /* by buffer; the mapped file: all reserved bytes, its begin */
-  tp_spilled *spilled;
-  char *mapping, *map;
-  int64_t mapsize;
+  char *arena;         /* TEMP buffers */
+  tp_spilled *spilled; /* by buffer */
+  tp_os_map file;      /* theirs */
   /* grain: bytes that are mapped and counted together; can pages be mapped ahead? */
   int64_t page, grain;
   bool populates;

@@ -7,26 +7,17 @@
  * and now and then. Both clocks may say too much but never too little, so no rate is above the true
  * one. */
 #include "run/priv.h"
+#include "os/os.h"
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { FIRST = 16 };
 #define LONG_ENOUGH 2e-5 /* seconds: it may have waited */
 #define LOOK_EACH   1e-3
 #define SHORTEST    1e-7 /* seconds: clocks tell it from 0 */
 
-/* seconds that this thread has run; infinite: its clock is too coarse */
-static double ran(void) {
-  struct timespec t, u;
-  bool known =
-      !clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) && !clock_gettime(CLOCK_THREAD_CPUTIME_ID, &u);
-  if (!known || (t.tv_sec == u.tv_sec && t.tv_nsec == u.tv_nsec)) return INFINITY;
-  return (double)u.tv_sec + (double)u.tv_nsec / 1e9;
-}
-
 static void see_run(tp_exec *x) {
-  x->ran = ran();
+  x->ran = tp_os_thread_clock();
   x->looked = tp_now();
 }
 

@@ -197,7 +197,7 @@ static bool has_crew(tp_workers *all) {
 }
 
 static bool may_share(const tp_exec *x) {
-  return x->workers && !x->flow->split && !x->poison && !x->mem->map && !x->mem->alone;
+  return x->workers && !x->flow->split && !x->poison && !x->mem->file.p && !x->mem->alone;
 }
 
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {

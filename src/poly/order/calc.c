@@ -91,9 +91,9 @@ static row_answer *recall(tp_sched *S, tp_question q, bool *fresh) {
 /* ---- weights ---- */
 
 bool tp_whole(isl_val *v, int64_t *to) {
-  bool ok = v && isl_val_is_int(v) == isl_bool_true;
-  if (ok) *to = isl_val_get_num_si(v);
-  isl_val_free(v);
+  bool ok = true;
+  int64_t x = tp_isl_val(v, &ok);
+  if (ok) *to = x;
   return ok;
 }
 
@@ -114,7 +114,7 @@ static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v, int64_t rest) {
   isl_point *at = isl_point_zero(isl_space_copy(space));
   for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++)
     at = isl_point_set_coordinate_val(
-        at, isl_dim_param, k, isl_val_int_from_si(S->ctx, tp_isl_param(space, k)->dim ? v : rest));
+        at, isl_dim_param, k, tp_isl_int(S->ctx, tp_isl_param(space, k)->dim ? v : rest));
   isl_space_free(space);
   int64_t x = 0;
   (void)tp_whole(isl_pw_aff_eval(isl_pw_aff_copy(p), at), &x);
@@ -150,13 +150,13 @@ tp_wt tp_wt_of(tp_sched *S, isl_pw_aff *p) {
     return tp_wt_c(c);
   }
   c = value_at(S, p, 0, 0);
-  if (c) p = isl_pw_aff_add_constant_val(p, isl_val_int_from_si(S->ctx, -c));
+  if (c) p = isl_pw_aff_add_constant_val(p, tp_isl_int(S->ctx, -c));
   return p ? (tp_wt){ .c = c, .p = the_function(S, p) } : tp_wt_bad();
 }
 
 isl_pw_aff *tp_wt_pw(tp_sched *S, tp_wt w) {
   if (w.bad) return NULL;
-  isl_val *c = isl_val_int_from_si(S->ctx, w.c);
+  isl_val *c = tp_isl_int(S->ctx, w.c);
   if (w.p) return isl_pw_aff_add_constant_val(isl_pw_aff_copy(w.p), c);
   return isl_pw_aff_val_on_domain(isl_set_universe(tp_isl_params(S->ix)), c);
 }
@@ -553,7 +553,7 @@ tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
   if (fresh) {
     isl_pw_aff *row = isl_pw_aff_copy(m->row);
     if (m->s < 0) row = isl_pw_aff_neg(row);
-    row = isl_pw_aff_floor(isl_pw_aff_scale_down_val(row, isl_val_int_from_si(S->ctx, size)));
+    row = isl_pw_aff_floor(isl_pw_aff_scale_down_val(row, tp_isl_int(S->ctx, size)));
     x->w.p = tp_keep_aff(S, m->s < 0 ? isl_pw_aff_neg(row) : row);
   }
   return (tp_mem){ m->st, -1, m->s, m->shift, x->w.p, m->dim + 1 };

@@ -60,8 +60,8 @@ static isl_map *time_of(const life *f, tp_place at) {
     int64_t seq = f->isrow[c] ? 0 : tp_life_place_at(f, at, f->level[c]);
     isl_pw_aff *v = m
         ? isl_pw_aff_copy(m->row)
-        : isl_pw_aff_from_aff(isl_aff_val_on_domain(isl_local_space_from_space(isl_space_copy(dom)),
-              isl_val_int_from_si(f->S->ctx, seq)));
+        : isl_pw_aff_from_aff(isl_aff_val_on_domain(
+              isl_local_space_from_space(isl_space_copy(dom)), tp_isl_int(f->S->ctx, seq)));
     t = isl_multi_pw_aff_set_at(t, c, v);
   }
   isl_space_free(dom);
