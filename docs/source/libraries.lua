@@ -215,6 +215,18 @@ local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
 local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
 show(reward[0 .. T]:sum(0), { T = 20 })]])
 
+share("tempo.rl", "memory window Memory:next Memory:at Memory:first Memory:segments", [[
+local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
+local steps = rl.memory(function(x, h) return h + 1 end, env, { shape = {} })    -- its state counts
+local n = steps(env.obs)
+env:step(env.obs:select(0, 2):gt(0):to "i64")
+show(n, { T = 4 })
+show(steps:at { t = 2 }, { T = 4 })
+show(steps:next(env.next_obs), { T = 4 })
+show(steps:segments(env.obs), { T = 4 })
+local window = rl.window(P, 3, env)
+show(select(2, window(env.obs)), { T = 4 })
+]])
 share("tempo.rl", "monte_carlo n_step td gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })

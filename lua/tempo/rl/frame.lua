@@ -33,12 +33,12 @@ end
 local function flag(env, v) return env.program:constant(tempo.array(v, "bool")) end
 
 -- x[t] = after[t-1]; at t = 0 it is `first`, with carry at the first iteration only and
--- after[i-1, T-1] in the others.
-local function follow(env, x, first, after)
+-- after[i-1, T-1] in the others, through which no gradient goes: it has been learnt from.
+function frame.follow(env, x, first, after)
   local t, i = env.time, env.carry
   if i then
     x[{ [t] = 0, [i] = 0 }] = util.dimset(first)[i] and first:at { [i] = 0 } or first
-    x[{ [t] = 0 }] = after:at { [i] = i - 1, [t] = t:upper() - 1 }
+    x[{ [t] = 0 }] = after:at { [i] = i - 1, [t] = t:upper() - 1 }:detach()
   else
     x[{ [t] = 0 }] = first
   end
@@ -54,7 +54,7 @@ local given = {
   done = function(env) return declare(env, "done", {}, "bool") end,
   next_obs = function(env) return declare(env, "next_obs", env.obs:shape(), env.obs:dtype()) end,
   begins = function(env)
-    return follow(env, declare(env, "begins", {}, "bool"), flag(env, true), env.done)
+    return frame.follow(env, declare(env, "begins", {}, "bool"), flag(env, true), env.done)
   end,
 }
 
@@ -137,7 +137,7 @@ function Env:step(action)
   if self.stepped then util.fail("option", "rl.env: '%s' was stepped twice", self.name) end
   local after, next_obs, reward, terminated, truncated = self.kind.step(self, action)
   self.stepped = true
-  each(function(x, first, new) follow(self, x, first, new) end, self.state, self.start, after)
+  each(function(x, first, new) frame.follow(self, x, first, new) end, self.state, self.start, after)
   truncated = truncated or flag(self, false)
   give(self, "reward", reward)
   give(self, "terminated", terminated)
