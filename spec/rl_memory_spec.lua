@@ -171,3 +171,102 @@ describe("a memory", function()
     helper.fails(function() two(env.obs) end, "option", "a state of 1 tensors and gives 2")
   end)
 end)
+
+describe("minibatches over dims", function()
+  local I, E, M, B, T = 2, 3, 4, 4, 6
+  local function program()
+    local P = tempo.program { seed = 8 }
+    return P, P:dim("i", "I"), P:dim("e", "E"), P:dim("m", "M"), P:dim("b", "B"), (P:dim("t", "T"))
+  end
+
+  it("are equal shares of the points, each once an epoch, drawn anew for every point of the other dims", function()
+    local P, i, e, m, b, t = program()
+    local number = b:value() * 100 + t:value()
+    local function over(x) return x + 0 * (i:value() + b:value() + t:value()) end
+    local set = { x = over(number):to "f32":unsqueeze(0), y = over(number + 1000) }
+    local batch = tempo.data.batches(P, set, { over = { b, t }, epoch = e, step = m, count = M })
+    local plain = tempo.data.batches(P, set, { over = { b, t }, step = m, count = M, shuffle = false })
+    local bounds = { I = I, E = E, M = M, B = B, T = T }
+    local out = helper.run(P, { x = batch.x, y = batch.y, plain = plain.y }, {}, bounds)
+    local orders = {}
+    for j = 1, I do
+      for n = 1, E do
+        local seen, order = {}, {}
+        for k = 1, M do
+          assert.equal(B * T / M, #out.y[j][n][k])
+          for row, y in ipairs(out.y[j][n][k]) do
+            assert.equal(y - 1000, out.x[j][n][k][row][1])
+            order[#order + 1], seen[y] = y, true
+          end
+        end
+        for s = 0, B * T - 1 do assert.is_true(seen[1000 + math.floor(s / T) * 100 + s % T]) end
+        orders[table.concat(order, " ")] = true
+      end
+      for s = 0, B * T - 1 do
+        assert.equal(1000 + math.floor(s / T) * 100 + s % T,
+          out.plain[j][math.floor(s / (B * T / M)) + 1][s % (B * T / M) + 1])
+      end
+    end
+    local different = 0
+    for _ in pairs(orders) do different = different + 1 end
+    assert.equal(I * E, different)
+    local f = P:compile { outputs = batch }
+    helper.fails(function() f({}, { I = 1, E = 1, M = 4, B = 2, T = 5 }) end, "shape", "B*T = 10, 4*((B*T)//4) = 8")
+    helper.fails(function() f({}, { I = 1, E = 1, M = 5, B = 4, T = 5 }) end, "domain", "M <= 4")
+  end)
+
+  it("of whole rows have one order for all of t, and a memory goes on from each row's own state", function()
+    local P, i, e, m, b, t = program()
+    local env = rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t, carry = i })
+    local cell = nn.GRUCell(P, 4, 3, { along = { i, e, m } })
+    local memory = rl.memory(cell, env)
+    local h = memory(env.obs)
+    env:step(P:input("action", { domain = { i, b, t }, dtype = "i64" }))
+    local set = { obs = env.obs, begins = env.begins, first = memory:first(), b = b:value() + 0 * env.reward:to "i64",
+      h = h }
+    local batch = tempo.data.batches(P, set, { over = { b }, epoch = e, step = m, count = 2, whole = { t } })
+    local again = memory:segments(batch.obs, { begins = batch.begins, first = batch.first })
+    local actions = helper.fill({ I, B, T }, function(_, k) return k % 2 end)
+    local out = helper.run(P, { obs = env.obs, b = batch.b, rows = batch.obs, again = again, h = batch.h },
+      { action = actions }, { I = I, E = E, M = 2, B = B, T = T })
+    local orders = {}
+    for j = 1, I do
+      for n = 1, E do
+        local order, seen = {}, {}
+        for k = 1, 2 do
+          for row = 1, B / 2 do
+            local at = out.b[j][n][k][1][row]
+            order[#order + 1], seen[at] = at, true
+            for s = 1, T do
+              assert.equal(at, out.b[j][n][k][s][row])
+              same(out.obs[j][at + 1][s], out.rows[j][n][k][s][row], 0)
+              same(out.h[j][n][k][s][row], out.again[j][n][k][s][row])      -- nothing has been learnt
+            end
+          end
+        end
+        for at = 0, B - 1 do assert.is_true(seen[at]) end
+        orders[table.concat(order, " ")] = true
+      end
+    end
+    assert.is_true(next(orders, (next(orders))) ~= nil)
+  end)
+
+  it("say what is wrong", function()
+    local P, i, e, m, b, t = program()
+    local x = P:input("x", { domain = { i, b, t } })
+    local function refused(o, ...)
+      local set = o.set or { x = x }
+      o.set = nil
+      o.step = m
+      local words = { ... }
+      helper.fails(function() tempo.data.batches(P, set, o) end, (table.unpack or unpack)(words))   -- luacheck: globals unpack
+    end
+    refused({ over = { b, t }, count = m:upper() }, "option", "count: expected an integer")
+    refused({ over = { b, t } }, "option", "count is missing")
+    refused({ over = { b, t }, count = 2, size = 3 }, "option", "size = 32")
+    refused({ count = 2 }, "option", "size is missing")
+    refused({ over = { b, e }, count = 2 }, "domain", "'x' does not vary over 'e'")
+    refused({ over = { b, t }, count = 2, whole = 3 }, "option", "whole: expected a dim")
+    refused({ over = { b }, count = 2, set = { x = { 1, 2 } } }, "domain", "'x' does not vary over 'b'")
+  end)
+end)
