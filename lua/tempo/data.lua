@@ -120,8 +120,8 @@ end
 ---@return table<string, tempo.Tensor>
 function data.batches(P, set, o)
   util.program("data.batches", P)
-  local over, batch = nil, {}
-  o, over = options_of(o)
+  local batch, options, over = {}, options_of(o)
+  o = options
   local tensors, names = set_of(P, set)
   local n = #over > 0 and gathered(tensors, names, over) or rows_of(tensors, names)
   local order = o.shuffle ~= false

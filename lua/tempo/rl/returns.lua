@@ -1,6 +1,7 @@
 -- Returns and advantages, written in the language. They are targets, so all of them are detached.
 local tempo = require "tempo"
 local util = require "tempo.util"
+local frame = require "tempo.rl.frame"
 
 local rl = {}
 
@@ -114,7 +115,41 @@ function rl.gae(traj, o)
   return a, a + value
 end
 
+--- TD(lambda) returns (Sutton and Barto, section 12.1), from the end backwards:
+---     G[t] = r[t] + gamma * ( 0                                            if terminated[t]
+---                             V(next_obs[t])               if truncated[t], or t = T-1
+---                             (1 - lambda) V(next_obs[t]) + lambda G[t+1]           otherwise )
+---@param traj tempo.rl.Trajectory
+---@param o { next_value: tempo.Tensor, value?: tempo.Tensor, gamma?: number, lambda?: number, name?: string }
+---@return tempo.Tensor? G - V, the advantage, where value is given
+---@return tempo.Tensor G, the target of the value
+function rl.td_lambda(traj, o)
+  o = arguments("rl.td_lambda", traj, o, "gamma lambda value next_value name")
+  if not o.next_value then util.fail("option", "rl.td_lambda: next_value is missing") end
+  local gamma, lambda, r = o.gamma or 1, o.lambda or 0.95, traj.reward
+  local done, after = ends(traj, o)
+  local g = backward(traj.time, o.name, r + gamma * after, function(later)
+    return r + gamma * tempo.where(done, after, (1 - lambda) * after + lambda * later)
+  end)
+  return o.value and g - o.value:detach(), g
+end
+
 -- ---- for logs ------------------------------------------------------------------------------------------------------
+
+--- The discounted sum of rewards since the episode began, going on over `carry`, for the scale of
+--- rewards: R[t] = r[t] + gamma (0 if an episode begins at t, else R[t-1]).
+---@param env tempo.rl.Env
+---@param o? { gamma?: number }
+---@return tempo.Tensor
+function rl.running_return(env, o)
+  o = arguments("rl.running_return", env, o, "gamma")
+  util.expect("rl.running_return: begins of the environment", "tensor", env.begins)
+  local before = env.reward:program():tensor { domain = env.domain, shape = {},
+    dtype = env.reward:dtype() }
+  local sum = env.reward + (o.gamma or 1) * before
+  frame.follow(env, before, tempo.zeros({}, { dtype = sum:dtype() }), tempo.where(env.done, 0, sum))
+  return sum:detach()
+end
 
 --- The sum of rewards since the episode began, this step included: where done holds, the episode's return. With `carry`
 --- an episode that began in the iteration before counts from t = 0.
