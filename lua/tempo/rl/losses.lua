@@ -2,6 +2,7 @@
 local tempo = require "tempo"
 local util = require "tempo.util"
 local nn = require "tempo.nn"
+local frame = require "tempo.rl.frame"
 
 local rl = {}
 
@@ -79,6 +80,23 @@ function rl.ppo_loss(o)
 end
 
 -- ---- running statistics ----------------------------------------------------------------------
+
+--- The discounted sum of rewards since the episode began, going on over `carry`, for the scale of
+--- rewards: R[t] = r[t] + gamma (0 if an episode begins at t, else R[t-1]).
+---@param env tempo.rl.Env
+---@param o? { gamma?: number }
+---@return tempo.Tensor
+function rl.running_return(env, o)
+  util.expect("rl.running_return: the environment", "table", env)
+  util.expect("rl.running_return: begins of the environment", "tensor", env.begins)
+  o = util.options("rl.running_return", o, "gamma")
+  util.numbers("rl.running_return", o, "gamma")
+  local before = env.reward:program():tensor { domain = env.domain, shape = {},
+    dtype = env.reward:dtype() }
+  local sum = env.reward + (o.gamma or 1) * before
+  frame.follow(env, before, tempo.zeros({}, { dtype = sum:dtype() }), tempo.where(env.done, 0, sum))
+  return sum:detach()
+end
 
 ---@class tempo.rl.Normalize: tempo.nn.Module
 ---@field mean tempo.Tensor

@@ -1,7 +1,6 @@
 -- Returns and advantages, written in the language. They are targets, so all of them are detached.
 local tempo = require "tempo"
 local util = require "tempo.util"
-local frame = require "tempo.rl.frame"
 
 local rl = {}
 
@@ -97,24 +96,6 @@ function rl.td(traj, o)
   return (traj.reward + (o.gamma or 1) * after):detach()
 end
 
---- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:
----     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t], else A[t+1])
----@param traj tempo.rl.Trajectory
----@param o { value: tempo.Tensor, next_value: tempo.Tensor, gamma?: number, lambda?: number, name?: string }
----@return tempo.Tensor A
----@return tempo.Tensor A + V, the target of the value
-function rl.gae(traj, o)
-  o = arguments("rl.gae", traj, o, "gamma lambda value next_value name")
-  if not (o.value and o.next_value) then util.fail("option", "rl.gae: value and next_value are needed") end
-  local gamma, lambda, value = o.gamma or 1, o.lambda or 0.95, o.value:detach()
-  local done, after = ends(traj, o)
-  local d = traj.reward + gamma * after - value
-  local a = backward(traj.time, o.name, d, function(later)
-    return d + gamma * lambda * tempo.where(done, 0, later)
-  end)
-  return a, a + value
-end
-
 --- TD(lambda) returns (Sutton and Barto, section 12.1), from the end backwards:
 ---     G[t] = r[t] + gamma * ( 0                                            if terminated[t]
 ---                             V(next_obs[t])               if truncated[t], or t = T-1
@@ -134,22 +115,25 @@ function rl.td_lambda(traj, o)
   return o.value and g - o.value:detach(), g
 end
 
--- ---- for logs ------------------------------------------------------------------------------------------------------
-
---- The discounted sum of rewards since the episode began, going on over `carry`, for the scale of
---- rewards: R[t] = r[t] + gamma (0 if an episode begins at t, else R[t-1]).
----@param env tempo.rl.Env
----@param o? { gamma?: number }
----@return tempo.Tensor
-function rl.running_return(env, o)
-  o = arguments("rl.running_return", env, o, "gamma")
-  util.expect("rl.running_return: begins of the environment", "tensor", env.begins)
-  local before = env.reward:program():tensor { domain = env.domain, shape = {},
-    dtype = env.reward:dtype() }
-  local sum = env.reward + (o.gamma or 1) * before
-  frame.follow(env, before, tempo.zeros({}, { dtype = sum:dtype() }), tempo.where(env.done, 0, sum))
-  return sum:detach()
+--- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:
+---     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t], else A[t+1])
+---@param traj tempo.rl.Trajectory
+---@param o { value: tempo.Tensor, next_value: tempo.Tensor, gamma?: number, lambda?: number, name?: string }
+---@return tempo.Tensor A
+---@return tempo.Tensor A + V, the target of the value
+function rl.gae(traj, o)
+  o = arguments("rl.gae", traj, o, "gamma lambda value next_value name")
+  if not (o.value and o.next_value) then util.fail("option", "rl.gae: value and next_value are needed") end
+  local gamma, lambda, value = o.gamma or 1, o.lambda or 0.95, o.value:detach()
+  local done, after = ends(traj, o)
+  local d = traj.reward + gamma * after - value
+  local a = backward(traj.time, o.name, d, function(later)
+    return d + gamma * lambda * tempo.where(done, 0, later)
+  end)
+  return a, a + value
 end
+
+-- ---- for logs ------------------------------------------------------------------------------------------------------
 
 --- The sum of rewards since the episode began, this step included: where done holds, the episode's return. With `carry`
 --- an episode that began in the iteration before counts from t = 0.
