@@ -28,7 +28,8 @@ local n = (b:upper() * t:upper()):value()
 local policy_loss = -pi:log_prob(action) * advantage - opt.entropy * pi:entropy()
 local value_loss = 0.5 * (R - value):square()
 local lr = opt.lr * (1 - i:value() / i:upper():value())
-optim.Adam({ actor, critic }, { lr = lr, clip_norm = 0.5 }):step((policy_loss + value_loss) / n)
+optim.Adam(actor, { lr = lr, eps = 1e-5, clip_norm = 0.5 }):step(policy_loss / n)
+optim.Adam(critic, { lr = lr, eps = 1e-5 }):step(value_loss / n)
 
 rl.train(P, env, { keep = { actor, critic }, out = opt.out, quiet = opt.quiet,
   log = { entropy = pi:entropy(), value_loss = value_loss },
