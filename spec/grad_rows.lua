@@ -66,6 +66,7 @@ local listed = {
   softplus = { "a:softplus()", "a:softplus(3, 2)" },
   layer_norm = { "a:layer_norm()", "a:layer_norm({ 3 }, b:select(0, 0), b:select(0, 1))", "a:layer_norm { 2, 3 }" },
   rms_norm = { "a:rms_norm()", "a:rms_norm({ 3 }, b:select(0, 0))", "a:rms_norm({ 2, 3 }, { eps = 0.1 })" },
+  normalized = { "a:normalized(1) * b", "a:normalized { eps = 0.1 }" },
   dropout = { "a:dropout { p = 0.3, training = false }" },
   batch_norm = { "a:batch_norm(nil, nil, b:select(0, 0), b:select(0, 1), true)", "a:batch_norm(b:select(0, 0), b:select(0, 1):exp())" },
   conv1d = { "a:unsqueeze(0):conv1d(b:unsqueeze(0), nil, 1, 1)",

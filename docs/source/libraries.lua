@@ -215,11 +215,38 @@ local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
 local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
 show(reward[0 .. T]:sum(0), { T = 20 })]])
 
-share("tempo.rl", "monte_carlo n_step td gae episode_return", [[
+share("tempo.rl", "memory window Memory:next Memory:at Memory:first Memory:segments", [[
+local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
+local steps = rl.memory(function(x, h) return h + 1 end, env, { shape = {} })    -- its state counts
+local n = steps(env.obs)
+env:step(env.obs:select(0, 2):gt(0):to "i64")
+show(n, { T = 4 })
+show(steps:at { t = 2 }, { T = 4 })
+show(steps:next(env.next_obs), { T = 4 })
+show(steps:segments(env.obs), { T = 4 })
+local window = rl.window(P, 3, env)
+show(select(2, window(env.obs)), { T = 4 })
+]])
+share("tempo.rl", "ppo_loss kl", [[
+local log_ratio = tempo.zeros { 4 } + P:constant { 0, 0.1, -0.1, 0.5 }
+local loss, stats = rl.ppo_loss { log_ratio = log_ratio, advantage = P:constant { 1, 1, -1, 2 } }
+show(loss)
+show(stats.clip_fraction)
+show(rl.kl(log_ratio))]])
+share("tempo.rl", "normalize running_return", [[
+local i = P:dim("i", "I")
+local env = rl.env(P, "CartPole-v1", { domain = { i, t }, time = t, carry = i })
+env:step(env.obs:select(0, 2):gt(0):to "i64")
+local sum = rl.running_return(env, { gamma = 0.5 })
+show(sum, { I = 1, T = 4 })
+local scale = rl.normalize(P, sum, { along = { i }, center = false })
+show(scale.count, { I = 3, T = 4 })]])
+share("tempo.rl", "monte_carlo n_step td td_lambda gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })
 local v = traj.reward * 0 + 10
 show(rl.td(traj, { gamma = 0.5, next_value = v }), { T = 5 })
+show(select(2, rl.td_lambda(traj, { gamma = 0.5, lambda = 0.5, next_value = v })), { T = 5 })
 show(rl.gae(traj, { gamma = 0.5, lambda = 0, value = v, next_value = v }), { T = 5 })
 show(rl.episode_return(traj), { T = 5 })]])
 

@@ -197,6 +197,7 @@ methods.rows = {
     fails = "show(m:batch_norm())" },
   layer_norm = { example = "show(m:layer_norm())" },
   rms_norm = { words = { eps = "is added to the mean square (the dtype's epsilon)" }, example = "show(v:rms_norm())" },
+  normalized = { words = { eps = "is added to the deviation (1e-8)" }, example = "show(m:normalized(1))" },
   dropout = { example = "show(v:dropout(0.5, false))", gradient = "1 / (1 - p) where kept", errors = "`option` for a probability outside [0, 1]" },
 
   mse_loss = { example = "show(x:mse_loss(v))", fails = 'show(x:mse_loss(v, { reduction = "avg" }))' },

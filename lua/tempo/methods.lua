@@ -513,6 +513,11 @@ methods.rms_norm = rounded(function(x, shape, weight, eps)
   return scaled(x, power(x, last_axes(x, shape)), eps, weight)
 end)
 
+methods.normalized = rounded(function(x, axis, eps)
+  local std = x:std(axis, { keepdim = true })
+  return (x - x:mean(axis, { keepdim = true })) / (std + (eps or 1e-8))
+end)
+
 -- v, one number for each channel, against x's axis 1.
 local function per_channel(x, v, what)
   if not v then return end

@@ -770,13 +770,13 @@ end
 function Flatten:forward(x) return x:flatten(self.first, self.last) end
 
 -- ---- recurrent cells: the equations and names of torch.nn ----------------------------------------------------------
-local function cell(class, gates)
+local function cell(class, gates, states)
   return function(P, nin, hidden, o)
     check("nn." .. class._type, P, nin, hidden)
     o = util.options("nn." .. class._type, o, common .. "bias init gain activation")
     util.numbers("nn." .. class._type, o, "gain")
     local self = class:create(P, o)
-    self.nin, self.hidden = nin, hidden
+    self.nin, self.hidden, self.states = nin, hidden, states or 1
     self.activation = activation(o.activation or "tanh", "nn." .. class._type)
     local default = as_torch(hidden, o)
     local weight = o.init ~= nil and { init = o.init, gain = o.gain } or default
@@ -828,7 +828,7 @@ local LSTMCell = nn.class "LSTMCell"
 ---@param hidden integer
 ---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, init?: tempo.nn.Init, gain?: number, bias?: boolean, activation?: string|function }
 ---@return tempo.nn.LSTMCell
-nn.LSTMCell = cell(LSTMCell, 4)
+nn.LSTMCell = cell(LSTMCell, 4, 2)
 function LSTMCell:forward(x, h, c)
   local y, n = affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh, self.bias_hh), self.hidden
   local i, f, g, o = gate(y, 0, n), gate(y, 1, n), gate(y, 2, n), gate(y, 3, n)

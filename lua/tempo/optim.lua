@@ -42,12 +42,34 @@ local function parts(grads, loss)
   return over
 end
 
---- The square root of the sum of squares of all gradients. With `loss`, dims that it lacks (layers) are summed too;
+-- Modules, parameters and lists of them as gradients of the loss; gradients as they are.
+local function gradients(what, x, loss)
+  local list, are_params = {}, false
+  local function add(e)
+    if type(e) == "table" then
+      are_params = are_params or rawget(e, "_children") ~= nil
+      for _, w in ipairs(rawget(e, "_children") and e:parameters() or e) do add(w) end
+    elseif util.is_tensor(e) then
+      list[#list + 1], are_params = e, are_params or #e:along() > 0
+    else
+      util.fail("option", "%s: expected gradients, parameters or modules, got a %s", what, type(e))
+    end
+  end
+  add(x)
+  if #list == 0 then util.fail("option", "%s: no gradients", what) end
+  if not are_params then return list end
+  if not loss then util.fail("option", "%s: of parameters it needs the loss", what) end
+  return tempo.grad(loss, list)
+end
+
+--- The square root of the sum of squares of all gradients, or of those of the loss by all parameters
+--- of modules, parameters and lists of them. With `loss`, dims that it lacks (layers) are summed too;
 --- without, every point has a norm of its own.
----@param grads tempo.Tensor[]
+---@param grads tempo.Tensor[]|tempo.optim.Params
 ---@param loss? tempo.Tensor
 ---@return tempo.Tensor
 function optim.grad_norm(grads, loss)
+  grads = gradients("optim.grad_norm", grads, loss)
   local over, sum = parts(grads, loss), nil
   for _, g in ipairs(grads) do
     local s = total(wide(g):square(), over)

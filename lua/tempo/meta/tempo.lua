@@ -895,6 +895,14 @@ function tempo.layer_norm(x, shape, weight, bias, eps) end
 ---@return tempo.Tensor
 function tempo.rms_norm(x, shape, weight, eps) end
 
+--- (x - mean) / (std + eps): mean 0 and deviation 1 over an axis or several (all of them); eps 1e-8.
+---@overload fun(x: tempo.Operand, options: { axis?: integer|integer[], eps?: number }): tempo.Tensor
+---@param x tempo.Operand
+---@param axis? integer|integer[]
+---@param options? { eps?: number }
+---@return tempo.Tensor
+function tempo.normalized(x, axis, options) end
+
 --- Each channel (axis 1) of zero mean and unit variance: by the running statistics, or with training by the batch's; these are nn.BatchNorm's to keep, with momentum.
 ---@overload fun(x: tempo.Operand, options: { running_mean?: tempo.Operand, running_var?: tempo.Operand, weight?: tempo.Operand, bias?: tempo.Operand, training?: boolean, momentum?: number, eps?: number }): tempo.Tensor
 ---@param x tempo.Operand
@@ -1859,6 +1867,13 @@ function Tensor:layer_norm(shape, weight, bias, eps) end
 ---@param eps? number
 ---@return tempo.Tensor
 function Tensor:rms_norm(shape, weight, eps) end
+
+--- (x - mean) / (std + eps): mean 0 and deviation 1 over an axis or several (all of them); eps 1e-8.
+---@overload fun(self: tempo.Tensor, options: { axis?: integer|integer[], eps?: number }): tempo.Tensor
+---@param axis? integer|integer[]
+---@param options? { eps?: number }
+---@return tempo.Tensor
+function Tensor:normalized(axis, options) end
 
 --- Each channel (axis 1) of zero mean and unit variance: by the running statistics, or with training by the batch's; these are nn.BatchNorm's to keep, with momentum.
 ---@overload fun(self: tempo.Tensor, options: { running_mean?: tempo.Operand, running_var?: tempo.Operand, weight?: tempo.Operand, bias?: tempo.Operand, training?: boolean, momentum?: number, eps?: number }): tempo.Tensor

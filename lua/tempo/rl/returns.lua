@@ -96,6 +96,25 @@ function rl.td(traj, o)
   return (traj.reward + (o.gamma or 1) * after):detach()
 end
 
+--- TD(lambda) returns (Sutton and Barto, section 12.1), from the end backwards:
+---     G[t] = r[t] + gamma * ( 0                                            if terminated[t]
+---                             V(next_obs[t])               if truncated[t], or t = T-1
+---                             (1 - lambda) V(next_obs[t]) + lambda G[t+1]           otherwise )
+---@param traj tempo.rl.Trajectory
+---@param o { next_value: tempo.Tensor, value?: tempo.Tensor, gamma?: number, lambda?: number, name?: string }
+---@return tempo.Tensor? G - V, the advantage, where value is given
+---@return tempo.Tensor G, the target of the value
+function rl.td_lambda(traj, o)
+  o = arguments("rl.td_lambda", traj, o, "gamma lambda value next_value name")
+  if not o.next_value then util.fail("option", "rl.td_lambda: next_value is missing") end
+  local gamma, lambda, r = o.gamma or 1, o.lambda or 0.95, traj.reward
+  local done, after = ends(traj, o)
+  local g = backward(traj.time, o.name, r + gamma * after, function(later)
+    return r + gamma * tempo.where(done, after, (1 - lambda) * after + lambda * later)
+  end)
+  return o.value and g - o.value:detach(), g
+end
+
 --- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:
 ---     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t], else A[t+1])
 ---@param traj tempo.rl.Trajectory
