@@ -209,6 +209,41 @@ show((d:sample { name = "b" } - d.mean):abs():lt(6))
 show(d:log_prob(d.mean):exp())
 show(d:entropy())]])
 
+share("tempo.dist", "Bernoulli Bernoulli:sample Bernoulli:log_prob Bernoulli:entropy", [[
+local d = dist.Bernoulli { probs = P:constant { 0, 0.25, 1 } }
+show(d.mode)
+show(d:log_prob(P:constant { 0, 1, 1 }):exp())
+show(d:sample { name = "a" }:select(0, 2))
+show(d:entropy():select(0, 1))]])
+
+share("tempo.dist", "MultiCategorical MultiCategorical:sample MultiCategorical:log_prob MultiCategorical:entropy", [[
+local d = dist.MultiCategorical { logits = P:constant { 0, 0, 3, 0, 0 }, sizes = { 3, 2 } }
+show(d.mode)
+show(d:sample { name = "a" }:ge(0):all())
+show(d:log_prob(P:constant(tempo.array({ 2, 0 }, "i64"))):exp())
+show(d:entropy())]])
+
+share("tempo.dist", "TanhNormal TanhNormal:rsample TanhNormal:sample TanhNormal:log_prob", [[
+local d = dist.TanhNormal(P:constant { 0, 1 }, 0.5)
+local y = d:rsample { name = "y" }
+show(y:abs():lt(1))
+show((d:log_prob(y) - d:log_prob(y * 1)):abs():lt(1e-3))               -- of y it knows what was drawn
+show(d:sample { name = "z" }:abs():lt(1))
+show(d.mode)]])
+
+share("tempo.dist", "Beta Beta:sample Beta:log_prob Beta:entropy", [[
+local d = dist.Beta(P:constant { 1, 2 }, 3)
+show(d.mean)
+show(d:sample { name = "x" }:lt(1))
+show(d:log_prob(P:constant { 0, 0.5 }):exp())
+show(d:entropy())]])
+
+share("tempo.dist", "kl Distribution:kl Distribution:sum", [[
+local p, q = dist.Normal(P:constant { 0, 1 }, 1), dist.Normal(P:constant { 0, 3 }, 1)
+show(dist.kl(p, q))
+show(p:sum():kl(q:sum()))
+show(p:sum():log_prob(p.mean))]])
+
 share("tempo.rl", "envs env Env:step", [[
 for name, e in pairs(rl.envs) do print(name, e.actions, e.max_steps) end
 local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
