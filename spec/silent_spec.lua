@@ -76,6 +76,12 @@ describe("a table of options", function()
     ["rl.n_step"] = function(o) o.n = 1 tempo.rl.n_step(traj, o) end,
     ["rl.td"] = function(o) o.next_value = x:sum() tempo.rl.td(traj, o) end,
     ["rl.gae"] = function(o) o.value, o.next_value = x:sum(), x:sum() tempo.rl.gae(traj, o) end,
+    ["rl.replay"] = function(o) o.window, o.batch = 4, 1 tempo.rl.replay(t, o) end,
+    ["replay:update"] = function(o)
+      local memory = tempo.rl.replay(t, { window = 4, batch = 1 })
+      memory:draw { x = x }
+      memory:update(x:slice(0, 0, 1), o)
+    end,
     ["data.batches"] = function(o) o.step, o.size = t, 1 tempo.data.batches(P, { x = { 1 } }, o) end,
     ["viz.spark"] = function(o) tempo.viz.spark({ 1 }, o) end,
     ["viz.plot"] = function(o) tempo.viz.plot({ 1 }, o) end,

@@ -250,6 +250,16 @@ local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
 local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
 show(reward[0 .. T]:sum(0), { T = 20 })]])
 
+share("tempo.rl", "replay Replay:draw Replay:update", [[
+local memory = rl.replay(t, { window = 100, batch = 4, n = 2, gamma = 0.5, priority = 0.6 })
+local batch = memory:draw { time = t:value(), reward = traj.reward, terminated = traj.terminated }
+memory:update(batch.reward)
+local late = P:tensor { domain = { t }, shape = { 4 } }     -- two steps lie behind from t = 2 on
+late:when(t:ge(2), batch.reward - batch.time:to "f32")      -- 0.5 (s + 1), or 0 from the end at 2 on
+late:otherwise(-1)
+show(late:min(), { T = 6 })
+show(late:max(), { T = 6 })]])
+
 share("tempo.rl", "monte_carlo n_step td gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })
