@@ -76,6 +76,14 @@ describe("a table of options", function()
     ["rl.n_step"] = function(o) o.n = 1 tempo.rl.n_step(traj, o) end,
     ["rl.td"] = function(o) o.next_value = x:sum() tempo.rl.td(traj, o) end,
     ["rl.gae"] = function(o) o.value, o.next_value = x:sum(), x:sum() tempo.rl.gae(traj, o) end,
+    ["rl.vtrace"] = function(o)
+      o.value, o.next_value, o.log_ratio = x:sum(), x:sum(), x:sum()
+      tempo.rl.vtrace(traj, o)
+    end,
+    ["rl.retrace"] = function(o)
+      o.value, o.next_value, o.log_ratio = x:sum(), x:sum(), x:sum()
+      tempo.rl.retrace(traj, o)
+    end,
     ["rl.replay"] = function(o) o.window, o.batch = 4, 1 tempo.rl.replay(t, o) end,
     ["replay:update"] = function(o)
       local memory = tempo.rl.replay(t, { window = 4, batch = 1 })

@@ -260,6 +260,15 @@ late:otherwise(-1)
 show(late:min(), { T = 6 })
 show(late:max(), { T = 6 })]])
 
+share("tempo.rl", "vtrace retrace", [[
+local v, ratio = traj.reward * 0 + 10, traj.reward * 0 + math.log(0.5)
+local o = { gamma = 0.5, value = v, next_value = v, log_ratio = ratio }
+for _, f in ipairs { rl.vtrace, rl.retrace } do
+  local advantage, target = f(traj, o)
+  show(advantage, { T = 5 })
+  show(target, { T = 5 })
+end]])
+
 share("tempo.rl", "monte_carlo n_step td gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })
