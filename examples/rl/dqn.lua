@@ -2,8 +2,8 @@
 --
 --     lua5.4 examples/rl/dqn.lua [--seed 0] [--iterations 40] [--out DIR] [--quiet]
 --
--- At each step all environments act once; from `warmup` on every `every`-th step learns from a batch
--- of the replay memory, towards a copy of the network that is `copy` steps old at most.
+-- At each step all environments act once; from `warmup` on every `every`-th step learns from a
+-- batch of the replay memory, towards a copy of the network that is `copy` steps old at most.
 package.path = (arg and arg[0] or ""):gsub("[^/]*$", "") .. "?.lua;" .. package.path
 local tempo = require "tempo"
 local nn, optim, rl = tempo.nn, tempo.optim, tempo.rl
@@ -62,5 +62,5 @@ local learns = { when = (t % opt.every):eq(0):land(t:ge(opt.warmup)) }
 memory:update(taken - wanted, learns)
 optim.Adam(net, { lr = opt.lr, clip_norm = 10 }):step(loss, learns)
 
-opt.time, opt.over, opt.keep = t, { b }, net
+opt.along, opt.over, opt.bounds, opt.keep = t, { b }, { B = opt.envs }, net
 require "progress" (P, env, opt)

@@ -62,5 +62,5 @@ optim.Adam({ q1, q2 }, { lr = opt.lr }):step(q_loss, learns)
 optim.Adam(actor, { lr = opt.lr }):step(actor_loss, learns)
 optim.Adam(log_alpha, { lr = opt.lr }):step(alpha_loss, learns)
 
-opt.time, opt.over, opt.keep = t, { b }, { actor, q1, q2 }
+opt.along, opt.over, opt.bounds, opt.keep = t, { b }, { B = opt.envs }, { actor, q1, q2 }
 require "progress" (P, env, opt)

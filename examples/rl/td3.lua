@@ -52,5 +52,5 @@ local learns = t:ge(opt.warmup)
 optim.Adam({ q1, q2 }, { lr = opt.lr }):step(q_loss, { when = learns })
 optim.Adam(actor, { lr = opt.lr }):step(actor_loss, { when = learns:land((t % 2):eq(0)) })
 
-opt.time, opt.over, opt.keep = t, { b }, { actor, q1, q2 }
+opt.along, opt.over, opt.bounds, opt.keep = t, { b }, { B = opt.envs }, { actor, q1, q2 }
 require "progress" (P, env, opt)
