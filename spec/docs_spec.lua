@@ -234,11 +234,22 @@ describe("libraries", function()
     local net = tempo.nn.Linear(P, 1, 1, { along = { t } })
     local x = t:value():to "f32"
     local objects = { Module = tempo.nn.Module, Optimizer = getmetatable(getmetatable(tempo.optim.SGD(net, { lr = 1 }))).__index,
-      Normal = getmetatable(tempo.dist.Normal(x, 1)).__index, CSV = getmetatable(tempo.logger.csv(false, {})).__index,
+      CSV = getmetatable(tempo.logger.csv(false, {})).__index,
       Memory = getmetatable(tempo.rl.window(P, 1, tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t }))),
+      Replay = getmetatable(tempo.rl.replay(t, { window = 1, batch = 1 })).__index,
       EarlyStopping = getmetatable(tempo.optim.early_stopping(t, x)).__index,
       Env = select(2, debug.getupvalue(getmetatable(tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t })).__index, 1)),
-      Categorical = select(2, debug.getupvalue(getmetatable(tempo.dist.Categorical { logits = x }).__index, 1)) }
+      Distribution = { kl = true, sum = true } }
+    local dist, v = tempo.dist, x:unsqueeze(0)
+    for name, d in pairs { Normal = dist.Normal(x, 1), TanhNormal = dist.TanhNormal(x, 1), Beta = dist.Beta(x, 1),
+        Categorical = dist.Categorical { logits = v }, Bernoulli = dist.Bernoulli { logits = x },
+        MultiCategorical = dist.MultiCategorical { logits = v, sizes = { 1 } } } do
+      objects[name] = {}
+      for key, f in pairs(getmetatable(d).methods) do          -- _kl is the body of kl
+        if key == "_kl" then f = nil end
+        if objects.Distribution[key] then objects.Distribution[key] = f else objects[name][key] = f end
+      end
+    end
     local quiet = { forward = true, rule = true }
     for _, lib in ipairs(all) do
       for _, name in pairs(lib.classes) do

@@ -63,6 +63,12 @@ describe("a table of options", function()
     ["opt:step"] = function(o) optim.SGD({ w }, { lr = 1 }):step(w:square(), o) end,
     ["dist.Categorical"] = function(o) o.logits = x tempo.dist.Categorical(o) end,
     ["categorical:sample"] = function(o) tempo.dist.Categorical({ logits = x }):sample(o) end,
+    ["dist.MultiCategorical"] = function(o) o.logits, o.sizes = x, { 4 } tempo.dist.MultiCategorical(o) end,
+    ["multicategorical:sample"] = function(o) tempo.dist.MultiCategorical({ logits = x, sizes = { 4 } }):sample(o) end,
+    ["dist.Bernoulli"] = function(o) o.logits = x tempo.dist.Bernoulli(o) end,
+    ["bernoulli:sample"] = function(o) tempo.dist.Bernoulli({ logits = x }):sample(o) end,
+    ["beta:sample"] = function(o) tempo.dist.Beta(x, 1):sample(o) end,
+    ["tanhnormal:sample"] = function(o) tempo.dist.TanhNormal(x, 1):sample(o) end,
     ["normal:sample"] = function(o) tempo.dist.Normal(x, 1):sample(o) end,
     ["normal:rsample"] = function(o) tempo.dist.Normal(x, 1):rsample(o) end,
     ["rl.env"] = function(o) o.domain, o.time = { t }, t tempo.rl.env(P, "CartPole-v1", o) end,
@@ -70,6 +76,20 @@ describe("a table of options", function()
     ["rl.n_step"] = function(o) o.n = 1 tempo.rl.n_step(traj, o) end,
     ["rl.td"] = function(o) o.next_value = x:sum() tempo.rl.td(traj, o) end,
     ["rl.gae"] = function(o) o.value, o.next_value = x:sum(), x:sum() tempo.rl.gae(traj, o) end,
+    ["rl.vtrace"] = function(o)
+      o.value, o.next_value, o.log_ratio = x:sum(), x:sum(), x:sum()
+      tempo.rl.vtrace(traj, o)
+    end,
+    ["rl.retrace"] = function(o)
+      o.value, o.next_value, o.log_ratio = x:sum(), x:sum(), x:sum()
+      tempo.rl.retrace(traj, o)
+    end,
+    ["rl.replay"] = function(o) o.window, o.batch = 4, 1 tempo.rl.replay(t, o) end,
+    ["replay:update"] = function(o)
+      local memory = tempo.rl.replay(t, { window = 4, batch = 1 })
+      memory:draw { x = x }
+      memory:update(x:slice(0, 0, 1), o)
+    end,
     ["data.batches"] = function(o) o.step, o.size = t, 1 tempo.data.batches(P, { x = { 1 } }, o) end,
     ["viz.spark"] = function(o) tempo.viz.spark({ 1 }, o) end,
     ["viz.plot"] = function(o) tempo.viz.plot({ 1 }, o) end,

@@ -209,6 +209,41 @@ show((d:sample { name = "b" } - d.mean):abs():lt(6))
 show(d:log_prob(d.mean):exp())
 show(d:entropy())]])
 
+share("tempo.dist", "Bernoulli Bernoulli:sample Bernoulli:log_prob Bernoulli:entropy", [[
+local d = dist.Bernoulli { probs = P:constant { 0, 0.25, 1 } }
+show(d.mode)
+show(d:log_prob(P:constant { 0, 1, 1 }):exp())
+show(d:sample { name = "a" }:select(0, 2))
+show(d:entropy():select(0, 1))]])
+
+share("tempo.dist", "MultiCategorical MultiCategorical:sample MultiCategorical:log_prob MultiCategorical:entropy", [[
+local d = dist.MultiCategorical { logits = P:constant { 0, 0, 3, 0, 0 }, sizes = { 3, 2 } }
+show(d.mode)
+show(d:sample { name = "a" }:ge(0):all())
+show(d:log_prob(P:constant(tempo.array({ 2, 0 }, "i64"))):exp())
+show(d:entropy())]])
+
+share("tempo.dist", "TanhNormal TanhNormal:rsample TanhNormal:sample TanhNormal:log_prob", [[
+local d = dist.TanhNormal(P:constant { 0, 1 }, 0.5)
+local y = d:rsample { name = "y" }
+show(y:abs():lt(1))
+show((d:log_prob(y) - d:log_prob(y * 1)):abs():lt(1e-3))               -- of y it knows what was drawn
+show(d:sample { name = "z" }:abs():lt(1))
+show(d.mode)]])
+
+share("tempo.dist", "Beta Beta:sample Beta:log_prob Beta:entropy", [[
+local d = dist.Beta(P:constant { 1, 2 }, 3)
+show(d.mean)
+show(d:sample { name = "x" }:lt(1))
+show(d:log_prob(P:constant { 0, 0.5 }):exp())
+show(d:entropy())]])
+
+share("tempo.dist", "kl Distribution:kl Distribution:sum", [[
+local p, q = dist.Normal(P:constant { 0, 1 }, 1), dist.Normal(P:constant { 0, 3 }, 1)
+show(dist.kl(p, q))
+show(p:sum():kl(q:sum()))
+show(p:sum():log_prob(p.mean))]])
+
 share("tempo.rl", "envs env Env:step", [[
 for name, e in pairs(rl.envs) do print(name, e.actions, e.max_steps) end
 local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
@@ -241,6 +276,25 @@ local sum = rl.running_return(env, { gamma = 0.5 })
 show(sum, { I = 1, T = 4 })
 local scale = rl.normalize(P, sum, { along = { i }, center = false })
 show(scale.count, { I = 3, T = 4 })]])
+share("tempo.rl", "replay Replay:draw Replay:update", [[
+local memory = rl.replay(t, { window = 100, batch = 4, n = 2, gamma = 0.5, priority = 0.6 })
+local batch = memory:draw { time = t:value(), reward = traj.reward, terminated = traj.terminated }
+memory:update(batch.reward)
+local late = P:tensor { domain = { t }, shape = { 4 } }     -- two steps lie behind from t = 2 on
+late:when(t:ge(2), batch.reward - batch.time:to "f32")      -- 0.5 (s + 1), or 0 from the end at 2 on
+late:otherwise(-1)
+show(late:min(), { T = 6 })
+show(late:max(), { T = 6 })]])
+
+share("tempo.rl", "vtrace retrace", [[
+local v, ratio = traj.reward * 0 + 10, traj.reward * 0 + math.log(0.5)
+local o = { gamma = 0.5, value = v, next_value = v, log_ratio = ratio }
+for _, f in ipairs { rl.vtrace, rl.retrace } do
+  local advantage, target = f(traj, o)
+  show(advantage, { T = 5 })
+  show(target, { T = 5 })
+end]])
+
 share("tempo.rl", "monte_carlo n_step td td_lambda gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })

@@ -19,7 +19,13 @@ local util = require "tempo.util"
 local rl = {}
 
 -- Each room of lua/tempo/rl returns a table of functions; .ci/docs/library.lua has the same list.
-for _, room in ipairs { "env", "losses", "memory", "returns" } do
+for _, room in ipairs {
+  "env",
+  "losses",
+  "memory",
+  "replay",
+  "returns",
+} do
   for key, f in pairs(require("tempo.rl." .. room)) do rl[key] = f end
 end
 

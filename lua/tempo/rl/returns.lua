@@ -13,10 +13,17 @@ local function arguments(what, traj, o, known)
   util.expect_options(what .. ": the trajectory", "tensor", traj, "truncated done")
   util.expect(what .. ": time of the trajectory", "dim", traj.time)
   o = util.options(what, o, known)
-  util.numbers(what, o, "gamma lambda")
+  util.numbers(what, o, "gamma lambda rho_clip c_clip")
   util.expect_options(what, "string", o, "name")
   util.expect_options(what, "extent", o, "n")
-  return util.expect_options(what, "tensor", o, "value next_value")
+  return util.expect_options(what, "tensor", o, "value next_value log_ratio")
+end
+
+-- Checks that the options have those named.
+local function needs(what, o, names)
+  for name in names:gmatch "%S+" do
+    if o[name] == nil then util.fail("option", "%s: %s is missing", what, name) end
+  end
 end
 
 -- done, and what an episode's end is worth at t: 0 at a termination, else the value of next_obs (0 without values).
@@ -65,7 +72,7 @@ end
 function rl.n_step(traj, o)
   o = arguments("rl.n_step", traj, o, "gamma n next_value name")
   local gamma, t, n = o.gamma or 1, traj.time, o.n
-  if n == nil then util.fail("option", "rl.n_step: n is missing") end
+  needs("rl.n_step", o, "n")
   if type(n) == "number" and (n < 1 or n ~= math.floor(n)) then
     util.fail("option", "rl.n_step: n is %g; it must be an integer, 1 or more", n)
   end
@@ -91,7 +98,7 @@ end
 ---@return tempo.Tensor
 function rl.td(traj, o)
   o = arguments("rl.td", traj, o, "gamma next_value")
-  if not o.next_value then util.fail("option", "rl.td: next_value is missing") end
+  needs("rl.td", o, "next_value")
   local _, after = ends(traj, o)
   return (traj.reward + (o.gamma or 1) * after):detach()
 end
@@ -106,7 +113,7 @@ end
 ---@return tempo.Tensor G, the target of the value
 function rl.td_lambda(traj, o)
   o = arguments("rl.td_lambda", traj, o, "gamma lambda value next_value name")
-  if not o.next_value then util.fail("option", "rl.td_lambda: next_value is missing") end
+  needs("rl.td_lambda", o, "next_value")
   local gamma, lambda, r = o.gamma or 1, o.lambda or 0.95, traj.reward
   local done, after = ends(traj, o)
   local g = backward(traj.time, o.name, r + gamma * after, function(later)
@@ -123,7 +130,7 @@ end
 ---@return tempo.Tensor A + V, the target of the value
 function rl.gae(traj, o)
   o = arguments("rl.gae", traj, o, "gamma lambda value next_value name")
-  if not (o.value and o.next_value) then util.fail("option", "rl.gae: value and next_value are needed") end
+  needs("rl.gae", o, "value next_value")
   local gamma, lambda, value = o.gamma or 1, o.lambda or 0.95, o.value:detach()
   local done, after = ends(traj, o)
   local d = traj.reward + gamma * after - value
@@ -131,6 +138,58 @@ function rl.gae(traj, o)
     return d + gamma * lambda * tempo.where(done, 0, later)
   end)
   return a, a + value
+end
+
+-- ---- of another policy's steps ------------------------------------------------------------------
+
+-- min(clip, pi(a) / mu(a)).
+local function clipped(o, clip) return o.log_ratio:detach():exp():minimum(clip or 1) end
+
+--- V-trace (Espeholt et al. 2018, eq. 1): values of pi from steps that mu took, log_ratio[t] =
+--- log pi(a[t]) - log mu(a[t]). With rho[t] = min(rho_clip, pi / mu), c[t] = lambda min(c_clip,
+--- pi / mu), both clips 1 and lambda 1 unless given:
+---     d[t] = rho[t] ( r[t] + gamma V(next_obs[t]) - V(obs[t]) )
+---     v[t] = V(obs[t]) + d[t] + gamma c[t] (0 if done[t] or t = T-1, else v[t+1] - V(obs[t+1]))
+--- where V is 0 after a termination.
+---@param traj tempo.rl.Trajectory
+---@param o { value: tempo.Tensor, next_value: tempo.Tensor, log_ratio: tempo.Tensor, gamma?: number, lambda?: number, rho_clip?: number, c_clip?: number, name?: string }
+---@return tempo.Tensor rho[t] (r[t] + gamma v[t+1] - V(obs[t])), the weight of log pi's gradient
+---@return tempo.Tensor v, the target of the value
+function rl.vtrace(traj, o)
+  o = arguments("rl.vtrace", traj, o,
+    "gamma lambda value next_value log_ratio rho_clip c_clip name")
+  needs("rl.vtrace", o, "value next_value log_ratio")
+  local gamma, t, value = o.gamma or 1, traj.time, o.value:detach()
+  local done, after = ends(traj, o)
+  local rho, c = clipped(o, o.rho_clip), (o.lambda or 1) * clipped(o, o.c_clip)
+  local error = traj.reward + gamma * after - value
+  local a = backward(t, o.name, rho * error, function(later)        -- v[t] - V(obs[t])
+    return rho * error + gamma * c * tempo.where(done, 0, later)
+  end)
+  local beyond = backward(t, nil, 0 * a, function() return a:at { [t] = t + 1 } end)
+  return rho * (error + gamma * tempo.where(done, 0, beyond)), value + a
+end
+
+--- Retrace (Munos et al. 2016, eq. 4): action values of pi from steps that mu took. value is
+--- Q(obs[t], a[t]), next_value the mean of Q(next_obs[t], .) under pi, log_ratio as above. With
+--- c[t] = lambda min(1, pi / mu), lambda 1 unless given:
+---     A[t] = r[t] + gamma next_value[t] - value[t]
+---            + gamma (0 if done[t] or t = T-1, else c[t+1] A[t+1])
+--- where next_value is 0 after a termination.
+---@param traj tempo.rl.Trajectory
+---@param o { value: tempo.Tensor, next_value: tempo.Tensor, log_ratio: tempo.Tensor, gamma?: number, lambda?: number, name?: string }
+---@return tempo.Tensor A
+---@return tempo.Tensor value + A, the target of Q
+function rl.retrace(traj, o)
+  o = arguments("rl.retrace", traj, o, "gamma lambda value next_value log_ratio name")
+  needs("rl.retrace", o, "value next_value log_ratio")
+  local gamma, t, value = o.gamma or 1, traj.time, o.value:detach()
+  local done, after = ends(traj, o)
+  local c, error = (o.lambda or 1) * clipped(o, 1), traj.reward + gamma * after - value
+  local a = backward(t, o.name, error, function(later)
+    return error + gamma * tempo.where(done, 0, c:at { [t] = t + 1 } * later)
+  end)
+  return a, value + a
 end
 
 -- ---- for logs ------------------------------------------------------------------------------------------------------
