@@ -4,19 +4,33 @@ local util = require "tempo.util"
 
 local rl = {}
 
---- Facts about each environment by its id, those that a C host has registered included.
-rl.envs = { ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 } }
+--- Facts about each environment by its id, those that hosts, libraries (rl.load_env) and scripts (rl.lua_env) have
+--- added included: observation, a shape; actions, their number or the shape of one; max_steps, if there is a limit;
+--- uniforms, how many random numbers a step takes, reset_uniforms of a reset. docs/environments.md describes ours.
+rl.envs = {}
 
--- Completes rl.envs when it is read: a host may register one at any time, and LuaJIT's `pairs` asks no metatable.
+local module = getmetatable(tempo)
 local envs = rl.envs
+
+-- The facts about one, which may have numbers behind its id; nil: there is none.
+local function facts(id)
+  if not envs[id] then envs[id] = module.environment(id) end
+  return envs[id]
+end
+
+-- Completes rl.envs when it is read: one may be added at any time, and LuaJIT's `pairs` asks no metatable.
 local function complete_envs()
-  local environment = getmetatable(tempo).environment
-  for _, id in ipairs(environment()) do
-    local uniforms, observation, actions = environment(id)
-    envs[id] = envs[id]
-      or { uniforms = uniforms, observation = { observation }, actions = actions > 0 and actions or nil }
-  end
+  for _, id in ipairs(module.environment()) do facts(id) end
   return envs
+end
+
+--- Opens a library of environments (C, built against include/tempo_env.h), adds all that it has, and returns their
+--- ids. What is loaded lasts until the process ends; loading it again gives the same ids.
+---@param path string
+---@return string[]
+function rl.load_env(path)
+  util.expect("rl.load_env: the path", "string", path)
+  return module.load_env(path)
 end
 
 ---@class tempo.rl.Env: tempo.rl.Trajectory
@@ -49,6 +63,9 @@ local function give(env, key, x)
   if declared then declared:otherwise(x) else env[key] = x end
 end
 
+-- An observation in its shape.
+local function seen(spec, obs) return #spec.observation > 1 and obs:reshape(spec.observation) or obs end
+
 --- An environment for every point of `domain` but `time`, along which it evolves:
 ---   local env = rl.env(P, "CartPole-v1", { domain = {i, b, t}, time = t })
 ---   env.obs                                     the observation at t, before the action
@@ -63,9 +80,9 @@ end
 function rl.env(P, id, o)
   util.program("rl.env", P)
   o = util.options("rl.env", o, "domain time name carry")
-  local spec = type(id) == "string" and complete_envs()[id]
+  local spec = type(id) == "string" and facts(id)
   if not spec then
-    local _, hint = util.nearest(tostring(id), envs)
+    local _, hint = util.nearest(tostring(id), complete_envs())
     util.fail("option", "unknown environment '%s'%s", tostring(id), hint)
   end
   if not o.time then util.fail("option", "rl.env: time is missing; write { domain = {b, t}, time = t }") end
@@ -81,13 +98,13 @@ function rl.env(P, id, o)
     if d and not has[d] then util.fail("domain", "rl.env: the dim '%s' of %s is not in the domain", d:name(), key) end
   end
   local name = o.name and util.take(P, o.name) or util.fresh(P, "env")
-  local start = P:env_reset(id, tempo.uniform({ spec.uniforms },
+  local start = P:env_reset(id, tempo.uniform({ spec.reset_uniforms },
     { dtype = "f64", domain = #rest > 0 and rest or nil, name = name .. ".start" }))
   local state = P:tensor { domain = domain, shape = start:shape(), dtype = "f64" }
   state:name(name .. ".state")
   return setmetatable({
     program = P, id = id, name = name, spec = spec, domain = domain, time = o.time, carry = o.carry,
-    start = start, state = state, obs = P:env_obs(id, state),
+    start = start, state = state, obs = seen(spec, P:env_obs(id, state)),
   }, { __index = env_index })
 end
 
@@ -115,7 +132,7 @@ function Env:step(action)
   give(self, "reward", reward)
   give(self, "terminated", terminated)
   give(self, "truncated", truncated)
-  give(self, "next_obs", next_obs)
+  give(self, "next_obs", seen(self.spec, next_obs))
   give(self, "done", terminated:lor(truncated))
   return self.reward, self.terminated, self.truncated, self.next_obs
 end
