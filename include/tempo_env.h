@@ -8,7 +8,7 @@
  *   static const tempo_env all[] = { { .name = "Corridor-v0", .. } };
  *   const tempo_env_list tempo_envs = { TEMPO_ENV_VERSION, 1, all };
  *
- * examples/c/corridor.c is one. */
+ * examples/c/envs/corridor.c is one. */
 #ifndef TEMPO_ENV_H
 #define TEMPO_ENV_H
 #ifndef TEMPO_CDEF

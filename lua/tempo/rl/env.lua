@@ -4,23 +4,27 @@ local util = require "tempo.util"
 
 local rl = {}
 
---- Facts about each environment by its id, those that hosts, libraries (rl.load_env) and scripts (rl.lua_env) have
+--- Facts about each environment by its id, those that hosts, libraries (rl.load_env) and scripts (rl.add_env) have
 --- added included: observation, a shape; actions, their number or the shape of one; max_steps, if there is a limit;
 --- uniforms, how many random numbers a step takes, reset_uniforms of a reset. docs/environments.md describes ours.
 rl.envs = {}
 
 local module = getmetatable(tempo)
+local games = require "tempo.rl.game"
 local envs = rl.envs
 
 -- The facts about one, which may have numbers behind its id; nil: there is none.
 local function facts(id)
-  if not envs[id] then envs[id] = module.environment(id) end
+  local game = not envs[id] and games.find(id)
+  if not envs[id] then envs[id] = game and game.facts or module.environment(id) end
   return envs[id]
 end
 
 -- Completes rl.envs when it is read: one may be added at any time, and LuaJIT's `pairs` asks no metatable.
 local function complete_envs()
-  for _, id in ipairs(module.environment()) do facts(id) end
+  for _, names in ipairs { module.environment(), games.names() } do
+    for _, id in ipairs(names) do facts(id) end
+  end
   return envs
 end
 
@@ -32,6 +36,28 @@ function rl.load_env(path)
   util.expect("rl.load_env: the path", "string", path)
   return module.load_env(path)
 end
+
+--- Adds an environment of Lua functions, which rl.env knows by its name from then on:
+---   state         how many numbers a state has (f64)
+---   observation   the shape of one; without it the state is what is seen
+---   actions       their number (an action is 0 .. n-1), or the shape of one
+---   uniforms, reset_uniforms    how many random numbers of [0, 1) a step takes (0), a reset (0)
+---   max_steps     truncates an episode after so many steps
+---   reset(s, u)   writes a state into s
+---   step(s, action, u)    changes s; returns reward, terminated and, if it likes, truncated
+---   observe(s, obs)       writes what is seen of s
+--- s, u, obs and an action with a shape are lists, from 1, which are lent for the call. A function's results depend on
+--- nothing else, so use u and not math.random. `pointers = true`, under LuaJIT only: they are pointers, from 0, to f64
+--- (obs, and actions with a shape: f32), and step is compiled into the loop over all games: tens of times as fast.
+--- `batch = true`: functions for n games at once, on all their numbers, a game after the other (of u those of a step,
+--- then of a reset; of s with max_steps the number of steps last, which is not theirs):
+---   reset(k, s, u)   writes the state of game k, from 0
+---   step(n, s, action, u, reward, terminated, truncated)    changes s; writes numbers, and booleans (pointers: 1)
+---   observe(n, s, obs)
+---@param name string
+---@param game table
+---@return string name
+function rl.add_env(name, game) return games.add(name, game) end
 
 ---@class tempo.rl.Env: tempo.rl.Trajectory
 ---@field obs tempo.Tensor
@@ -98,14 +124,31 @@ function rl.env(P, id, o)
     if d and not has[d] then util.fail("domain", "rl.env: the dim '%s' of %s is not in the domain", d:name(), key) end
   end
   local name = o.name and util.take(P, o.name) or util.fresh(P, "env")
-  local start = P:env_reset(id, tempo.uniform({ spec.reset_uniforms },
-    { dtype = "f64", domain = #rest > 0 and rest or nil, name = name .. ".start" }))
+  local game = spec.game
+  local over = game and games.over(domain, o.time, o.carry)
+  local u = tempo.uniform({ game and spec.uniforms or spec.reset_uniforms },
+    { dtype = "f64", domain = #rest > 0 and rest or nil, name = name .. ".start" })
+  local start, first
+  if game then start, first = games.first(P, game, rest, over, u) else start = P:env_reset(id, u) end
   local state = P:tensor { domain = domain, shape = start:shape(), dtype = "f64" }
   state:name(name .. ".state")
+  local obs = game and P:tensor { domain = domain, shape = first:shape(), dtype = "f32" } or P:env_obs(id, state)
   return setmetatable({
-    program = P, id = id, name = name, spec = spec, domain = domain, time = o.time, carry = o.carry,
-    start = start, state = state, obs = seen(spec, P:env_obs(id, state)),
+    program = P, id = id, name = name, spec = spec, domain = domain, time = o.time, carry = o.carry, over = over,
+    start = start, first = first, state = state, seen = obs, obs = seen(spec, obs),
   }, { __index = env_index })
+end
+
+-- Makes x begin as `first` and go on as what a step gives after it.
+local function go_on(env, x, first, next)
+  local t, i = env.time, env.carry
+  if i then
+    x[{ [t] = 0, [i] = 0 }] = first:at { [i] = 0 }
+    x[{ [t] = 0 }] = next:at { [i] = i - 1, [t] = t:upper() - 1 }
+  else
+    x[{ [t] = 0 }] = first
+  end
+  x:otherwise(next:at { [t] = t - 1 })
 end
 
 --- Takes the action at every point, once; gives reward, terminated, truncated and next_obs.
@@ -117,17 +160,17 @@ end
 function Env:step(action)
   util.expect("env:step: the environment", "table", self)
   if self.stepped then util.fail("option", "rl.env: '%s' was stepped twice", self.name) end
-  local P, t, state = self.program, self.time, self.state
+  local P, game, state = self.program, self.spec.game, self.state
   local u = tempo.uniform({ self.spec.uniforms }, { dtype = "f64", domain = self.domain, name = self.name .. ".reset" })
-  local next, next_obs, reward, terminated, truncated = P:env_step(self.id, state, action, u)
-  local i = self.carry
-  if i then
-    state[{ [t] = 0, [i] = 0 }] = self.start:at { [i] = 0 }
-    state[{ [t] = 0 }] = next:at { [i] = i - 1, [t] = t:upper() - 1 }
+  local next, next_obs, reward, terminated, truncated, after
+  if game then
+    next, next_obs, reward, terminated, truncated, after =
+      games.step(P, game, self.domain, self.over, state, action, u)
+    go_on(self, self.seen, self.first, after)
   else
-    state[{ [t] = 0 }] = self.start
+    next, next_obs, reward, terminated, truncated = P:env_step(self.id, state, action, u)
   end
-  state:otherwise(next:at { [t] = t - 1 })
+  go_on(self, state, self.start, next)
   self.stepped = true
   give(self, "reward", reward)
   give(self, "terminated", terminated)
