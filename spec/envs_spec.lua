@@ -3,6 +3,7 @@
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local rl = tempo.rl
+local unpack = table.unpack or unpack       -- luacheck: globals unpack
 
 local function rollout(id, P, n)
   local b, t = P:dim("b", "B"), (P:dim("t", "T"))
@@ -212,5 +213,163 @@ describe("libraries of environments", function()
     assert.is_nil(rl.envs["Other-v0"])                                 -- all of a library, or nothing
     helper.fails(function() rl.load_env(3) end, "option", "path")
     assert.is_nil(rl.envs["Empty-v0"])
+  end)
+end)
+
+describe("environments in Lua", function()
+  -- A walk on a line with a drift that is drawn, over 3 and under -3 it ends; at base: lists begin at 1, pointers at 0.
+  local function walk(base)
+    return function(s, u) s[base], s[base + 1] = u[base] - 0.5, 0 end, function(s, a, u)
+      s[base], s[base + 1] = s[base] + (a == 1 and 1 or -1) + u[base] - 0.5, s[base + 1] + a
+      return s[base] / 4, s[base] > 3 or s[base] < -3, s[base + 1] > 4
+    end
+  end
+  local function game(base, more)
+    local reset, step = walk(base)
+    local g = { state = 2, actions = 2, uniforms = 1, reset_uniforms = 1, max_steps = 7, reset = reset, step = step,
+      observation = { 1, 3 }, observe = function(s, obs) for k = 0, 2 do obs[base + k] = s[base] * k end end }
+    for k, v in pairs(more or {}) do g[k] = v end
+    return g
+  end
+  -- The same for n games at once.
+  local function batch(base, more)
+    local reset, step = walk(base)
+    local function part(list, at) return setmetatable({}, {
+      __index = function(_, k) return list[at + k] end, __newindex = function(_, k, v) list[at + k] = v end })
+    end
+    return game(base, {
+      batch = true,
+      reset = function(k, s, u) reset(part(s, k * 3), part(u, k * 2 + 1)) end,
+      step = function(n, s, a, u, r, e, c)
+        local function number(v)
+          if base == 0 then return v and 1 or 0 end
+          return v
+        end
+        for k = 0, n - 1 do
+          local reward, over, cut = step(part(s, k * 3), tonumber(a[k + base]), part(u, k * 2))
+          r[k + base], e[k + base], c[k + base] = reward, number(over), number(cut)
+        end
+      end,
+      observe = function(n, s, obs)
+        for k = 0, n - 1 do for j = 0, 2 do obs[k * 3 + j + base] = s[k * 3 + base] * j end end
+      end,
+      pointers = more and more.pointers })
+  end
+
+  local function played(id, carry)
+    local P = tempo.program { seed = 4 }
+    local i, b, t = P:dim("i", "I"), P:dim("b", "B"), (P:dim("t", "T"))
+    local d = { i, b, t }
+    local env = rl.env(P, id, { domain = d, time = t, name = "walk", carry = carry and i or nil })
+    local action = tempo.randint({}, 0, 2, { domain = d, name = "action" })
+    env:step(action)
+    local out = helper.run(P, { obs = env.obs, next_obs = env.next_obs, reward = env.reward, state = env.state,
+      done = env.done, truncated = env.truncated, action = action }, {}, { I = 2, B = 3, T = 20 })
+    local Q = tempo.program { seed = 4 }
+    i, b, t = Q:dim("i", "I"), Q:dim("b", "B"), (Q:dim("t", "T"))
+    local o = { dtype = "f64", domain = { i, b, t }, name = "walk.reset" }
+    out.u = helper.value(Q, tempo.uniform({ 2 }, o), {}, { I = 2, B = 3, T = 20 })
+    return out
+  end
+
+  it("go by their functions, on every tier, on lists and pointers, one by one and many at once", function()
+    local first
+    local kinds = { { "lists", game(1) }, { "batch", batch(1) } }
+    if rawget(_G, "jit") then
+      kinds[3] = { "pointers", game(0, { pointers = true }) }
+      kinds[4] = { "batch of pointers", batch(0, { pointers = true }) }
+    end
+    for _, kind in ipairs(kinds) do
+      assert.equal("walk " .. kind[1], rl.add_env("walk " .. kind[1], kind[2]))
+      local out = played("walk " .. kind[1])
+      if first then assert.same(first, out) end
+      first = first or out
+    end
+    local _, step = walk(1)
+    local ends = 0
+    for i = 1, 2 do
+      for b = 1, 3 do
+        local s, n
+        for t = 1, 20 do
+          local function row(name) return first[name][i][b][t] end
+          if not n then s, n = { row "state"[1], row "state"[2] }, 0 end
+          assert.same({ s[1], s[2], n }, row "state")
+          helper.same({ { 0, s[1], 2 * s[1] } }, row "obs")
+          local r, over, cut = step(s, row "action", { row "u"[1] })
+          n = n + 1
+          helper.same(r, row "reward")
+          helper.same({ { 0, s[1], 2 * s[1] } }, row "next_obs")
+          assert.same({ over or cut or n >= 7, cut or n >= 7 }, { row "done", row "truncated" })
+          if row "done" then s, n, ends = { row "u"[2] - 0.5, 0 }, 0, ends + 1 end
+        end
+      end
+    end
+    assert.is_true(ends > 10)
+    local carried = played("walk lists", true)
+    for b = 1, 3 do
+      if not carried.done[1][b][20] then helper.same(carried.next_obs[1][b][20], carried.obs[2][b][1]) end
+    end
+    assert.equal(7, rl.envs["walk lists"].max_steps)
+  end)
+
+  it("are the state itself without observe, take vectors, and need no dim but time", function()
+    rl.add_env("glide", { state = 1, actions = { 2 }, reset = function(s) s[1] = 0 end,
+      step = function(s, a) s[1] = s[1] + a[1] - a[2] return s[1], false end })
+    local P = tempo.program()
+    local t = P:dim("t", "T")
+    local env = rl.env(P, "glide", { domain = { t }, time = t })
+    env:step(P:input("a", { domain = { t }, shape = { 2 } }))
+    local out = helper.run(P, { r = env.reward, obs = env.obs }, { a = { { 3, 1 }, { 1, 0 }, { 0, 5 } } }, { T = 3 })
+    assert.same({ 2, 3, -2 }, out.r)
+    assert.same({ { 0 }, { 2 }, { 3 } }, out.obs)
+  end)
+
+  it("are refused where something is missing, with the script's line", function()
+    local function refused(more, ...)
+      local words = { ... }
+      helper.fails(function() rl.add_env("refused", game(1, more)) end, "option", unpack(words))
+    end
+    refused({ state = 0 }, "state is 0")
+    refused({ reset = false }, "reset")
+    refused({ actions = {} }, "actions has no extents")
+    refused({ actions = { 0 } }, "actions: extent 0")
+    refused({ steps = 3 }, "unknown option 'steps'")
+    refused({ max_steps = 1.5 }, "max_steps is 1.5")
+    helper.fails(function() rl.add_env("CartPole-v1", game(1)) end, "option", "there is an environment 'CartPole-v1' already")
+    if not rawget(_G, "jit") then refused({ pointers = true }, "LuaJIT") end
+    rl.add_env("raises", game(1, { step = function() error "no step" end }))
+    local P = tempo.program()
+    local t = P:dim("t", "T")
+    local env = rl.env(P, "raises", { domain = { t }, time = t })
+    env:step(tempo.zeros({}, { dtype = "i64" }))
+    helper.fails(function() P:compile { outputs = { r = env.reward } }({}, { T = 2 }) end, "no step")
+  end)
+end)
+
+describe("arrays", function()
+  it("move all elements at once between a list and an array, and show them by a pointer", function()
+    for _, dtype in ipairs { "f32", "f64", "i64", "i32", "u8", "f16", "bf16" } do
+      local a = tempo.array({ { 1, 2, 3 }, { 4, 5, 6 } }, dtype)
+      local list = { 0, 0, 0, 0, 0, 0, "kept" }
+      assert.equal(list, a:copy_to(list))
+      assert.same({ 1, 2, 3, 4, 5, 6, "kept" }, list)
+      list[2] = 9
+      assert.same({ { 1, 9, 3 }, { 4, 5, 6 } }, a:copy_from(list):totable())
+      assert.same({ 4, 5, 6 }, a[1]:copy_to())
+      a[1]:copy_from { 7, 8, 0 }
+      assert.same({ { 1, 9, 3 }, { 7, 8, 0 } }, a:totable())
+      if rawget(_G, "jit") and not dtype:find "f16" then assert.equal(8, tonumber(a:pointer()[4])) end
+    end
+    local b = tempo.array({ true, false })
+    assert.same({ true, false }, b:copy_to())
+    assert.same({ false, false }, b:copy_from({ false, false }):totable())
+    helper.fails(function() b:copy_from { true } end, "shape", "the list has 1 elements, the array 2")
+    helper.fails(function() tempo.array { 1 }:copy_from { "x" } end, "copy_from")
+    helper.fails(function() tempo.array { 1 }:copy_to(3) end, "option", "a list")
+    if not rawget(_G, "jit") then helper.fails(function() b:pointer() end, "option", "LuaJIT") end
+    local P = tempo.program()
+    local x = P:input "x"
+    local y = P:call(function(args) return args[1]:copy_from { 2 } end, { x }, { {} })
+    helper.fails(function() P:compile { outputs = { y = y } }({ x = 1 }, {}) end, "callback", "read only")
   end)
 end)
