@@ -630,7 +630,7 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
         text = "Puts all elements into a list, row by row, from 1.", example = shown.lists },
       { name = "copy_from", args = { arg("list", "table", "") }, returns = { { "tempo.Array", "itself" } },
         text = "Takes all elements from a list, row by row; not of an array that a callback was lent.", example = shown.lists },
-      { name = "pointer", args = {}, returns = { { "ffi.cdata*", "`float *` and so on; of f16 and bf16 `uint16_t *`" } },
+      { name = "pointer", args = {}, returns = { { "any", "`float *` and so on; of f16 and bf16 `uint16_t *`" } },
         text = "LuaJIT only: a pointer to the elements, row by row, from 0. The array must live as long as it is used.",
         example = shown.lists },
       { name = "save", args = { arg("path", "string", "") }, returns = { { "true" } }, text = "Writes a .npy file, whole or not at all.",

@@ -48,7 +48,7 @@ end
 ---   observe(s, obs)       writes what is seen of s
 --- s, u, obs and an action with a shape are lists, from 1, which are lent for the call. A function's results depend on
 --- nothing else, so use u and not math.random. `pointers = true`, under LuaJIT only: they are pointers, from 0, to f64
---- (obs, and actions with a shape: f32), and step is compiled into the loop over all games: tens of times as fast.
+--- (obs, and actions with a shape: f32), and step is compiled into the loop over all games: about ten times as fast.
 --- `batch = true`: functions for n games at once, on all their numbers, a game after the other (of u those of a step,
 --- then of a reset; of s with max_steps the number of steps last, which is not theirs):
 ---   reset(k, s, u)   writes the state of game k, from 0
