@@ -44,18 +44,17 @@ TP_FN void space_invaders_observe(void *data, const double *s, float *obs) {
   }
 }
 
-TP_FN int invaders_count(const double *aliens) {
+TP_FN int invaders_bits(int row) {
   int n = 0;
-  for (int y = 0; y < 10; y++)
-    for (int x = 0; x < 10; x++) n += (int)aliens[y] >> x & 1;
+  for (; row; row &= row - 1) n++;
   return n;
 }
 
 TP_FN void invaders_move(double *s, uint8_t *terminated) {
   double *aliens = s + INVADERS_ALIENS;
-  int all = 0, n = invaders_count(aliens);
+  int all = 0, n = 0;
+  for (int y = 0; y < 10; y++) all |= (int)aliens[y], n += invaders_bits((int)aliens[y]);
   s[INVADERS_MOVE] = n < s[INVADERS_INTERVAL] ? n : s[INVADERS_INTERVAL];
-  for (int y = 0; y < 10; y++) all |= (int)aliens[y];
   if (all & (s[INVADERS_WAY] < 0 ? 1 : 512)) {
     const double last = aliens[9];
     s[INVADERS_WAY] = -s[INVADERS_WAY];
@@ -87,7 +86,7 @@ TP_FN void space_invaders_step(void *data, const double *s, const void *action, 
   const int64_t *option = (const int64_t *)data;
   double *ours = next + INVADERS_OURS, *theirs = next + INVADERS_THEIRS,
          *aliens = next + INVADERS_ALIENS;
-  int a = (int)*(const int64_t *)action, cannon;
+  int a = (int)*(const int64_t *)action, cannon, left = 0;
   if (option[2] && a > 1) a = a == 2 ? 3 : 5;
   a = env_sticky(a, s[INVADERS_LAST], u[0], option[0]);
   memcpy(next, s, INVADERS_NSTATE * sizeof *s);
@@ -114,12 +113,13 @@ TP_FN void space_invaders_step(void *data, const double *s, const void *action, 
   }
   for (int y = 0; y < 10; y++) {
     const int hit = (int)aliens[y] & (int)ours[y];
-    for (int x = 0; x < 10; x++) *reward += (float)(hit >> x & 1);
+    *reward += (float)invaders_bits(hit);
     aliens[y] = (int)aliens[y] & ~hit, ours[y] = (int)ours[y] & ~hit;
+    left |= (int)aliens[y];
   }
   if (next[INVADERS_RELOAD] > 0) next[INVADERS_RELOAD]--;
   next[INVADERS_MOVE]--, next[INVADERS_SHOT]--;
-  if (!invaders_count(aliens)) {
+  if (!left) {
     if (next[INVADERS_INTERVAL] > 6 && option[1]) next[INVADERS_INTERVAL]--;
     invaders_block(aliens);
   }
