@@ -102,12 +102,17 @@ $(B)/gen/export.inc: kernels/prelude/export.h Makefile
 $(B)/gen/agent.inc: kernels/prelude/agent.txt Makefile
 	@mkdir -p $(@D)
 	$(Q)$(QUOTE) $< > $@
-$(B)/gen/cartpole.inc: src/base/cartpole.h Makefile
+$(B)/gen/common.inc: kernels/env/common.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(QUOTE) $< > $@
+ENVS := kernels/env/common.h $(filter-out %/common.h,$(sort $(wildcard kernels/env/*.h)))
+$(B)/gen/envs.inc: $(ENVS) Makefile
+	@mkdir -p $(@D)
+	$(Q)for f in $(ENVS); do echo "#include \"$$f\""; done > $@
+	$(Q)for f in $(filter-out %/common.h,$(ENVS)); do echo "static const char $$(basename $$f .h)_text[] ="; $(QUOTE) $$f; echo ";"; done >> $@
 $(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o $(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: CORE += -I$(B)/gen
 $(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc $(B)/gen/gpu.inc $(B)/gen/export.inc $(B)/gen/agent.inc
-$(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: $(B)/gen/cartpole.inc
+$(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: $(B)/gen/envs.inc $(B)/gen/common.inc
 
 $(B)/obj/core/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -142,7 +147,7 @@ $(B)/libtempo.so: $(CORE_OBJ)
 	$(Q)$(CC) -shared -Wl,-z,defs -Wl,-soname,libtempo.so $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # ffi.cdef has no preprocessor. With TEMPO_CDEF defined the header may leave out what LuaJIT already knows.
-$(B)/tempo.cdef: include/tempo.h Makefile
+$(B)/tempo.cdef: include/tempo.h include/tempo_env.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -DTEMPO_CDEF $< -o $@
 
@@ -271,7 +276,7 @@ PARSERS ?= graph plan state npy npz
 FUZZED  := -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 FUZZ    := $(B)/fuzz
 FUZZ_CC ?= clang
-$(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/gpu.inc $(B)/gen/export.inc $(B)/gen/agent.inc $(B)/gen/cartpole.inc
+$(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/gpu.inc $(B)/gen/export.inc $(B)/gen/agent.inc $(B)/gen/envs.inc $(B)/gen/common.inc
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC   $< (fuzz)")
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer-no-link,address,undefined $(CORE) -I$(B)/gen $(ISL_CFLAGS) -MMD -MP -c $< -o $@
@@ -341,7 +346,7 @@ install: rock
 	for f in $$(cd lua && find tempo -name '*.lua'); do install -D -m 644 "lua/$$f" "$(DESTDIR)$(INST_LUADIR)/$$f" || exit 1; done
 
 install-c: all
-	install -D -m 644 include/tempo.h "$(DESTDIR)$(PREFIX)/include/tempo.h"
+	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/include" include/tempo.h include/tempo_env.h
 	install -D -m 755 $(B)/libtempo.so "$(DESTDIR)$(PREFIX)/lib/libtempo.so"
 	install -m 644 $(B)/libtempo.a $(B)/libtempo-lua5.4.a "$(DESTDIR)$(PREFIX)/lib"
 

@@ -47,8 +47,9 @@ local function normal(path)
   return table.concat(parts, "/")
 end
 
--- Kernels are files of the folder that calls them, the prelude of the one that says what operators are.
-local kernels = { prelude = "kern", gpu = "kern", cpu = "cpu" }
+-- Kernels and environments are files of the folder that calls them, the prelude of the one that says
+-- what operators are.
+local kernels = { env = "base", prelude = "kern", gpu = "kern", cpu = "cpu" }
 
 -- The folder of src that a path belongs to; nil for a header outside.
 local function folder_of(path) return path:match "^src/([^/]+)/" or kernels[path:match "^kernels/([^/]+)/"] end

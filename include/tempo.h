@@ -23,6 +23,7 @@
  * its functions or one array at once; only tempo_cancel may come from any thread. */
 #ifndef TEMPO_H
 #define TEMPO_H
+#include "tempo_env.h"
 #ifndef TEMPO_CDEF
 #include <stddef.h>
 #include <stdint.h>
@@ -110,24 +111,6 @@ TP_API int tempo_array_save(TEMPO_KEEP const tempo_array *a, const char *path, t
 
 /* ---- environments of the host's ---- */
 
-/* An environment: the functions that `env_reset`, `env_obs` and `env_step` of a program call.
- * Results depend on arguments and on data, which never changes. tempo calls them for any
- * environments in any order, from each thread that runs a program, also for results that nothing
- * reads. A state is nstate doubles, an observation nobs floats, u nu fresh random numbers in [0,
- * 1). Memory that a function is given belongs to that call. */
-typedef struct tempo_env {
-  const char *name;      /* copied */
-  int nstate, nobs, nu;  /* nstate, nobs >= 1; nu >= 0 */
-  int nactions, nact;    /* one of them > 0, the other 0 */
-  TEMPO_KEEP void *data; /* for ever: handed to the functions */
-  void (*reset)(void *data, const double *u, double *state);
-  void (*observe)(void *data, const double *state, float *obs);
-  /* action: one int64_t in 0 .. nactions-1 (others are an error before the call), or nact floats.
-   * obs and reward are those of the step; next is the state after it or, if the step ended the
-   * episode (terminated, or truncated by a clock in the state), that of a reset. */
-  void (*step)(void *data, const double *state, const void *action, const double *u, double *next,
-      float *obs, float *reward, uint8_t *terminated, uint8_t *truncated);
-} tempo_env;
 /* Adds an environment for all programs of the process, until it ends; before a text that names it
  * is parsed. From any thread. TEMPO_E_OPTION: the name is taken, or a field is not as above. */
 TP_API int tempo_env_register(TEMPO_KEEP const tempo_env *env, tempo_error *err);

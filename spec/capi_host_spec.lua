@@ -532,21 +532,18 @@ describe("environments of C", function()
     end
   end
 
-  local push = { name = "capi-push", nstate = 2, nobs = 2, nu = 1, nact = 1,
+  local push = { name = "capi-push", nstate = 2, shape = { 2, 0 }, nreset = 1, nact = 1,
     reset = function(_, u, s) s[0], s[1] = u[0], 0 end, observe = observe_n(2),
-    step = function(data, s, action, u, next, obs, reward, terminated, truncated)
+    step = function(data, s, action, _, next, reward, terminated)
       local force = ffi.cast("const float *", action)[0] * ffi.cast("double *", data)[0]
       local x, v = s[0] + s[1], s[1] + force
-      obs[0], obs[1], reward[0] = x, v, -x
-      terminated[0], truncated[0] = x > 3 and 1 or 0, 0
-      next[0], next[1] = x > 3 and u[0] or x, x > 3 and 0 or v
+      next[0], next[1], reward[0], terminated[0] = x, v, -x, x > 3 and 1 or 0
     end }
-  local wide = { name = "capi-wide", nstate = 100, nobs = 100, nu = 0, nactions = 3,
+  local wide = { name = "capi-wide", nstate = 100, shape = { 10, 10 }, nactions = 3,
     reset = function(_, _, s) for k = 0, 99 do s[k] = k end end, observe = observe_n(100),
-    step = function(_, s, action, _, next, obs, reward, terminated, truncated)
+    step = function(_, s, action, _, next, reward, _, truncated)
       for k = 0, 99 do next[k] = s[k] + tonumber(ffi.cast("const int64_t *", action)[0]) end
-      for k = 0, 99 do obs[k] = next[k] end
-      reward[0], terminated[0], truncated[0] = next[99], 0, next[0] >= 4 and 1 or 0
+      reward[0], truncated[0] = next[99], next[0] >= 4 and 1 or 0
     end }
   local gain = ffi.new("double[1]", 0.5)
   push.data = gain
@@ -610,8 +607,8 @@ output "truncated" %%5.4
     for _, e in ipairs { push, wide } do assert.equal(1, module.tempo_env_register(env(e), err)) end
     for id, e in pairs(tempo.rl.envs) do found[id] = e end
     assert.equal(2, found["CartPole-v1"].actions)
-    assert.same({ uniforms = 0, observation = { 100 }, actions = 3 }, found["capi-wide"])
-    assert.same({ uniforms = 1, observation = { 2 } }, found["capi-push"])
+    assert.same({ uniforms = 0, reset_uniforms = 0, observation = { 10, 10 }, actions = 3 }, found["capi-wide"])
+    assert.same({ uniforms = 1, reset_uniforms = 1, observation = { 2 }, actions = { 1 } }, found["capi-push"])
   end)
 
   it("are refused where they are none, or taken", function()
@@ -622,7 +619,7 @@ output "truncated" %%5.4
       fields[change] = value
       return select(2, capi.refused(C.tempo_env_register(env(fields), err)))
     end
-    assert.equal("option: environment 'capi-other': nstate and nobs must be at least 1, nu not negative", why("nstate", 0))
+    assert.equal("option: environment 'capi-other': nstate and shape[0] must be at least 1, other numbers not negative", why("nstate", 0))
     assert.equal("option: environment 'capi-other': one of nactions and nact must be greater than 0, the other 0", why("nactions", 2))
     assert.equal("option: environment 'capi-other': one of nactions and nact must be greater than 0, the other 0", why("nact", 0))
     assert.equal("option: environment '': it has no name", why("name", ""))

@@ -858,7 +858,7 @@ describe("native code computes what the interpreter does", function()
       return { obs = env.obs, next = env.next_obs[T - 1], reward = env.reward, done = env.terminated, cut = env.truncated }
     end
     local f = agree(make, {}, { T = 60, B = 5 })
-    assert.truthy(f:explain "code":find("cart_step(0, ", 1, true))
+    assert.truthy(f:explain "code":find("cartpole_step(data, ", 1, true))
     local said = {}
     for _, tier in ipairs { "interpreter", "native" } do
       local P = tempo.program { seed = 5 }

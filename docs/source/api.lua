@@ -101,6 +101,12 @@ shown.shape_2 = [[
 local a = tempo.array({ { 1, 2 }, { 3, 4 } }, "i64")
 a:set(7, 1, 0)
 print(a:get(1, 0), #a:shape(), a:dtype(), a:totable()[2][1], a:int64()[1][2] == 2, type(a:data()))]]
+shown.lists = [[
+local a = tempo.array { { 1, 2 }, { 3, 4 } }
+local list = a:copy_to()
+list[4] = 5
+print(#list, a:copy_from(list))
+if jit then a:pointer()[0] = 1 end]]
 shown.clone = [[
 local a = tempo.array { 1, 2 }
 local b = a:clone():set(9, 0)
@@ -620,6 +626,13 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
       { name = "set", args = { arg("v", "number|boolean", ""), arg("...", "integer", "one for each axis") }, returns = { { "tempo.Array", "itself" } },
         text = "Changes an element; not of an array that a callback was lent.",
         example = shown.shape_2 },
+      { name = "copy_to", args = { arg("list?", "table", "a new one unless given") }, returns = { { "table", "the list" } },
+        text = "Puts all elements into a list, row by row, from 1.", example = shown.lists },
+      { name = "copy_from", args = { arg("list", "table", "") }, returns = { { "tempo.Array", "itself" } },
+        text = "Takes all elements from a list, row by row; not of an array that a callback was lent.", example = shown.lists },
+      { name = "pointer", args = {}, returns = { { "any", "`float *` and so on; of f16 and bf16 `uint16_t *`" } },
+        text = "LuaJIT only: a pointer to the elements, row by row, from 0. The array must live as long as it is used.",
+        example = shown.lists },
       { name = "save", args = { arg("path", "string", "") }, returns = { { "true" } }, text = "Writes a .npy file, whole or not at all.",
         example = [[
 local path = os.tmpname()

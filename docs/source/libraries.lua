@@ -245,7 +245,8 @@ show(p:sum():kl(q:sum()))
 show(p:sum():log_prob(p.mean))]])
 
 share("tempo.rl", "envs env Env:step", [[
-for name, e in pairs(rl.envs) do print(name, e.actions, e.max_steps) end
+local e = rl.envs["CartPole-v1"]
+print(e.actions, e.max_steps, e.observation[1])
 local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
 local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
 show(reward[0 .. T]:sum(0), { T = 20 })]])
@@ -294,6 +295,20 @@ for _, f in ipairs { rl.vtrace, rl.retrace } do
   show(advantage, { T = 5 })
   show(target, { T = 5 })
 end]])
+
+share("tempo.rl", "add_env", [[
+rl.add_env("Corridor", { state = 1, actions = 2, max_steps = 6,
+  reset = function(s) s[1] = 0 end,
+  step = function(s, action)
+    s[1] = s[1] + (action == 1 and 1 or -1)
+    return s[1] >= 3 and 1 or 0, math.abs(s[1]) >= 3
+  end })
+local env = rl.env(P, "Corridor", { domain = { t }, time = t })
+env:step(P:constant(tempo.array(1, "i64")))
+show(env.obs[0 .. T], { T = 5 })]])
+share("tempo.rl", "load_env", [[
+local ok, e = pcall(rl.load_env, "./corridor.so")            -- built of examples/c/envs/corridor.c, or not
+print(ok, not ok and e.code)]])
 
 share("tempo.rl", "monte_carlo n_step td td_lambda gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })

@@ -14,13 +14,11 @@
 
 int luaopen_tempo(lua_State *L);
 
-/* ---- the environment: a cart on a rail that is to come to rest at 0. State: place, speed, steps
- * since the reset ---- */
+/* ---- the environment: a cart on a rail that is to come to rest at 0. State: place, speed ---- */
 
 static void homing_reset(void *data, const double *u, double *state) {
   state[0] = 2 * u[0] - 1;
   state[1] = 0.2 * u[1] - 0.1;
-  state[2] = 0;
 }
 
 static void homing_observe(void *data, const double *state, float *obs) {
@@ -29,22 +27,20 @@ static void homing_observe(void *data, const double *state, float *obs) {
 }
 
 static void homing_step(void *data, const double *state, const void *action, const double *u,
-    double *next, float *obs, float *reward, uint8_t *terminated, uint8_t *truncated) {
+    double *next, float *reward, uint8_t *terminated, uint8_t *truncated) {
   double push = 0.02 * (double)(*(const int64_t *)action - 1);
-  double now[3] = { state[0] + state[1] + push, 0.95 * (state[1] + push), state[2] + 1 };
-  homing_observe(data, now, obs);
-  *reward = (float)-(now[0] * now[0] + now[1] * now[1]);
-  *terminated = now[0] < -2 || now[0] > 2;
-  *truncated = now[2] >= 40;
-  if (*terminated || *truncated) homing_reset(data, u, next);
-  else memcpy(next, now, sizeof now);
+  next[0] = state[0] + state[1] + push;
+  next[1] = 0.95 * (state[1] + push);
+  *reward = (float)-(next[0] * next[0] + next[1] * next[1]);
+  *terminated = next[0] < -2 || next[0] > 2;
 }
 
 static const tempo_env homing = { .name = "Homing-v0",
-  .nstate = 3,
-  .nobs = 2,
-  .nu = 2,
+  .nstate = 2,
+  .shape = { 2 },
   .nactions = 3,
+  .nreset = 2,
+  .max_steps = 40,
   .reset = homing_reset,
   .observe = homing_observe,
   .step = homing_step };

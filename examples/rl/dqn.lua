@@ -52,8 +52,9 @@ local batch = memory:draw {
 }
 local function of(q, a) return q:gather(-1, a:unsqueeze(-1)):squeeze(-1) end
 local after = target(batch.next_obs)
-local best = after:argmax(-1)
-best = net(batch.next_obs):argmax(-1)                                       -- double
+local chooser = target
+chooser = net                                                               -- double
+local best = chooser(batch.next_obs):argmax(-1)
 local follows = tempo.where(batch.terminated, 0, of(after, best))
 local wanted = (batch.reward + batch.discount * follows):detach()
 local taken = of(net(batch.obs), batch.action)

@@ -77,6 +77,17 @@ TP_ONCE void tp_philox_words_many(uint32_t (*m)[TP_PHILOX_MANY], int block, int6
   }
 }
 
+/* Elements from, from + 1, .. of a draw of uniform f64. */
+TP_ONCE void tp_uniforms_f64(double *u, const uint32_t key[2], int64_t from, int64_t n) {
+  tp_word c[4];
+  int64_t k;
+  for (k = 0; k < n; k++) {
+    const int64_t e = from + k, q = e % 2 * 2;
+    if (k == 0 || q == 0) tp_philox_words(c, key, e / 2);
+    u[k] = (double)(int64_t)(((uint64_t)(uint32_t)c[q + 1] << 32 | (uint32_t)c[q]) >> 11) * 0x1p-53;
+  }
+}
+
 TP_FN float tp_uniform_of(uint32_t w) { return (float)(int32_t)(w >> 8) * 0x1p-24f; }
 
 /* sqrt(-2 ln u1) cos(2 pi u2), u1 = 2^n (1 + f). No tp_mad: its bits are a promise without TP_FMA

@@ -758,9 +758,10 @@ static void test_env(bool fail) {
     uint8_t te, tr;
     int64_t a = win_geti(&act, &b);
     for (int64_t k = 0; k < 4; k++) un[k] = win_get(&u, (int64_t[]){ b, k });
-    e->reset(NULL, un, st);
+    tp_env_reset(e, un, st);
     e->observe(NULL, st, o);
-    e->step(NULL, st, &a, un, next, on, &reward, &te, &tr);
+    tp_env_step(
+        e, st, &a, &(tp_noise){ .given = un }, &(tp_env_results){ next, on, &reward, &te, &tr });
     for (int64_t k = 0; k < 5; k++)
       ok &= win_get(&s0, (int64_t[]){ b, k }) == st[k] &&
           win_get(&out[0], (int64_t[]){ b, k }) == next[k];

@@ -44,11 +44,10 @@ static void env_reset(void *data, const double *u, double *state) { state[0] = u
 static void env_observe(void *data, const double *state, float *obs) { obs[0] = (float)state[0]; }
 
 static void env_step(void *data, const double *state, const void *action, const double *u,
-    double *next, float *obs, float *reward, uint8_t *terminated, uint8_t *truncated) {
+    double *next, float *reward, uint8_t *terminated, uint8_t *truncated) {
   const worker *w = data;
   next[0] = state[0] + w->gain * (double)*(const int64_t *)action;
-  obs[0] = reward[0] = (float)next[0];
-  *terminated = *truncated = 0;
+  reward[0] = (float)next[0];
 }
 
 static int act(void *data, const tempo_call *c, tempo_error *err) {
@@ -131,8 +130,8 @@ static void *work(void *arg) {
   worker *w = arg;
   tempo_env mine = { .name = w->name,
     .nstate = 1,
-    .nobs = 1,
-    .nu = 1,
+    .shape = { 1 },
+    .nreset = 1,
     .nactions = 2,
     .data = w,
     .reset = env_reset,

@@ -436,17 +436,19 @@ static void test_env(void) {
   set_bound(t, 30);
   CHECKF(go(), "%s", err.msg);
   const tp_env *e = tp_env_find("CartPole-v1");
-  double state[5], noise[4];
+  double state[5], next[5], noise[4];
   float obs[4], reward;
   uint8_t end, cut;
   bool same = true, ended = false;
   for (int k = 0; k < 30; k++) {
     tp_philox_key key = tp_philox_coord(tp_philox_op(0, 77), 1, k);
     for (int j = 0; j < 4; j++) noise[j] = tp_philox_uniform64(key, j);
-    if (k == 0) e->reset(NULL, noise, state);
+    if (k == 0) tp_env_reset(e, noise, state);
     e->observe(NULL, state, obs);
     for (int j = 0; j < 4; j++) same &= out_at(0, k * 4 + j) == obs[j];
-    e->step(NULL, state, &(int64_t){ 1 }, noise, state, obs, &reward, &end, &cut);
+    tp_env_step(e, state, &(int64_t){ 1 }, &(tp_noise){ .given = noise },
+        &(tp_env_results){ next, obs, &reward, &end, &cut });
+    memcpy(state, next, sizeof state);
     same &= out_at(1, k) == end && out_at(2, k) == reward;
     ended |= end;
   }

@@ -133,9 +133,8 @@ static const tp_ix *work_product(const worker *w) {
 
 static const tp_ix *environment(const worker *w) {
   const tp_env *e = tp_env_find(w->r->how.str);
-  return e
-      ? tp_ix_mulc(w->c, bytes(w, num(w, tp_env_lane(e)), sizeof(double)), w->r->nin + w->r->nout)
-      : num(w, 0);
+  int rooms = w->r->nin + w->r->nout + 1; /* and drawn numbers */
+  return e ? tp_ix_mulc(w->c, bytes(w, num(w, tp_env_lane(e)), sizeof(double)), rooms) : num(w, 0);
 }
 
 /* ---- convolutions: columns are gathered a chunk at a time ---- */

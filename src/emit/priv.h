@@ -236,6 +236,8 @@ bool emit_draws_few(
     const tp_emit *e, const tp_region *r); /* are its numbers so few that they need no loop? */
 bool emit_has_range(const tp_region *r);   /* is there a number to draw? */
 void emit_draw(tp_emit *e, const tp_pnode *x);
+/* declares `key`, which the region's point has */
+void emit_draw_key(tp_emit *e, const tp_region *r);
 /* Declares what further iterations share, if it is a draw of few: numbers, or the op's key. */
 void emit_keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x);
 bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x);

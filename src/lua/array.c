@@ -178,6 +178,53 @@ static int array_set(lua_State *L) {
   return 1;
 }
 
+/* ---- all elements at once, in a list ---- */
+
+static void a_list(lua_State *L, const char *what) {
+  if (!lua_istable(L, 2))
+    tl_fail(L, "option: %s: expected a list, got %s", what, tl_describe(L, 2));
+}
+
+static int array_copy_to(lua_State *L) { /* array, list */
+  if (lua_isnoneornil(L, 2)) lua_settop(L, 1), lua_newtable(L);
+  a_list(L, "copy_to");
+  lua_settop(L, 2);
+  tl_array *held = push_held(L, "copy_to");
+  const tp_array *a = held->a;
+  for (int64_t k = 0; k < a->count; k++) {
+    if (a->dtype == TP_F32) lua_pushnumber(L, (lua_Number)((const float *)a->data)[k]);
+    else if (a->dtype == TP_F64) lua_pushnumber(L, ((const double *)a->data)[k]);
+    else tl_pushelem(L, a, k);
+    lua_rawseti(L, 2, (int)(k + 1));
+  }
+  tl_array_empty(L, held);
+  lua_settop(L, 2);
+  return 1;
+}
+
+static int array_copy_from(lua_State *L) { /* array, list */
+  if (tl_toarray(L, 1, "copy_from") && ((tl_array *)lua_touserdata(L, 1))->lease)
+    tl_fail(L, "callback: copy_from: an array lent to a callback is read only; a:clone() first");
+  a_list(L, "copy_from");
+  lua_settop(L, 2);
+  tl_array *held = push_held(L, "copy_from");
+  tp_array *a = held->a;
+  for (int64_t k = 0; k < a->count; k++) {
+    lua_rawgeti(L, 2, (int)(k + 1));
+    bool number = lua_type(L, -1) == LUA_TNUMBER;
+    if (number && a->dtype == TP_F32) ((float *)a->data)[k] = (float)lua_tonumber(L, -1);
+    else if (number && a->dtype == TP_F64) ((double *)a->data)[k] = lua_tonumber(L, -1);
+    else if (lua_isnil(L, -1))
+      tl_fail(L, "shape: copy_from: the list has %lld elements, the array %lld", (long long)k,
+          (long long)a->count);
+    else tl_putelem(L, "copy_from", 0, a, k, -1);
+    lua_pop(L, 1);
+  }
+  tl_array_empty(L, held);
+  lua_settop(L, 1);
+  return 1;
+}
+
 static int array_index(lua_State *L) {
   int64_t row;
   if (lua_type(L, 2) == LUA_TSTRING) return tl_lookup(L);
@@ -285,6 +332,8 @@ static const tl_reg array_methods[] = {
   { "orthonormal", array_orthonormal, 1 },
   { "get", array_get, 0 },
   { "set", array_set, 0 },
+  { "copy_to", array_copy_to, 0 },
+  { "copy_from", array_copy_from, 0 },
   { "save", tl_array_save, 2 },
   { "data", array_data, 1 },
   { "free", array_release, 1 },

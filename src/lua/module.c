@@ -59,16 +59,42 @@ static int push_environments(lua_State *L) { /* their names */
   return 1;
 }
 
-/* The numbers of uniforms, of observations and of actions (0: they have a shape) of an environment;
- * nothing: there is none; without a name all names. */
+static void push_extents(lua_State *L, const int *v, int most) {
+  lua_newtable(L);
+  for (int k = 0; k < most && v[k]; k++) {
+    lua_pushinteger(L, v[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+/* Facts about an environment: fields of a table of rl.envs; nil: there is none; without a name all
+ * names. */
 static int module_environment(lua_State *L) {
   if (lua_isnoneornil(L, 1)) return push_environments(L);
   const tp_env *e = tp_env_find(tl_string(L, 1, "environment"));
   if (!e) return 0;
-  lua_pushinteger(L, e->nu);
-  lua_pushinteger(L, e->nobs);
-  lua_pushinteger(L, e->nactions);
-  return 3;
+  lua_newtable(L);
+  push_extents(L, e->shape, TP_LEN(e->shape)), lua_setfield(L, -2, "observation");
+  if (e->nactions) lua_pushinteger(L, e->nactions);
+  else push_extents(L, &e->nact, 1);
+  lua_setfield(L, -2, "actions");
+  if (e->max_steps) lua_pushinteger(L, e->max_steps), lua_setfield(L, -2, "max_steps");
+  lua_pushinteger(L, e->nreset), lua_setfield(L, -2, "reset_uniforms");
+  lua_pushinteger(L, tp_env_nu(e)), lua_setfield(L, -2, "uniforms");
+  return 1;
+}
+
+/* Opens a library of environments; their names. */
+static int module_load_env(lua_State *L) {
+  tp_error err = { 0 };
+  const tempo_env_list *l = tp_env_load(tl_string(L, 1, "rl.load_env"), &err);
+  if (!l) tl_raise(L, &err);
+  lua_createtable(L, l->count, 0);
+  for (int k = 0; k < l->count; k++) {
+    lua_pushstring(L, l->env[k].name);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
 }
 
 void tl_pushmodule(lua_State *L) { tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key); }
@@ -124,6 +150,7 @@ static const tl_reg functions[] = {
 static const luaL_Reg hidden[] = {
   { "fail", tl_error },
   { "environment", module_environment },
+  { "load_env", module_load_env },
   { "nearest", tl_nearest },
   { "step", tl_grad_step },
   { "may_miss", tl_may_miss },

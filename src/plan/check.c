@@ -147,7 +147,10 @@ static bool env_types(const look *l) {
     return r->nin <= 1 ? types(l, "d") : bad(l, "the number of inputs is wrong");
   if (r->op == TP_OP_ENV_OBS) return types(l, "df");
   const tp_env *e = tp_env_find(r->how.str);
-  return types(l, e && e->nactions ? "diddffbb" : "dfddffbb");
+  bool discrete = e && e->nactions;
+  if (r->nin == 2) return types(l, discrete ? "didffbb" : "dfdffbb");
+  return r->nin == 3 ? types(l, discrete ? "diddffbb" : "dfddffbb")
+                     : bad(l, "the number of inputs is wrong");
 }
 
 /* ---- other operators: axes ---- */

@@ -28,10 +28,7 @@ tp_op tp_region_op(const tp_region *r) {
                   : TP_OP_DETACH;
 }
 
-bool tp_is_pure_env(const tp_region *r) {
-  const tp_env *v = tp_env_find(r->how.str);
-  return v && !v->data && tp_env_text(r->how.str);
-}
+bool tp_is_pure_env(const tp_region *r) { return tp_env_text(r->how.str) != NULL; }
 
 /* ---- buffers ---- */
 

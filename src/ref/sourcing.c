@@ -33,7 +33,7 @@ static bool value(ref *r, tp_cell *c) {
 
 static tp_philox_key key_at(ref *r, tp_cell *c) {
   tp_philox_key k = tp_philox_op(r->run->seed, c->node->attr.hash);
-  if (c->node->nin)
+  if (c->node->op == TP_OP_RAND && c->node->nin)
     return tp_philox_coord(k, 1, *(int64_t *)r->ops.v[0].cell->data[r->ops.v[0].out]);
   for (int d = 0; d < c->node->ndom; d++) k = tp_philox_coord(k, d + 1, ref_at(c)[d]);
   return k;
@@ -76,41 +76,40 @@ bool ref_source(ref *r, tp_cell *c) {
 
 /* ---- environments: the last axis of an operand belongs to one, the others are a batch ---- */
 
-typedef struct env_step {
-  const tp_env *e;
-  const ref_data *state, *action, *u;
-  ref_data *out;
-} env_step;
-
-static bool step_one(ref *r, tp_cell *c, const env_step *s, int64_t b) {
-  const tp_env *e = s->e;
-  int64_t width = e->nactions ? 1 : e->nact;
-  const char *action = (const char *)s->action->data + b * width * tp_dtype_size(s->action->dtype);
+static bool step_one(
+    ref *r, tp_cell *c, const tp_env *e, ref_data *out, const ref_data *in, int64_t b) {
+  int64_t width = tp_env_width(e), wide = e->nactions ? 1 : e->nact;
+  const char *action = (const char *)in[1].data + b * wide * tp_dtype_size(in[1].dtype);
   if (e->nactions && (*(const int64_t *)action < 0 || *(const int64_t *)action >= e->nactions))
     return ref_fail(r, c, TP_E_INPUT, "action %lld of %s is outside 0 .. %d",
         (long long)*(const int64_t *)action, e->name, e->nactions - 1);
-  e->step(e->data, (const double *)s->state->data + b * e->nstate, action,
-      (const double *)s->u->data + b * e->nu, (double *)s->out[0].data + b * e->nstate,
-      (float *)s->out[1].data + b * e->nobs, (float *)s->out[2].data + b,
-      (uint8_t *)s->out[3].data + b, (uint8_t *)s->out[4].data + b);
+  tp_noise u = { .key = key_at(r, c) };
+  if (c->node->nin > 2) u.given = (const double *)in[2].data + b * tp_env_nu(e);
+  else if (!(u.room = tp_alloc(sizeof *u.room * (size_t)(tp_env_nu(e) + 1))))
+    return tp_no_memory(r->err, c->node->pos);
+  tp_env_step(e, (const double *)in[0].data + b * width, action, &u,
+      &(tp_env_results){ (double *)out[0].data + b * width,
+          (float *)out[1].data + b * tp_env_nobs(e), (float *)out[2].data + b,
+          (uint8_t *)out[3].data + b, (uint8_t *)out[4].data + b });
+  tp_free(u.room);
   return true;
 }
 
 bool ref_env(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   const tp_env *e = tp_env_find(c->node->attr.str);
   if (!e) return ref_fail(r, c, TP_E_OPTION, "no environment '%s'", c->node->attr.str);
-  int64_t batch = c->node->op == TP_OP_ENV_OBS ? out->n / e->nobs : out->n / e->nstate;
+  int nobs = tp_env_nobs(e), width = tp_env_width(e);
+  int64_t batch = out->n / (c->node->op == TP_OP_ENV_OBS ? nobs : width);
   bool ok = true;
   for (int64_t b = 0; b < batch && ok; b++) switch (c->node->op) {
     case TP_OP_ENV_RESET:
-      e->reset(e->data, c->node->nin ? (const double *)in[0].data + b * e->nu : NULL,
-          (double *)out->data + b * e->nstate);
+      tp_env_reset(e, c->node->nin ? (const double *)in[0].data + b * e->nreset : NULL,
+          (double *)out->data + b * width);
       break;
     case TP_OP_ENV_OBS:
-      e->observe(
-          e->data, (const double *)in[0].data + b * e->nstate, (float *)out->data + b * e->nobs);
+      e->observe(e->data, (const double *)in[0].data + b * width, (float *)out->data + b * nobs);
       break;
-    default: ok = step_one(r, c, &(env_step){ e, &in[0], &in[1], &in[2], out }, b);
+    default: ok = step_one(r, c, e, out, in, b);
     }
   return ok;
 }

@@ -2089,6 +2089,20 @@ function Array:get(...) end
 ---@return tempo.Array # itself
 function Array:set(v, ...) end
 
+--- Puts all elements into a list, row by row, from 1.
+---@param list? table a new one unless given
+---@return table # the list
+function Array:copy_to(list) end
+
+--- Takes all elements from a list, row by row; not of an array that a callback was lent.
+---@param list table
+---@return tempo.Array # itself
+function Array:copy_from(list) end
+
+--- LuaJIT only: a pointer to the elements, row by row, from 0. The array must live as long as it is used.
+---@return any # `float *` and so on; of f16 and bf16 `uint16_t *`
+function Array:pointer() end
+
 --- Writes a .npy file, whole or not at all.
 ---@param path string
 ---@return true

@@ -70,7 +70,7 @@ bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x) {
 
 /* ---- links ---- */
 
-static int links(const drawn *w) { return w->r->ncoord + w->r->nin; }
+static int links(const drawn *w) { return w->r->ncoord + (w->r->op == TP_OP_RAND ? w->r->nin : 0); }
 
 static bool link_moves(const drawn *w, int i) {
   const tp_region *r = w->r;
@@ -111,6 +111,12 @@ static void put_shared_key(const drawn *w) {
 static void put_key(const drawn *w) {
   tp_emit_line(w->e, "uint32_t key[2] = { shared[0], shared[1] };\n");
   put_links(w, "key", shared_links(w), links(w));
+}
+
+void emit_draw_key(tp_emit *e, const tp_region *r) {
+  const drawn w = { .e = e, .r = r };
+  put_shared_key(&w);
+  put_key(&w);
 }
 
 /* ---- numbers ---- */

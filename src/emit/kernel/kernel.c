@@ -266,9 +266,7 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
 void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n) {
   tp_emit e = printer(p, a);
   tp_puts(b, tp_prelude_gpu);
-  tp_puts(b, "#define static TP_FN\n");
   tp_emit_environments(b, p, a);
-  tp_puts(b, "#undef static\n");
   e.done = b;
   for (int i = 0; i < n; i++) put_kernel(&e, b, k[i]);
 }

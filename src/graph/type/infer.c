@@ -293,13 +293,16 @@ static void env_out(tp_typing q, int k, tp_dtype d, int size) {
 
 static bool env_step(tp_typing q, const tp_env *e) {
   bool discrete = e->nactions > 0;
-  if (!env_operand(q, 0, "state", TP_F64, e->nstate) ||
+  int width = tp_env_width(e);
+  if (q.n->nin < 2 || q.n->nin > 3)
+    return tp_fail(q.err, TP_E_SHAPE, q.pos, "'env_step' takes 2 or 3 operands, not %d", q.n->nin);
+  if (!env_operand(q, 0, "state", TP_F64, width) ||
       !env_operand(q, 1, "action", discrete ? TP_I64 : TP_F32, discrete ? -1 : e->nact) ||
-      !env_operand(q, 2, "noise", TP_F64, e->nu))
+      (q.n->nin == 3 && !env_operand(q, 2, "noise", TP_F64, tp_env_nu(e))))
     return false;
   tp_outs(q, 5);
-  env_out(q, 0, TP_F64, e->nstate);
-  env_out(q, 1, TP_F32, e->nobs);
+  env_out(q, 0, TP_F64, width);
+  env_out(q, 1, TP_F32, tp_env_nobs(e));
   env_out(q, 2, TP_F32, -1);
   env_out(q, 3, TP_BOOL, -1);
   env_out(q, 4, TP_BOOL, -1);
@@ -318,13 +321,13 @@ static bool infer_env(tp_typing q) {
   if (!e) return unknown_env(q);
   if (q.n->op == TP_OP_ENV_STEP) return env_step(q, e);
   bool reset = q.n->op == TP_OP_ENV_RESET;
-  if (q.n->nin > 1 || (q.n->nin == 0 && e->nu > 0))
+  if (q.n->nin > 1 || (q.n->nin == 0 && e->nreset > 0))
     return tp_fail(
         q.err, TP_E_SHAPE, q.pos, "'%s' takes one operand, not %d", tp_ops[q.n->op].text, q.n->nin);
-  if (q.n->nin && !env_operand(q, 0, reset ? "noise" : "state", TP_F64, reset ? e->nu : e->nstate))
-    return false;
+  int size = reset ? e->nreset : tp_env_width(e);
+  if (q.n->nin && !env_operand(q, 0, reset ? "noise" : "state", TP_F64, size)) return false;
   tp_outs(q, 1);
-  env_out(q, 0, reset ? TP_F64 : TP_F32, reset ? e->nstate : e->nobs);
+  env_out(q, 0, reset ? TP_F64 : TP_F32, reset ? tp_env_width(e) : tp_env_nobs(e));
   return true;
 }
 
