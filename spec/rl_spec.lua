@@ -147,11 +147,88 @@ describe("an environment's tensors", function()
     assert.same(helper.run(Q, after, {}, { B = 2, T = 60 }), out)
   end)
 
+  it("say where episodes begin: at the first point, and after done, over `carry` too", function()
+    for _, carry in ipairs { false, true } do
+      local P = tempo.program { seed = 5 }
+      local i, b, t = P:dim("i", "I"), P:dim("b", "B"), (P:dim("t", "T"))
+      local env = rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t, carry = carry and i or nil })
+      local begins = env.begins
+      env:step(begins:to "i64" * 0 + 1)
+      local out = helper.run(P, { begins = begins, done = env.done, state = env.state }, {}, { I = 4, B = 2, T = 24 })
+      local ends, over = 0, 0
+      for j = 1, 4 do
+        for k = 1, 2 do
+          for s = 1, 24 do
+            local before = out.done[j][k][s - 1]
+            if s == 1 then before = not (carry and j > 1) or out.done[j - 1][k][24] end
+            assert.equal(before, out.begins[j][k][s])
+            assert.equal(before, out.state[j][k][s][5] == 0)
+            if before and s > 1 then ends = ends + 1 end
+            if s == 1 and not before then over = over + 1 end
+          end
+        end
+      end
+      assert.is_true(ends > 4 and (over > 0) == carry)
+    end
+  end)
+
   it("are undefined without a step, and say so", function()
     local P = tempo.program()
     local t = P:dim("t", "T")
     local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
     helper.fails(function() P:compile { outputs = { d = env.done } } end, "undefined", "'env.done'")
+  end)
+end)
+
+describe("the frame of environments", function()
+  -- A walker with a table as its state, which ends at 2 and is cut after five steps: what rl.trace makes of a game.
+  local frame = require "tempo.rl.frame"
+  local function walker(P, o)
+    return frame.env("walker", P, o, {
+      start = function(domain, name)
+        return { x = tempo.randint({}, 0, 2, { domain = domain, name = name }), n = P:constant(tempo.array(0, "i64")) }
+      end,
+      observe = function(s) return tempo.stack { s.x, s.n } end,
+      legal = function(s) return tempo.stack { s.x:gt(0), s.x:ge(0) } end,
+      step = function(env, action)
+        local after = { x = env.state.x + 2 * action - 1, n = env.state.n + 1 }
+        local terminated, truncated = after.x:ge(2), after.n:ge(5)
+        return frame.reset(env, after, terminated:lor(truncated)), tempo.stack { after.x, after.n },
+          after.x:to "f32", terminated, truncated
+      end,
+    })
+  end
+
+  it("gives a script's own steps the same tensors, resets and carrying on", function()
+    for _, carry in ipairs { false, true } do
+      local P = tempo.program { seed = 3 }
+      local i, t = P:dim("i", "I"), (P:dim("t", "T"))
+      local env = walker(P, { domain = { i, t }, time = t, carry = carry and i or nil })
+      local action = P:input("action", { domain = { i, t }, dtype = "i64" })
+      local early = { env.begins, env.done, env.next_obs }
+      assert.equal("i64", early[3]:dtype())
+      env:step(action)
+      local actions = helper.fill({ 3, 12 }, function(j, s) return (j + s * s) % 3 == 0 and 0 or 1 end)
+      local out = helper.run(P, { obs = env.obs, next_obs = env.next_obs, reward = env.reward, done = env.done,
+        begins = env.begins, legal = env.legal }, { action = actions }, { I = 3, T = 12 })
+      for j = 1, 3 do
+        local x, n
+        if carry and j > 1 and not out.done[j - 1][12] then
+          x, n = out.next_obs[j - 1][12][1], out.next_obs[j - 1][12][2]
+        end
+        for s = 1, 12 do
+          assert.equal(x == nil, out.begins[j][s])
+          x, n = x or out.obs[j][s][1], n or 0
+          assert.same({ x, n }, out.obs[j][s])
+          assert.same({ x > 0, x >= 0 }, out.legal[j][s])
+          x, n = x + 2 * actions[j][s] - 1, n + 1
+          assert.same({ x, n }, out.next_obs[j][s])
+          assert.equal(x, out.reward[j][s])
+          assert.equal(x >= 2 or n >= 5, out.done[j][s])
+          if out.done[j][s] then x, n = nil, nil end
+        end
+      end
+    end
   end)
 end)
 

@@ -1,6 +1,7 @@
 -- Environments as recurrences: rl.env, rl.envs, and what every environment of tempo.rl gives.
 local tempo = require "tempo"
 local util = require "tempo.util"
+local frame = require "tempo.rl.frame"
 
 local rl = {}
 
@@ -19,42 +20,13 @@ local function complete_envs()
   return envs
 end
 
----@class tempo.rl.Env: tempo.rl.Trajectory
----@field obs tempo.Tensor
----@field next_obs tempo.Tensor
----@field done tempo.Tensor bool
----@field state tempo.Tensor
-local Env = {}
-
--- The results of a step. A script may read one before the step: it is declared then, and the step defines it.
-local given = {
-  reward = function() return {}, "f32" end,
-  terminated = function() return {}, "bool" end,
-  truncated = function() return {}, "bool" end,
-  done = function() return {}, "bool" end,
-  next_obs = function(spec) return spec.observation, "f32" end,
-}
-
-local function env_index(env, key)
-  if Env[key] or not given[key] then return Env[key] end
-  local shape, dtype = given[key](env.spec)
-  local x = env.program:tensor { domain = env.domain, shape = shape, dtype = dtype, name = env.name .. "." .. key }
-  env[key] = x
-  return x
-end
-
--- Gives `key` its value: that of the tensor which was declared for it, or the place itself.
-local function give(env, key, x)
-  local declared = rawget(env, key)
-  if declared then declared:otherwise(x) else env[key] = x end
-end
-
 --- An environment for every point of `domain` but `time`, along which it evolves:
 ---   local env = rl.env(P, "CartPole-v1", { domain = {i, b, t}, time = t })
 ---   env.obs                                     the observation at t, before the action
 ---   env:step(action)                            defines the state at t+1
 ---   env.reward .terminated .truncated .done     of the step at t; they may be read before env:step is called
 ---   env.next_obs                                the observation after the step, before any reset
+---   env.begins                                  bool: an episode's first point
 --- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step of i-1 is continued.
 ---@param P tempo.Program
 ---@param id string "CartPole-v1"
@@ -62,62 +34,25 @@ end
 ---@return tempo.rl.Env
 function rl.env(P, id, o)
   util.program("rl.env", P)
-  o = util.options("rl.env", o, "domain time name carry")
+  o = util.options("rl.env", o, frame.options)
   local spec = type(id) == "string" and complete_envs()[id]
   if not spec then
     local _, hint = util.nearest(tostring(id), envs)
     util.fail("option", "unknown environment '%s'%s", tostring(id), hint)
   end
-  if not o.time then util.fail("option", "rl.env: time is missing; write { domain = {b, t}, time = t }") end
-  util.expect_options("rl.env", "dim", o, "time carry")
-  util.expect_options("rl.env", "string", o, "name")
-  local domain, rest, has = util.domain("rl.env: domain", o.domain), {}, {}
-  for _, d in ipairs(domain) do
-    has[d] = true
-    if d ~= o.time then rest[#rest + 1] = d end
-  end
-  for _, key in ipairs { "time", "carry" } do
-    local d = o[key]
-    if d and not has[d] then util.fail("domain", "rl.env: the dim '%s' of %s is not in the domain", d:name(), key) end
-  end
-  local name = o.name and util.take(P, o.name) or util.fresh(P, "env")
-  local start = P:env_reset(id, tempo.uniform({ spec.uniforms },
-    { dtype = "f64", domain = #rest > 0 and rest or nil, name = name .. ".start" }))
-  local state = P:tensor { domain = domain, shape = start:shape(), dtype = "f64" }
-  state:name(name .. ".state")
-  return setmetatable({
-    program = P, id = id, name = name, spec = spec, domain = domain, time = o.time, carry = o.carry,
-    start = start, state = state, obs = P:env_obs(id, state),
-  }, { __index = env_index })
-end
-
---- Takes the action at every point, once; gives reward, terminated, truncated and next_obs.
----@param action tempo.Tensor i64
----@return tempo.Tensor reward
----@return tempo.Tensor terminated
----@return tempo.Tensor truncated
----@return tempo.Tensor next_obs
-function Env:step(action)
-  util.expect("env:step: the environment", "table", self)
-  if self.stepped then util.fail("option", "rl.env: '%s' was stepped twice", self.name) end
-  local P, t, state = self.program, self.time, self.state
-  local u = tempo.uniform({ self.spec.uniforms }, { dtype = "f64", domain = self.domain, name = self.name .. ".reset" })
-  local next, next_obs, reward, terminated, truncated = P:env_step(self.id, state, action, u)
-  local i = self.carry
-  if i then
-    state[{ [t] = 0, [i] = 0 }] = self.start:at { [i] = 0 }
-    state[{ [t] = 0 }] = next:at { [i] = i - 1, [t] = t:upper() - 1 }
-  else
-    state[{ [t] = 0 }] = self.start
-  end
-  state:otherwise(next:at { [t] = t - 1 })
-  self.stepped = true
-  give(self, "reward", reward)
-  give(self, "terminated", terminated)
-  give(self, "truncated", truncated)
-  give(self, "next_obs", next_obs)
-  give(self, "done", terminated:lor(truncated))
-  return self.reward, self.terminated, self.truncated, self.next_obs
+  local env = frame.env("rl.env", P, o, {
+    spec = spec,
+    start = function(domain, name)
+      return P:env_reset(id, tempo.uniform({ spec.uniforms }, { dtype = "f64", domain = domain, name = name }))
+    end,
+    observe = function(state) return P:env_obs(id, state) end,
+    step = function(self, action)
+      local with = { dtype = "f64", domain = self.domain, name = self.name .. ".reset" }
+      return P:env_step(id, self.state, action, tempo.uniform({ spec.uniforms }, with))
+    end,
+  })
+  env.id = id
+  return env
 end
 
 rl.complete_envs = complete_envs
