@@ -1,0 +1,158 @@
+-- The graph of a recorded game: nodes of numbers and booleans, each there once, with what is known of its value.
+--
+-- A node is { op, operands or what a leaf names }; ids are its places. Numbers are doubles, so what is folded here has
+-- the bits that Lua's own floats have.
+local graph = {}
+graph.__index = graph
+
+local floor, ceil, huge = math.floor, math.ceil, math.huge
+local format, concat = string.format, table.concat
+local jit = rawget(_G, "jit")
+
+-- Operators whose result is a boolean.
+local logic = { lt = true, le = true, eq = true, land = true, lor = true, lnot = true }
+
+function graph.new() return setmetatable({ nodes = {}, index = {}, kinds = {}, ranges = {} }, graph) end
+
+local function key_of(op, a, b, c)
+  if op == "const" then return "const " .. (type(a) == "number" and format("%.17g", a) or tostring(a)) end
+  return concat({ op, tostring(a), b or "", c or "" }, " ")
+end
+
+-- The node, made unless there is an equal one. kind: "number" or "boolean".
+local function node(self, kind, op, a, b, c)
+  local key = key_of(op, a, b, c)
+  local id = self.index[key]
+  if not id then
+    id = #self.nodes + 1
+    self.nodes[id], self.index[key], self.kinds[id] = { op, a, b, c }, id, kind
+  end
+  return id
+end
+
+--- The node of a number or boolean of Lua's.
+function graph:const(v)
+  if type(v) == "boolean" then return node(self, "boolean", "const", v) end
+  local id = node(self, "number", "const", v + 0.0)
+  if v == v then self.ranges[id] = { lo = v, hi = v } end
+  return id
+end
+
+--- The value of a constant node, else nil.
+function graph:value(id)
+  local n = self.nodes[id]
+  if n[1] == "const" then return n[2] end
+end
+
+--- A named source: a field of the state, a component of the action, a draw. lo and hi, where given, bound it and say
+--- that it is no NaN; `whole` says that it is an integer.
+function graph:leaf(op, name, kind, lo, hi, whole)
+  local id = node(self, kind, op, name)
+  if lo then self.ranges[id] = { lo = lo, hi = hi, whole = whole } end
+  return id
+end
+
+-- ---- numbers -------------------------------------------------------------------------------------------------------
+
+local function modulo(a, b)
+  if jit then return a - floor(a / b) * b end
+  return a % b
+end
+
+local fold = {
+  add = function(a, b) return a + b end, sub = function(a, b) return a - b end,
+  mul = function(a, b) return a * b end, div = function(a, b) return a / b end, mod = modulo,
+  unm = function(a) return -a end, floor = floor, ceil = ceil, abs = math.abs, sqrt = math.sqrt,
+}
+
+local rounds = { floor = true, ceil = true }
+
+-- The range of an integer plus or minus a constant, which draws like random(2, 5) have.
+local function moved(self, op, a, b)
+  local x, y = self.ranges[a], self:value(b)
+  if op == "add" and not y then x, y = self.ranges[b], self:value(a) end
+  if not x or not x.whole or not y or y ~= floor(y) or x.lo == -huge or x.hi == huge then return nil end
+  if op == "sub" then y = -y end
+  return { lo = x.lo + y, hi = x.hi + y, whole = true }
+end
+
+--- An operator of numbers.
+function graph:number(op, a, b)
+  local x, y = self:value(a), b and self:value(b)
+  if fold[op] and x and (y or not b) then return self:const(fold[op](x, y)) end
+  local n = self.nodes[a]
+  if op == "unm" and n[1] == "unm" then return n[2] end
+  if rounds[op] and (rounds[n[1]] or self.ranges[a] and self.ranges[a].whole) then return a end
+  if (op == "mul" or op == "div") and y == 1 then return a end
+  if op == "mul" and x == 1 then return b end
+  local id = node(self, "number", op, a, b)
+  if (op == "add" or op == "sub") and not self.ranges[id] then self.ranges[id] = moved(self, op, a, b) end
+  return id
+end
+
+-- ---- booleans ------------------------------------------------------------------------------------------------------
+
+--- `lt`, `le` or `eq` of two numbers; `eq` of two booleans.
+function graph:compare(op, a, b)
+  local x, y = self:value(a), self:value(b)
+  if x ~= nil and y ~= nil then
+    if op == "eq" then return self:const(x == y) end
+    return self:const(op == "lt" and x < y or op == "le" and x <= y)
+  end
+  if op == "eq" and self.kinds[a] == "boolean" then
+    if x ~= nil then a, b, y = b, a, x end
+    if y ~= nil then return y and a or self:lnot(a) end
+  end
+  if a == b and (op == "lt" or self.kinds[a] == "boolean" or self.ranges[a]) then return self:const(op ~= "lt") end
+  if op == "eq" and b < a then a, b = b, a end
+  return node(self, "boolean", op, a, b)
+end
+
+function graph:lnot(a)
+  local v, n = self:value(a), self.nodes[a]
+  if v ~= nil then return self:const(not v) end
+  if n[1] == "lnot" then return n[2] end
+  return node(self, "boolean", "lnot", a)
+end
+
+-- land and lor: `stop` is the value that decides alone.
+local function both(self, op, stop, a, b)
+  local x, y = self:value(a), self:value(b)
+  if x == stop or y == stop then return self:const(stop) end
+  if x ~= nil or a == b then return b end
+  if y ~= nil then return a end
+  if b < a then a, b = b, a end
+  return node(self, "boolean", op, a, b)
+end
+function graph:land(a, b) return both(self, "land", false, a, b) end
+function graph:lor(a, b) return both(self, "lor", true, a, b) end
+
+--- a where c holds, else b. Choices between booleans become logic, and neighbouring choices with one result a choice
+--- with a joined condition: where(c, where(d, x, y), y) => where(c and d, x, y).
+function graph:where(c, a, b)
+  if a == b then return a end
+  local v = self:value(c)
+  if v ~= nil then return v and a or b end
+  local n = self.nodes[c]
+  if n[1] == "lnot" then return self:where(n[2], b, a) end
+  if self.kinds[a] == "boolean" then
+    local x, y = self:value(a), self:value(b)
+    if x ~= nil then return x and self:lor(c, b) or self:land(self:lnot(c), b) end
+    if y ~= nil then return y and self:lor(self:lnot(c), a) or self:land(c, a) end
+  end
+  local p, q = self.nodes[a], self.nodes[b]
+  if p[1] == "where" then
+    if p[4] == b then return self:where(self:land(c, p[2]), p[3], b) end
+    if p[3] == b then return self:where(self:land(c, self:lnot(p[2])), p[4], b) end
+  end
+  if q[1] == "where" then
+    if q[3] == a then return self:where(self:lor(c, q[2]), a, q[4]) end
+    if q[4] == a then return self:where(self:lor(c, self:lnot(q[2])), a, q[3]) end
+  end
+  return node(self, self.kinds[a], "where", c, a, b)
+end
+
+--- Is the op's result a boolean?
+function graph.is_logic(op) return logic[op] end
+
+return graph
