@@ -89,7 +89,9 @@ function rl.trace(P, game, o)
     check_action(env, a)
     return step(env, a)
   end
-  return frame.env("rl.trace", P, o, kind)
+  local env = frame.env("rl.trace", P, o, kind)
+  env.start_draws = kind.start_draws
+  return env
 end
 
 return rl

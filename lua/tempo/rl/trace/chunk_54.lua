@@ -126,7 +126,6 @@ local function function54(r, text, parent, how)
   r.copy(3 * r.copy_size())
   local watched, starts = {}, {}
   for pc = 1, n do watch54(text, at, pc, constants, watched, starts) end
-  if next(watched) then how.found.watched = true end
   for _ = 1, r.copy_size() do function54(r, text, source, how) end
   local base, of = how.number_lines(how.file_of(source), lines54(r, text, n, first), watched, starts)
   r.out[place] = size_bytes(base)

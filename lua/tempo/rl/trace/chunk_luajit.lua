@@ -71,7 +71,6 @@ local function prototype_jit(text, at, stop, file, how)
     watch_jit(text, body + 4 * (pc - 1), pc, watched)
     lines[pc] = first + number_at(text, info + width(count) * (pc - 1), width(count))
   end
-  if next(watched) then how.found.watched = true end
   local base, of = how.number_lines(file, lines, watched, {})
   local total = of[n] + 1
   local out = { text:sub(body, info - 1) }

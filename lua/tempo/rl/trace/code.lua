@@ -49,15 +49,14 @@ end
 
 -- ---- copies --------------------------------------------------------------------------------------------------------
 
---- A copy of the Lua function that shares its upvalues, or the function itself where nothing is to be watched; then
---- the set of names that it mentions. nil: it cannot be copied.
+--- A copy of the Lua function that shares its upvalues; then the set of names that it mentions. nil: it cannot be
+--- copied. LuaJIT has compiled nothing of a copy, so that what is replaced in it is seen.
 function code.copy(f)
   local ok, text = pcall(string.dump, f)
   if not ok or not chunk.is_known(text) then return nil end
-  local found = { names = {} }                   -- what the function mentions; watched: is there anything to look at?
+  local found = { names = {} }
   local made = chunk.rewrite(text, { mark = code.mark, file_of = file_of, number_lines = number_lines, found = found })
   chunk.names(f, found.names)
-  if not found.watched then return f, found.names end
   local g = assert(load(made, code.mark, "b"))
   local k = 1
   while debug.getupvalue(f, k) do

@@ -66,7 +66,10 @@ function emit.new(graph, leaf, constant)
     local op = n[1]
     if op == "const" then v = n[2]
       if type(v) == "boolean" then v = constant(v) end
-    elseif op == "where" then v = tempo.where(tensor(n[2]), tensor(n[3]), tensor(n[4]))
+    elseif op == "where" then
+      local a, b = tensor(n[3]), tensor(n[4])
+      if type(a) == "number" and type(b) == "number" then a = tempo.full({}, a, { dtype = "f64" }) end
+      v = tempo.where(tensor(n[2]), a, b)
     elseif type(n[2]) == "string" then v = leaf(op, n[2])
     else v = operator(op, tensor(n[2]), n[3] and tensor(n[3]))
     end

@@ -22,9 +22,21 @@ return function(P, got, o)
     return x
   end
 
+  local ns, nr = got.draws.step or 0, got.draws.reset or 0
+
   local function draws(count, domain, name)
-    local u = count > 0 and tempo.uniform({ count }, { dtype = "f64", domain = domain, name = name })
-    return function(name_) return u:select(0, tonumber(name_:match "%d+$") - 1) end
+    return count > 0 and tempo.uniform({ count }, { dtype = "f64", domain = domain, name = name }) or nil
+  end
+
+  -- The k-th draw of a function, whose numbers begin at `from` of u.
+  local function drawn(u, name, from) return u:select(0, tonumber(name:match "%d+$") - 1 + from) end
+
+  -- The state that reset makes of the numbers u, from `from` on.
+  local function reset(u, from, domain)
+    local tensor, start = emit.new(g, function(_, name) return drawn(u, name, from) end, constant), {}
+    for k, id in ipairs(got.reset) do start[keys[k]] = full(tensor(id), domain) end
+    if o.max_steps then start[clock] = tempo.zeros({}, { domain = domain, dtype = "i32" }) end
+    return start
   end
 
   local function state_of(state)
@@ -45,11 +57,8 @@ return function(P, got, o)
   local kind = {}
 
   function kind.start(domain, name)
-    local draw, start = draws(got.draws.reset or 0, domain, name), {}
-    local tensor = emit.new(g, function(_, k) return draw(k) end, constant)
-    for k, id in ipairs(got.reset) do start[keys[k]] = full(tensor(id), domain) end
-    if o.max_steps then start[clock] = tempo.zeros({}, { domain = domain, dtype = "i32" }) end
-    return start
+    kind.start_draws = draws(nr, domain, name)
+    return reset(kind.start_draws, 0, domain)
   end
 
   kind.observe = observed
@@ -62,9 +71,10 @@ return function(P, got, o)
       local flat = x:flatten()
       for k = 1, flat:shape()[1] do components[k] = flat:select(0, k - 1) end
     end
-    local draw, field = draws(got.draws.step or 0, env.domain, env.name .. ".step"), state_of(state)
+    local u, field = draws(ns + nr, env.domain, env.name .. ".draws"), state_of(state)
+    env.draws = u
     local tensor = emit.new(g, function(op, name)
-      if op == "draw" then return draw(name) end
+      if op == "draw" then return drawn(u, name, 0) end
       if op == "action" then return components[tonumber(name)] end
       return field(op, name)
     end, constant)
@@ -77,9 +87,10 @@ return function(P, got, o)
       after[clock] = state[clock] + 1
       truncated = truncated:lor(after[clock]:ge(o.max_steps))
     end
-    local next_obs = observed(after)
-    local frame = require "tempo.rl.frame"
-    return frame.reset(env, after, terminated:lor(truncated)), next_obs, reward, terminated, truncated
+    local next_obs, done = observed(after), terminated:lor(truncated)
+    local first = reset(u, ns, env.domain)
+    for key, x in pairs(after) do after[key] = tempo.where(done, first[key], x) end
+    return after, next_obs, reward, terminated, truncated
   end
 
   return kind

@@ -165,7 +165,7 @@ local function check_call(self)
   local info = getinfo(3, "Sf")
   local f = info.func
   if info.what == "C" or info.source == code.mark or self.safe[f] or self.outside:knows(f) then return end
-  if not is_ours(f) and code.copy(f) ~= f then
+  if not is_ours(f) then
     self.refuse("the function at %s:%d cannot be watched while the game is recorded: call it by a local variable, "
       .. "a global, or a field of a table that these hold", info.short_src, info.linedefined)
   end

@@ -193,7 +193,7 @@ end
 define("atan", function(g, y, x)
   return not jit and x and atan2(g, y, x) or g:number("atan", y)
 end)
-if real.atan2 then define("atan2", atan2) end
+if jit then define("atan2", atan2) end
 
 local function whole_id(id)
   local r = current.graph.ranges[id]
