@@ -7,6 +7,7 @@ graph.__index = graph
 
 local floor, ceil, huge = math.floor, math.ceil, math.huge
 local format, concat = string.format, table.concat
+local type, tostring = type, tostring
 local jit = rawget(_G, "jit")
 
 -- Operators whose result is a boolean.

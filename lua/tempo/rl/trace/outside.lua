@@ -7,7 +7,8 @@ local outside = {}
 outside.__index = outside
 
 local jit = rawget(_G, "jit")
-local type, next, rawget, rawset, rawequal = type, next, rawget, rawset, rawequal
+local type, next, pairs, rawget, rawset, rawequal = type, next, pairs, rawget, rawset, rawequal
+local remove = table.remove
 local getupvalue, setupvalue, getmetatable = debug.getupvalue, debug.setupvalue, debug.getmetatable
 
 --- replaced: function -> what stands for it. is_ours(f): is it a function of tempo's, which nothing looks into?
@@ -15,7 +16,7 @@ function outside.new(replaced, is_ours)
   local self = setmetatable({ copies = {}, seen = {}, swaps = {}, tables = {}, cells = {}, is_ours = is_ours },
     outside)
   for f, g in pairs(replaced) do self.copies[f] = g end
-  for _, name in ipairs { "string", "table", "coroutine", "debug", "bit", "bit32", "ffi", "jit", "utf8", "package" } do
+  for _, name in ipairs { "string", "debug", "bit", "bit32", "ffi", "jit", "utf8", "package" } do
     local lib = package.loaded[name]
     if lib then self.seen[lib] = true end
   end
@@ -100,7 +101,7 @@ function outside:remember()
   local seen = {}
   for k = #self.cells, 1, -1 do
     local c = self.cells[k]
-    if seen[c.id] then table.remove(self.cells, k) end
+    if seen[c.id] then remove(self.cells, k) end
     seen[c.id] = true
     c.value = select(2, getupvalue(c.f, c.k))
   end

@@ -14,9 +14,10 @@ recorder.__index = recorder
 local jit = rawget(_G, "jit")
 local getinfo, getlocal, setlocal = debug.getinfo, debug.getlocal, debug.setlocal
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
+local type, pcall, assert, rawequal, select = type, pcall, assert, rawequal, select     -- they are replaced
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
-local limits = { instructions = 10000000, every = 10000 }        -- of one run of a function
+local limits = { instructions = 1000000, every = 10000 }        -- of one run of a function
 
 -- ---- errors --------------------------------------------------------------------------------------------------------
 
@@ -110,7 +111,7 @@ local libraries = {
 
 local function replacements()
   local map = symbols.replaced()
-  for name, f in pairs(replaced) do map[_G[name]] = f end
+  for name, f in pairs(replaced) do map[_G[name]] = name:find "pcall" and f or symbols.quiet(f) end
   for name, why in pairs(forbidden) do
     if _G[name] then map[_G[name]] = refused(name, why) end
   end
@@ -162,10 +163,10 @@ end
 
 -- Is it a function that must not be called, because nothing is replaced in it?
 local function check_call(self)
-  local info = getinfo(3, "Sf")
-  local f = info.func
-  if info.what == "C" or info.source == code.mark or self.safe[f] or self.outside:knows(f) then return end
-  if not is_ours(f) then
+  local f = getinfo(3, "f").func
+  if self.safe[f] then return end
+  local info = getinfo(f, "S")
+  if not (info.what == "C" or info.source == code.mark or self.outside:knows(f) or is_ours(f)) then
     self.refuse("the function at %s:%d cannot be watched while the game is recorded: call it by a local variable, "
       .. "a global, or a field of a table that these hold", info.short_src, info.linedefined)
   end
@@ -205,9 +206,25 @@ end
 
 -- ---- paths ---------------------------------------------------------------------------------------------------------
 
+-- The line that most paths come from.
+local function busiest(self)
+  local best
+  for _, p in pairs(self.places) do
+    if not best or p.n > best.n or p.n == best.n and p.line < best.line then best = p end
+  end
+  return best
+end
+
+local function too_many(self)
+  local p = busiest(self)
+  give_up(self, p.file, p.line, ("'%s' has more than %d paths, and most come from this line: compute with math.min, "
+    .. "math.max and numbers 0 and 1 in place of an `if`, leave loops with `break`, or give paths = N")
+    :format(self.what, self.limit))
+end
+
 --- A recorder. limit: paths of one function at most.
 function recorder.new(limit)
-  local self = setmetatable({ graph = graph.new(), limit = limit, safe = {}, draws = {}, paths = {} }, recorder)
+  local self = setmetatable({ graph = graph.new(), limit = limit, safe = setmetatable({}, { __mode = "k" }), draws = {}, paths = {} }, recorder)
   self.outside = outside.new(replacements(), is_ours)
   for name, lib in pairs(package.loaded) do
     if name == "tempo" or name:find "^tempo%." then self.outside.seen[lib] = true end
@@ -222,16 +239,19 @@ function recorder.new(limit)
     local n = #self.trail + 1
     local answer = self.answers[n]
     if answer == nil then
-      answer = true
+      answer = self.default
       local file, line = game_place()
       local place = tostring(file) .. ":" .. tostring(line)
       self.places[place] = self.places[place] or { file = file, line = line, n = 0 }
       self.places[place].n = self.places[place].n + 1
     end
     self.trail[n] = { c, answer }
+    if n >= self.limit then self.too_many() end
     self.facts:learn(c, answer)
     return answer
   end
+  function self.too_many() too_many(self) end
+  function self.watch() debug.sethook(hook, "cl", limits.every) end
   function self.draw()
     self.drawn = self.drawn + 1
     return self.graph:leaf("draw", self.what .. " " .. self.drawn, "number", 0, 1)
@@ -239,20 +259,11 @@ function recorder.new(limit)
   return self
 end
 
--- The line that most paths come from.
-local function busiest(self)
-  local best
-  for _, p in pairs(self.places) do
-    if not best or p.n > best.n or p.n == best.n and p.line < best.line then best = p end
-  end
-  return best
-end
-
 -- Calls fn under the hook, then finish(whether it ended well, its results or its error).
 local function call(self, answers, fn, given, finish)
   self.answers, self.trail, self.drawn, self.count, self.borrowed = answers, {}, 0, 0, nil
   self.facts = facts.new(self.graph)
-  debug.sethook(hook, "cl", limits.every)
+  self.watch()
   local function off(...)
     debug.sethook()
     return finish(...)
@@ -275,17 +286,16 @@ end
 local function run(self, answers, fn, arguments, after)
   local n = self.paths[self.what] + 1
   self.paths[self.what] = n
-  if n > self.limit then
-    local p = busiest(self)
-    give_up(self, p.file, p.line, ("'%s' has more than %d paths, and most come from this line: compute with math.min, "
-      .. "math.max and numbers 0 and 1 in place of an `if`, leave loops with `break`, or give paths = N")
-      :format(self.what, self.limit))
-  end
+  if n > self.limit then self.too_many() end
   local given = arguments()
   local out = call(self, answers, fn, given, function(ok, ...)
     if self.failure then error(self.failure, 0) end
     if not ok then
       local file, line, text = translated(tostring((...)))
+      if text:find "^'for'" or text:find "^bad 'for'" then
+        give_up(self, file, line, "a traced number as the bound of a `for`: loop up to a constant, and leave with "
+          .. "`break` where the number is reached")
+      end
       give_up(self, file, line, ("'%s' raised an error while it was recorded: %s"):format(self.what, text))
     end
     return after(given, ...)
@@ -308,6 +318,15 @@ local function explore(self, answers, fn, arguments, after)
     for j = 1, #out do out[j] = self.graph:where(trail[k][1], out[j], no[j]) end
   end
   return out
+end
+
+-- All paths. The one on which every answer is "no" goes first, to see whether it comes to an end: where the end of a loop
+-- depends on traced numbers, one of the two does not.
+local function all_paths(self, fn, arguments, after)
+  self.default = false
+  run(self, {}, fn, arguments, after)
+  self.default, self.paths[self.what], self.places = true, 0, {}
+  return explore(self, {}, fn, arguments, after)
 end
 
 -- ---- a game --------------------------------------------------------------------------------------------------------
@@ -352,7 +371,7 @@ end
 
 local function record_reset(self, game)
   local model
-  local ids = explore(self, {}, phase(self, "reset", game.reset), function() return { {}, n = 1 } end, function(given)
+  local ids = all_paths(self, phase(self, "reset", game.reset), function() return { {}, n = 1 } end, function(given)
     model = model or describe(self, given[1])
     return state_nodes(self, given[1], model)
   end)
@@ -369,7 +388,7 @@ end
 
 local function record_step(self, game, model, fields, actions)
   local n = #fields
-  return explore(self, {}, phase(self, "step", game.step), function()
+  return all_paths(self, phase(self, "step", game.step), function()
     local given = { shape.build(model, fields), n = 1 + #actions }
     for k, a in ipairs(actions) do given[k + 1] = a end
     return given
@@ -384,7 +403,7 @@ end
 
 local function record_observe(self, game, model, fields)
   local count
-  local ids = explore(self, {}, phase(self, "observe", game.observe), function()
+  local ids = all_paths(self, phase(self, "observe", game.observe), function()
     return { shape.build(model, fields), n = 1 }
   end, function(given, ...)
     local out, list = state_nodes(self, given[1], model), { ... }

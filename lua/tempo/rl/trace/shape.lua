@@ -2,7 +2,7 @@
 -- values. Numbers and booleans are the values; texts, functions and metatables stay as they are on every path.
 local shape = {}
 
-local type, next, getmetatable = type, next, debug.getmetatable
+local type, next, getmetatable, sort = type, next, debug.getmetatable, table.sort
 
 -- Numbers before texts, each in its order: the same in every run.
 local function before(a, b)
@@ -19,7 +19,7 @@ local function keys_of(t, path, refuse)
     end
     keys[#keys + 1] = k
   end
-  table.sort(keys, before)
+  sort(keys, before)
   return keys
 end
 

@@ -107,7 +107,6 @@ meta.__len = refused "attempt to get the length of a %s"
 for _, op in ipairs { "band", "bor", "bxor", "shl", "shr", "bnot" } do
   meta["__" .. op] = refused "bits of a traced %s: write %% and math.floor"
 end
-symbols.ready()
 
 -- ---- math ----------------------------------------------------------------------------------------------------------
 
@@ -249,10 +248,24 @@ function traced.random(lo, hi)
   return whole + lo
 end
 
+-- f without the recorder's hook, which is for the game's own lines.
+local function back(...)
+  current.watch()
+  return ...
+end
+function symbols.quiet(f)
+  return function(...)
+    debug.sethook()
+    return back(f(...))
+  end
+end
+for name, f in pairs(meta) do meta[name] = symbols.quiet(f) end
+symbols.ready()
+
 --- Functions of Lua's and those that stand for them while a game is recorded, by Lua's.
 function symbols.replaced()
   local map = {}
-  for name, f in pairs(traced) do map[real[name]] = f end
+  for name, f in pairs(traced) do map[real[name]] = symbols.quiet(f) end
   return map
 end
 
