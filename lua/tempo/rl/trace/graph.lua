@@ -13,7 +13,7 @@ local jit = rawget(_G, "jit")
 -- Operators whose result is a boolean.
 local logic = { lt = true, le = true, eq = true, land = true, lor = true, lnot = true }
 
-function graph.new() return setmetatable({ nodes = {}, index = {}, kinds = {}, ranges = {} }, graph) end
+function graph.new() return setmetatable({ nodes = {}, index = {}, kinds = {}, ranges = {}, chosen = {}, order = {} }, graph) end
 
 local function key_of(op, a, b, c)
   if op == "const" then return "const " .. (type(a) == "number" and format("%.17g", a) or tostring(a)) end
@@ -128,19 +128,58 @@ end
 function graph:land(a, b) return both(self, "land", false, a, b) end
 function graph:lor(a, b) return both(self, "lor", true, a, b) end
 
---- a where c holds, else b. Choices between booleans become logic, and neighbouring choices with one result a choice
---- with a joined condition: where(c, where(d, x, y), y) => where(c and d, x, y).
-function graph:where(c, a, b)
-  if a == b then return a end
-  local v = self:value(c)
-  if v ~= nil then return v and a or b end
-  local n = self.nodes[c]
-  if n[1] == "lnot" then return self:where(n[2], b, a) end
-  if self.kinds[a] == "boolean" then
-    local x, y = self:value(a), self:value(b)
-    if x ~= nil then return x and self:lor(c, b) or self:land(self:lnot(c), b) end
-    if y ~= nil then return y and self:lor(self:lnot(c), a) or self:land(c, a) end
+-- land or lor of two that share an operand: where(c, p and q, p and r) => p and where(c, q, r).
+local function zip_logic(self, c, op, p, q)
+  for k = 2, 3 do
+    for l = 2, 3 do
+      if p[k] == q[l] then return self[op](self, p[k], self:where(c, p[5 - k], q[5 - l])) end
+    end
   end
+end
+
+local compares = { lt = true, le = true, eq = true }
+
+-- When a condition was met: a later one is never put around an earlier one, so that choices do not turn for ever.
+local function met(self, c) return self.order[c] or c end
+
+-- where(c, where(d, ..), where(e, ..)) => where(where(c, d, e), where(c, ..), where(c, ..)), where d and e are one
+-- condition of chosen operands, or equal. So the condition met last stands outermost, as in the game.
+local function zip_choice(self, c, p, q)
+  local d, first = p[2], met(self, p[2])
+  if d ~= q[2] then
+    first = math.min(first, met(self, q[2]))
+    if met(self, c) >= first then return nil end
+    d = self:where(c, d, q[2])
+    if self.nodes[d][1] == "where" then return nil end
+    self.order[d] = math.min(first, met(self, d))
+  elseif met(self, c) >= first and p[3] ~= q[3] and p[4] ~= q[4] then
+    return nil
+  end
+  return self:where(d, self:where(c, p[3], q[3]), self:where(c, p[4], q[4]))
+end
+
+-- The same operator on both sides is made once, of operands that are chosen: where(c, f(x), f(y)) => f(where(c, x, y)).
+-- The bits are the same. A game goes on behind an `if` with the same code on each path, so this finds what the paths
+-- have in common.
+local function zip(self, c, a, b)
+  local p, q = self.nodes[a], self.nodes[b]
+  local op = p[1]
+  if op ~= q[1] or op == "const" or type(p[2]) == "string" then return nil end
+  if op == "where" then return zip_choice(self, c, p, q) end
+  if op == "land" or op == "lor" then return zip_logic(self, c, op, p, q) end
+  if op == "lnot" then return self:lnot(self:where(c, p[2], q[2])) end
+  if self.kinds[p[2]] ~= self.kinds[q[2]] then return nil end
+  local x, y = self:where(c, p[2], q[2]), p[3] and self:where(c, p[3], q[3])
+  if y and p[2] ~= q[2] and p[3] ~= q[3] and self.nodes[x][1] == "where" and self.nodes[y][1] == "where" then
+    return nil                                   -- two choices for one operator are no gain
+  end
+  if compares[op] then return self:compare(op, x, y) end
+  return self:number(op, x, y)
+end
+
+-- Neighbouring choices with one result are a choice with a joined condition: where(c, where(d, x, y), y) =>
+-- where(c and d, x, y).
+local function join(self, c, a, b)
   local p, q = self.nodes[a], self.nodes[b]
   if p[1] == "where" then
     if p[4] == b then return self:where(self:land(c, p[2]), p[3], b) end
@@ -150,7 +189,35 @@ function graph:where(c, a, b)
     if q[3] == a then return self:where(self:lor(c, q[2]), a, q[4]) end
     if q[4] == a then return self:where(self:lor(c, self:lnot(q[2])), a, q[3]) end
   end
-  return node(self, self.kinds[a], "where", c, a, b)
+end
+
+-- Choices between booleans of which one is known are logic.
+local function logical(self, c, a, b)
+  if self.kinds[a] ~= "boolean" then return nil end
+  local x, y = self:value(a), self:value(b)
+  if x ~= nil then return x and self:lor(c, b) or self:land(self:lnot(c), b) end
+  if y ~= nil then return y and self:lor(self:lnot(c), a) or self:land(c, a) end
+end
+
+--- a where c holds, else b.
+function graph:where(c, a, b)
+  if a == b then return a end
+  local v = self:value(c)
+  if v ~= nil then return v and a or b end
+  local n = self.nodes[c]
+  if n[1] == "lnot" then return self:where(n[2], b, a) end
+  local p, q = self.nodes[a], self.nodes[b]
+  if p[1] == "where" and p[2] == c then return self:where(c, p[3], b) end
+  if q[1] == "where" and q[2] == c then return self:where(c, a, q[4]) end
+  local key = c .. " " .. a .. " " .. b
+  local made = self.chosen[key]
+  if not made then
+    self.chosen[key] = node(self, self.kinds[a], "where", c, a, b)  -- for whoever comes back here meanwhile
+    made = logical(self, c, a, b) or zip(self, c, a, b) or join(self, c, a, b)
+      or node(self, self.kinds[a], "where", c, a, b)
+    self.chosen[key] = made
+  end
+  return made
 end
 
 --- Is the op's result a boolean?

@@ -263,8 +263,10 @@ end
 local function call(self, answers, fn, given, finish)
   self.answers, self.trail, self.drawn, self.count, self.borrowed = answers, {}, 0, 0, nil
   self.facts = facts.new(self.graph)
+  self.watching = true
   self.watch()
   local function off(...)
+    self.watching = false
     debug.sethook()
     return finish(...)
   end

@@ -250,7 +250,7 @@ end
 
 -- f without the recorder's hook, which is for the game's own lines.
 local function back(...)
-  current.watch()
+  if current.watching then current.watch() end
   return ...
 end
 function symbols.quiet(f)
