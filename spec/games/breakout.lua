@@ -1,7 +1,7 @@
 -- Breakout with a table of bricks: a fixed loop that is left at the first brick that is hit.
 local breakout = { actions = 3, max_steps = 400 }
 
-local columns, rows = 4, 3
+local columns, rows = 3, 2
 
 function breakout.reset(g)
   g.x, g.y, g.vx, g.vy, g.pad, g.lives = 0.5, 0.4, 0.015 + 0.01 * math.random(), -0.02, 0.5, 3
@@ -11,7 +11,7 @@ function breakout.reset(g)
 end
 
 local function hit_brick(g)
-  local column, row = math.floor(g.x * columns), math.floor((g.y - 0.6) * 10)
+  local column, row = math.floor(g.x * columns), math.floor((g.y - 0.6) * 8)
   for r = 0, rows - 1 do
     for c = 0, columns - 1 do
       if row == r and column == c then

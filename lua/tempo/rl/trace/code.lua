@@ -10,6 +10,7 @@
 local code = {}
 
 local jit = rawget(_G, "jit")
+local load, pcall, assert = load, pcall, assert           -- they are replaced
 local chunk = require("tempo.rl.trace." .. (jit and "chunk_luajit" or "chunk_54"))
 
 --- The chunk's name of all copies.

@@ -7,7 +7,7 @@ graph.__index = graph
 
 local floor, ceil, huge = math.floor, math.ceil, math.huge
 local format, concat = string.format, table.concat
-local type, tostring = type, tostring
+local type, tostring, unpack = type, tostring, table.unpack or unpack       -- luacheck: globals unpack
 local jit = rawget(_G, "jit")
 
 -- Operators whose result is a boolean.
@@ -63,8 +63,12 @@ end
 local fold = {
   add = function(a, b) return a + b end, sub = function(a, b) return a - b end,
   mul = function(a, b) return a * b end, div = function(a, b) return a / b end, mod = modulo,
-  unm = function(a) return -a end, floor = floor, ceil = ceil, abs = math.abs, sqrt = math.sqrt,
+  unm = function(a) return -a end, pow = function(a, b) return a ^ b end,
 }
+for _, name in ipairs { "floor", "ceil", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "tanh" } do
+  fold[name] = math[name]
+end
 
 local rounds = { floor = true, ceil = true }
 
@@ -80,12 +84,13 @@ end
 --- An operator of numbers.
 function graph:number(op, a, b)
   local x, y = self:value(a), b and self:value(b)
-  if fold[op] and x and (y or not b) then return self:const(fold[op](x, y)) end
+  if fold[op] and x and (y or not b) then return self:const(fold[op](x, unpack({ y }, 1, b and 1 or 0))) end
   local n = self.nodes[a]
   if op == "unm" and n[1] == "unm" then return n[2] end
   if rounds[op] and (rounds[n[1]] or self.ranges[a] and self.ranges[a].whole) then return a end
   if (op == "mul" or op == "div") and y == 1 then return a end
   if op == "mul" and x == 1 then return b end
+  if op == "pow" and y == 2 then return self:number("mul", a, a) end
   local id = node(self, "number", op, a, b)
   if (op == "add" or op == "sub") and not self.ranges[id] then self.ranges[id] = moved(self, op, a, b) end
   return id

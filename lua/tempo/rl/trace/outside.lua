@@ -13,13 +13,14 @@ local getupvalue, setupvalue, getmetatable = debug.getupvalue, debug.setupvalue,
 
 --- replaced: function -> what stands for it. is_ours(f): is it a function of tempo's, which nothing looks into?
 function outside.new(replaced, is_ours)
-  local self = setmetatable({ copies = {}, seen = {}, swaps = {}, tables = {}, cells = {}, is_ours = is_ours },
-    outside)
+  local self = setmetatable({ copies = {}, seen = {}, swaps = {}, tables = {}, cells = {}, is_ours = is_ours,
+    environments = {} }, outside)
   for f, g in pairs(replaced) do self.copies[f] = g end
   for _, name in ipairs { "string", "debug", "bit", "bit32", "ffi", "jit", "utf8", "package" } do
     local lib = package.loaded[name]
     if lib then self.seen[lib] = true end
   end
+  self.seen[_G] = true                           -- names in it are looked up one by one
   return self
 end
 
@@ -49,17 +50,18 @@ function outside:walk(t)
   self.tables[#self.tables + 1] = t
 end
 
--- The globals that a function mentions, and a copy of the table that they are in.
+-- The globals that a function mentions; a sandbox finds some by its metatable.
 local function globals(self, env, names)
+  visit(self, getmetatable(env))
   for name in pairs(names) do
-    local v = rawget(env, name)
+    local v = env[name]
     if v ~= nil and v ~= env then
       local w = visit(self, v)
       if not rawequal(v, w) then swap(self, env, name, w) end
     end
   end
-  if not self.seen[env] then
-    self.seen[env] = true
+  if not self.environments[env] then
+    self.environments[env] = true
     self.tables[#self.tables + 1] = env
   end
 end
