@@ -6,7 +6,6 @@ local W, H = 6, 5
 function grid.reset(g)
   g.x, g.y, g.has_key, g.open, g.steps = 0, 0, false, false, 0
   g.kx, g.ky = math.random(1, W - 1), math.random(0, H - 1)
-  g.same = g.kx == g.ky
 end
 
 function grid.step(g, action)
@@ -23,11 +22,10 @@ function grid.step(g, action)
     g.has_key, reward = true, 1
   end
   g.open = g.has_key and g.x == W - 1 and g.y == H - 1
-  g.same = (g.x == g.y) ~= g.same
   g.steps = g.steps + 1
   return g.open and 5 or reward, g.open, g.steps == 60
 end
 
-function grid.observe(g) return { g.x / W, g.y / H, g.kx / W, g.ky / H, g.has_key and 1 or 0, g.same } end
+function grid.observe(g) return { g.x / W, g.y / H, g.kx / W, g.ky / H, g.has_key and 1 or 0, g.open } end
 
 return grid
