@@ -215,6 +215,19 @@ local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
 local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
 show(reward[0 .. T]:sum(0), { T = 20 })]])
 
+examples["tempo.rl trace"] = [[
+local game = {}
+function game.reset(g) g.x = math.random(3) end
+function game.step(g, action)
+  g.x = g.x + action
+  if g.x > 6 then return 1, true end
+  return 0, false
+end
+function game.observe(g) return g.x end
+local env = rl.trace(P, game, { domain = { t }, time = t, actions = 2 })
+env:step(tempo.where(env.obs:sum():lt(5), 1, 0):to "i64")
+show(env.obs:sum(), { T = 6 })]]
+
 share("tempo.rl", "monte_carlo n_step td gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })

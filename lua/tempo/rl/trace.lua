@@ -53,9 +53,9 @@ local function check_action(env, action)
 end
 
 ---@class tempo.rl.Game
----@field reset fun(g: table)
----@field step fun(g: table, ...: number): number, boolean, boolean?
----@field observe fun(g: table): number, ...
+---@field reset function
+---@field step function
+---@field observe function
 
 --- A game in plain Lua, recorded once and run as one copy for every point of `domain` but `time`; what it gives is that
 --- of `rl.env`. A game is a table of functions on a table g of numbers, booleans and tables of them:
