@@ -74,7 +74,7 @@ end
 
 local function play(game, name, out, b, T, actions, tol, max_steps)
   local reset_draws = out.start_draws and out.start_draws[b] or {}
-  local g, from, steps = {}, 0, 0
+  local g, steps = {}, 0
   dealing(game, dealer(reset_draws, 0), game.reset, g)
   local ends = 0
   for t = 1, T do
@@ -97,8 +97,7 @@ local function play(game, name, out, b, T, actions, tol, max_steps)
     helper.same(observed(game, g), out.next_obs[b][t], 1e-6)
     if terminated or truncated then
       ends, steps, g = ends + 1, 0, {}
-      from = out.draws and #u - #reset_draws or 0
-      dealing(game, dealer(u, from), game.reset, g)
+      dealing(game, dealer(u, out.draws and #u - #reset_draws or 0), game.reset, g)
     end
   end
   return ends
@@ -126,7 +125,7 @@ local function compare(name, B, T, tier, given)
   local got = P:compile { outputs = outputs, tier = tier }({ action = actions }, { B = B, T = T })
   local out = { state = {} }
   for key, x in pairs(got) do
-    local path = key:match "^state %d+ (.*)$"
+    local path = key:match "^state (.*)$"
     if path then out.state[path] = x:totable() else out[key] = x:totable() end
   end
   local ends = 0
@@ -229,11 +228,12 @@ end
 
 local functions = { actions = { 2 } }
 function functions.reset(g) for k = 1, 20 do g[k] = 0 end end
+local atan2 = math.atan2 or math.atan       -- luacheck: ignore
 function functions.step(g, a, b)
   local m = math
   local list = { m.sin(a), m.cos(a), m.tan(a), m.exp(b), m.log(b + 3), m.sqrt(b + 3), m.atan(a), m.atan(4 * b), m.asin(a / 2),
     m.acos(a / 2), m.deg(a), m.rad(b), m.log(b + 3, 2), m.pi * a, m.modf(2 * b), select(2, m.modf(2 * b)), m.floor(3 * b),
-    (m.atan2 or m.atan)(b, a), m.huge > a and 1 or 0, m.abs(b) }
+    atan2(b, a), m.huge > a and 1 or 0, m.abs(b) }
   for k, v in ipairs(list) do g[k] = v end
   return 0, false
 end

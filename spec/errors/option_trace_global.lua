@@ -3,7 +3,7 @@ local tempo = require "tempo"
 local game = {}
 function game.reset(g) g.x = 0 end
 function game.step(g, action)
-  score = g.x + action -- here
+  _G.score = g.x + action -- here
   return g.x, false
 end
 function game.observe() return 0 end

@@ -2,16 +2,16 @@
 local tempo = require "tempo"
 local emit = require "tempo.rl.trace.emit"
 
-local clock = "steps"                  -- the field that counts an episode's steps, where max_steps ends it
+local clock = "(steps)"                  -- the field that counts an episode's steps, where max_steps ends it
 
 -- kind, as frame.env takes it.
 return function(P, got, o)
   local g, model, n = got.graph, got.model, #got.fields
   local function constant(v) return P:constant(tempo.array(v, "bool")) end
-  local keys, places = {}, {}
-  for k, path in ipairs(model.paths) do
-    keys[k] = k .. " " .. path
-    places[keys[k]] = k
+  local keys, taken = {}, {}
+  for k, path in ipairs(model.paths) do            -- ["a.b"] beside b of a
+    keys[k] = taken[path] and path .. "#" .. k or path
+    taken[path] = true
   end
 
   -- x as a tensor of the kind that the k-th field has, over these dims.
@@ -41,7 +41,7 @@ return function(P, got, o)
 
   local function state_of(state)
     return function(op, name)
-      if op == "state" then return state[keys[places[name]]] end
+      if op == "state" then return state[keys[tonumber(name:match "^%d+")]] end
     end
   end
 

@@ -1,6 +1,7 @@
 -- Records a game's functions. A function runs once for each path through it: a condition that the path does not decide
 -- is answered "yes" and run again with "no", and what the two give is joined by `where`.
 local util = require "tempo.util"
+local builtins = require "tempo.rl.trace.builtins"
 local code = require "tempo.rl.trace.code"
 local facts = require "tempo.rl.trace.facts"
 local graph = require "tempo.rl.trace.graph"
@@ -58,77 +59,7 @@ local function translated(message)
   return nil, nil, message
 end
 
--- ---- Lua's functions that would not know traced values -------------------------------------------------------------
-
-local function refused(name, why)
-  return function() symbols.recorder().refuse("'%s' while the game is recorded: %s", name, why) end
-end
-
-local function forced(v)
-  if kind_of(v) == "boolean" and id_of(v) then return symbols.recorder().ask(id_of(v)) end
-  return v
-end
-
-local plain = { type = type, tonumber = tonumber, rawequal = rawequal, rawget = rawget, rawset = rawset }
-
-local function key_checked(name)
-  return function(t, k, ...)
-    if id_of(k) then symbols.recorder().refuse(recorder.index_text, kind_of(k)) end
-    return plain[name](t, k, ...)
-  end
-end
-
-local replaced = {
-  type = kind_of,
-  tonumber = function(v, ...) if id_of(v) and kind_of(v) == "number" then return v end return plain.tonumber(v, ...) end,
-  rawequal = function(a, b) if id_of(a) or id_of(b) then return symbols.equal(a, b) end return plain.rawequal(a, b) end,
-  rawget = key_checked "rawget", rawset = key_checked "rawset",
-}
-
-function replaced.assert(v, ...)
-  return assert(forced(v), ...)
-end
-
--- A call that may fail: what it catches must not be a refusal of ours, nor an error that only recording makes.
-function replaced.pcall(f, ...)
-  local self = symbols.recorder()
-  local all = { n = 0 }
-  local function keep(...) all = { n = select("#", ...), ... } end
-  keep(pcall(f, ...))
-  if not all[1] then
-    self.refuse("pcall caught an error while the game is recorded: %s", select(3, translated(tostring(all[2]))))
-  end
-  return unpack(all, 1, all.n)
-end
-function replaced.xpcall(f, _, ...) return replaced.pcall(f, ...) end
-
-local once = "it would happen once, now, and never when the game is played by the program"
-local forbidden = { print = once, load = once, loadstring = once, loadfile = once, dofile = once, setfenv = once }
-local libraries = {
-  io = once, os = once,
-  coroutine = "a function that rests between two steps has no value that can be kept; keep a number in the state",
-}
-
-local function replacements()
-  local map = symbols.replaced()
-  for name, f in pairs(replaced) do map[_G[name]] = name:find "pcall" and f or symbols.quiet(f) end
-  for name, why in pairs(forbidden) do
-    if _G[name] then map[_G[name]] = refused(name, why) end
-  end
-  for lib, why in pairs(libraries) do
-    for name, f in pairs(_G[lib]) do
-      if type(f) == "function" then map[f] = refused(lib .. "." .. name, why) end
-    end
-  end
-  map[table.sort] = refused("table.sort", "its order depends on data; compare and swap fields in a loop")
-  map[math.randomseed] = refused("math.randomseed", "the program's seed decides")
-  return map
-end
-
 -- ---- the hook ------------------------------------------------------------------------------------------------------
-
-recorder.index_text = "a traced %s as a table's index: write a loop over the keys that compares, "
-  .. "for k = 1, #t do if k == i then ... end end"
 
 local look = {}
 
@@ -140,7 +71,7 @@ end
 
 function look.index(self, site)
   local _, v = getlocal(3, site.a)
-  if id_of(v) then self.refuse(recorder.index_text, kind_of(v)) end
+  if id_of(v) then self.refuse(symbols.index_text, kind_of(v)) end
 end
 
 -- Lua 5.4 compares a table with a number without asking. Where they are equal the register holds the other value while
@@ -225,7 +156,7 @@ end
 --- A recorder. limit: paths of one function at most.
 function recorder.new(limit)
   local self = setmetatable({ graph = graph.new(), limit = limit, safe = setmetatable({}, { __mode = "k" }), draws = {}, paths = {} }, recorder)
-  self.outside = outside.new(replacements(), is_ours)
+  self.outside = outside.new(builtins.replacements(), is_ours)
   for name, lib in pairs(package.loaded) do
     if name == "tempo" or name:find "^tempo%." then self.outside.seen[lib] = true end
   end
