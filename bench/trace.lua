@@ -1,6 +1,7 @@
--- A traced game: steps a second of 2,048 copies of Pong (spec/games/pong.lua) on one core, against the game itself in a
--- loop of plain Lua under LuaJIT, and against the same game written in JAX in f32, its default, and in f64. Ours has
--- the state in f64 and plays as Lua does. The agent follows the ball everywhere.
+-- A traced game: steps a second of 2,048 copies of Pong (spec/games/pong.lua) on one core, against
+-- the game itself in a loop of plain Lua under LuaJIT, and against the same game written in JAX in
+-- f32, its default, and in f64. Ours has the state in f64 and plays as Lua does. The agent follows
+-- the ball everywhere.
 --   lua5.4 bench/trace.lua [STEPS]        (needs luajit and JAX; ends non-zero where one cannot run)
 package.path = "./?.lua;" .. package.path
 local tempo = require "tempo"
@@ -82,12 +83,15 @@ print(("traced Pong: %d paths through step, %.1f M steps/s, mean reward %.5f"):f
 local function jax(dtype)
   return function()
     local python = assert(sides.python "jax", "no python3 with JAX is there")
-    return command(("%s%s bench/peers/trace_peer.py %d %d %s 2>/dev/null"):format(sides.PIN, python, COPIES, STEPS, dtype))
+    return command(("%s%s bench/peers/trace_peer.py %d %d %s 2>/dev/null"):format(sides.PIN,
+      python, COPIES, STEPS, dtype))
   end
 end
 
 for _, peer in ipairs { { "luajit", plain }, { "jax", jax "f32" }, { "jax-f64", jax "f64" } } do
   local theirs, reward = peer[2]()
-  assert(math.abs(reward - mean) < 0.002, ("%s plays another game: mean reward %.5f"):format(peer[1], reward))
-  print(("RATIO trace-vs-%s %.2f (%.1f vs %.1f M steps/s)"):format(peer[1], speed / theirs, speed / 1e6, theirs / 1e6))
+  assert(math.abs(reward - mean) < 0.002,
+    ("%s plays another game: mean reward %.5f"):format(peer[1], reward))
+  print(("RATIO trace-vs-%s %.2f (%.1f vs %.1f M steps/s)"):format(peer[1], speed / theirs,
+    speed / 1e6, theirs / 1e6))
 end

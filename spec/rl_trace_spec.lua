@@ -6,13 +6,14 @@ local rl = require "tempo.rl"
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
 local names = { "pong", "shooter", "grid", "lander", "breakout" }
 
--- LuaJIT's compiled code does not see that a local variable of a game's file was changed from outside.
+-- LuaJIT's compiled code does not see that a local variable of a game's file was changed from
+-- outside.
 if jit then jit.off() end
 
 -- What is not exact: sin, cos, exp, atan of the libraries differ in the last places.
 local tolerance = { lander = 1e-12, functions = 1e-12, ["part 14"] = 1e-12 }
 
--- ---- the same game in plain Lua ------------------------------------------------------------------------------------
+-- ---- the same game in plain Lua -----------------------------------------------------------------
 
 -- math.random of numbers that were drawn already; `u` is a list, taken from `from` on.
 local function dealer(u, from)
@@ -81,8 +82,10 @@ local function play(game, name, out, b, T, actions, tol, max_steps)
     local u = out.draws and out.draws[b][t] or {}
     for path, v in pairs(flat(g)) do
       local got = out.state[path][b][t]
-      if tol == 0 and got ~= v and (got == got or v == v) or tol > 0 and helper.differ(v, got, tol, path) then
-        error(("%s: copy %d, step %d: %s is %s, not %s"):format(name, b, t, path, tostring(got), tostring(v)), 0)
+      local same = got == v or got ~= got and v ~= v
+      if not same and (tol == 0 or helper.differ(v, got, tol, path)) then
+        error(("%s: copy %d, step %d: %s is %s, not %s"):format(name, b, t, path, tostring(got),
+          tostring(v)), 0)
       end
     end
     helper.same(observed(game, g), out.obs[b][t], 1e-6)
@@ -108,18 +111,21 @@ local function compare(name, B, T, tier, given)
   local game = given or require("spec.games." .. name)
   local P = tempo.program { seed = 5 }
   local b, t = (P:dim("b", "B")), (P:dim("t", "T"))
-  local env = rl.trace(P, game, { domain = { b, t }, time = t, actions = game.actions, max_steps = game.max_steps })
+  local env = rl.trace(P, game, { domain = { b, t }, time = t, actions = game.actions,
+    max_steps = game.max_steps })
   local shape = type(game.actions) == "table" and game.actions or {}
-  local action = P:input("action", { domain = { b, t }, shape = shape, dtype = #shape > 0 and "f32" or "i64" })
+  local action = P:input("action", { domain = { b, t }, shape = shape, dtype = #shape > 0
+    and "f32" or "i64" })
   env:step(action)
-  local outputs = { obs = env.obs, next_obs = env.next_obs, reward = env.reward, terminated = env.terminated,
-    truncated = env.truncated, draws = env.draws, start_draws = env.start_draws }
+  local outputs = { obs = env.obs, next_obs = env.next_obs, reward = env.reward,
+    terminated = env.terminated, truncated = env.truncated, draws = env.draws, start_draws = env.start_draws }
   for key, x in pairs(env.state) do outputs["state " .. key] = x end
   local next, actions = helper.rng(3), {}
   for k = 1, B do
     actions[k] = {}
     for s = 1, T do
-      actions[k][s] = #shape == 0 and next(game.actions) or { next(1000) / 512 - 0.5, next(1000) / 256 - 2 }
+      actions[k][s] = #shape == 0 and next(game.actions) or { next(1000) / 512 - 0.5,
+        next(1000) / 256 - 2 }
     end
   end
   local got = P:compile { outputs = outputs, tier = tier }({ action = actions }, { B = B, T = T })
@@ -129,7 +135,8 @@ local function compare(name, B, T, tier, given)
     if path then out.state[path] = x:totable() else out[key] = x:totable() end
   end
   local ends = 0
-  for k = 1, B do ends = ends + play(game, name, out, k, T, actions, tolerance[name] or 0, game.max_steps) end
+  local tol = tolerance[name] or 0
+  for k = 1, B do ends = ends + play(game, name, out, k, T, actions, tol, game.max_steps) end
   return ends
 end
 
@@ -140,15 +147,18 @@ describe("a recorded game", function()
       if name == "pong" then compare(name, 1, 20, "reference") end
     end)
     it(name .. " does so for 10,000 steps on every tier #long", function()
-      for _, tier in ipairs { "native", "interpreter" } do assert.is_true(compare(name, 20, 500, tier) > 20) end
+      for _, tier in ipairs { "native", "interpreter" } do
+        assert.is_true(compare(name, 20, 500, tier) > 20)
+      end
       compare(name, 4, 100, "reference")
     end)
   end
 end)
 
--- ---- the language ----------------------------------------------------------------------------------------------------
+-- ---- the language -------------------------------------------------------------------------------
 
--- Each returns what it makes of two numbers, which are small integers or fractions, and of a state's boolean.
+-- Each returns what it makes of two numbers, which are small integers or fractions, and of a
+-- state's boolean.
 local parts = {
   function(x, y) return x == y and 1 or 2 end,
   function(x, y) return x ~= y and 1 or 2 end,
@@ -160,7 +170,10 @@ local parts = {
   function(x, _, flag) return flag == (x > 1) and 1 or 0 end,
   function(x, y, flag) if not flag then return x end return y end,
   function(_, _, flag) return flag and 1 or 0 end,
-  function(x, y, flag) local both = flag and x < y return both == true and 3 or both == false and 4 or 5 end,
+  function(x, y, flag)
+    local both = flag and x < y
+    return both == true and 3 or both == false and 4 or 5
+  end,
   function(x, y) return x % (y + 0.5) end,
   function(x, y) return (x - 2) % 3 + math.floor((x - 2) / (y + 0.5)) end,
   function(x, y) return (x + 1) ^ 2 - y ^ 0.5 end,
@@ -190,7 +203,8 @@ local parts = {
     return n
   end,
   function(x, y)
-    local v = setmetatable({ x = x }, { __add = function(a, b) return a.x + b.x end, __index = { y = y } })
+    local v = setmetatable({ x = x }, { __add = function(a, b) return a.x + b.x end,
+      __index = { y = y } })
     return (v + v) * v.y
   end,
   function(x) return type(x) == "number" and tonumber(x) or 7 end,
@@ -198,7 +212,12 @@ local parts = {
   function(x, y) local ok, v = pcall(function() return x + y end) return ok and v or 0 end,
   function(x, y) assert(x >= 0, "never") return rawequal(x, y) and 1 or 0 end,
   function(x, y) return math.fmod(x - 2, y + 1) + math.abs(x - 2) + math.ceil(x / 3) end,
-  function(x, y) local list = {} table.insert(list, x) table.insert(list, y) return table.remove(list) + #list end,
+  function(x, y)
+    local list = {}
+    table.insert(list, x)
+    table.insert(list, y)
+    return table.remove(list) + #list
+  end,
 }
 
 local language = { actions = 4, max_steps = 7 }
@@ -231,8 +250,10 @@ function functions.reset(g) for k = 1, 20 do g[k] = 0 end end
 local atan2 = math.atan2 or math.atan       -- luacheck: ignore
 function functions.step(g, a, b)
   local m = math
-  local list = { m.sin(a), m.cos(a), m.tan(a), m.exp(b), m.log(b + 3), m.sqrt(b + 3), m.atan(a), m.atan(4 * b), m.asin(a / 2),
-    m.acos(a / 2), m.deg(a), m.rad(b), m.log(b + 3, 2), m.pi * a, m.modf(2 * b), select(2, m.modf(2 * b)), m.floor(3 * b),
+  local list = { m.sin(a), m.cos(a), m.tan(a), m.exp(b), m.log(b + 3), m.sqrt(b + 3), m.atan(a),
+    m.atan(4 * b), m.asin(a / 2),
+    m.acos(a / 2), m.deg(a), m.rad(b), m.log(b + 3, 2), m.pi * a, m.modf(2 * b), select(2,
+      m.modf(2 * b)), m.floor(3 * b),
     atan2(b, a), m.huge > a and 1 or 0, m.abs(b) }
   for k, v in ipairs(list) do g[k] = v end
   return 0, false
@@ -253,14 +274,17 @@ describe("recorded code", function()
 
   it("leaves the game and Lua as they were", function()
     local game = require "spec.games.shooter"
-    local before = { reset = game.reset, step = game.step, random = math.random, floor = math.floor, type = type,
+    local before = { reset = game.reset, step = game.step, random = math.random,
+      floor = math.floor, type = type,
       pairs = pairs, pcall = pcall, print = print }
     local P = tempo.program()
     local t = P:dim "t"
     rl.trace(P, game, { domain = { t }, time = t, actions = 4 })
-    helper.fails(function() rl.trace(P, { reset = game.reset, step = function(g) g.x = {} end, observe = game.observe },
+    helper.fails(function() rl.trace(P, { reset = game.reset, step = function(g) g.x = {} end,
+      observe = game.observe },
       { domain = { t }, time = t, actions = 4 }) end, "option")
-    assert.same(before, { reset = game.reset, step = game.step, random = math.random, floor = math.floor, type = type,
+    assert.same(before, { reset = game.reset, step = game.step, random = math.random,
+      floor = math.floor, type = type,
       pairs = pairs, pcall = pcall, print = print })
     assert.is_nil(debug.gethook())
     local g = {}
@@ -279,7 +303,8 @@ describe("recorded code", function()
       local P = tempo.program()
       local t = P:dim "t"
       return helper.fails(function()
-        rl.trace(P, { reset = function(g) g.x = 0 end, step = step, observe = function(g) return g.x end },
+        rl.trace(P, { reset = function(g) g.x = 0 end, step = step,
+          observe = function(g) return g.x end },
           { domain = { t }, time = t, actions = 2 })
       end, "option", "outside" and "writes")
     end
@@ -292,7 +317,8 @@ describe("recorded code", function()
   end)
 
   it("joins what its paths have in common", function()
-    local game = { reset = function(g) g.x, g.y, g.z, g.w = 0, 0, 0, 0 end, observe = function(g) return g.w end }
+    local game = { reset = function(g) g.x, g.y, g.z, g.w = 0, 0, 0, 0 end,
+      observe = function(g) return g.w end }
     function game.step(g, a)
       for _, k in ipairs { "x", "y", "z" } do
         if g[k] > a then g[k] = g[k] - 1 elseif g[k] < -a then g[k] = g[k] + 1 end
@@ -328,9 +354,11 @@ describe("a traced environment", function()
   local function outputs(o)
     local P = tempo.program { seed = 2 }
     local i, b, t = (P:dim("i", "I")), (P:dim("b", "B")), (P:dim("t", "T"))
-    local env = rl.trace(P, walk, { domain = { i, b, t }, time = t, actions = 2, carry = o.carry and i or nil,
+    local env = rl.trace(P, walk, { domain = { i, b, t }, time = t, actions = 2,
+      carry = o.carry and i or nil,
       max_steps = o.max_steps })
-    local out = { begins = env.begins, obs = env.obs, done = env.done, reward = env.reward, truncated = env.truncated,
+    local out = { begins = env.begins, obs = env.obs, done = env.done, reward = env.reward,
+      truncated = env.truncated,
       next_obs = env.next_obs, terminated = env.terminated }
     env:step(tempo.randint({}, 0, 2, { domain = { i, b, t }, name = "action" }))
     return helper.run(P, out, {}, { I = 3, B = 2, T = 6 })
@@ -371,10 +399,13 @@ describe("a traced environment", function()
       return function() return (rl.trace(P, walk, o)) end
     end
     helper.fails(trace { domain = { t }, time = t, actions = 0 }, "option", "actions", "got 0")
-    helper.fails(trace { domain = { t }, time = t, actions = 2, path = 3 }, "option", "'path'", "'paths'")
+    helper.fails(trace { domain = { t }, time = t, actions = 2, path = 3 }, "option", "'path'",
+      "'paths'")
     helper.fails(trace { domain = { t }, time = b, actions = 2 }, "domain", "'b' of time")
-    helper.fails(trace { domain = { t }, time = t, actions = 2, max_steps = 0 }, "option", "max_steps")
-    helper.fails(function() return (rl.trace(P, { reset = print }, { domain = { t }, time = t, actions = 2 })) end,
+    helper.fails(trace { domain = { t }, time = t, actions = 2, max_steps = 0 }, "option",
+      "max_steps")
+    helper.fails(function() return (rl.trace(P, { reset = print }, { domain = { t }, time = t,
+      actions = 2 })) end,
       "option", "no function 'step'")
     local env = rl.trace(P, walk, { domain = { t }, time = t, actions = 2 })
     helper.fails(function() env:step(1) end, "option", "a tensor")

@@ -1,4 +1,5 @@
--- A walk on a grid with a key, a door and ice: booleans, comparisons of numbers by ==, integers, truncation by the game.
+-- A walk on a grid with a key, a door and ice: booleans, comparisons of numbers by ==, integers,
+-- truncation by the game.
 local grid = { actions = 4 }
 
 local W, H = 6, 5
@@ -26,6 +27,8 @@ function grid.step(g, action)
   return g.open and 5 or reward, g.open, g.steps == 60
 end
 
-function grid.observe(g) return { g.x / W, g.y / H, g.kx / W, g.ky / H, g.has_key and 1 or 0, g.open } end
+function grid.observe(g)
+  return { g.x / W, g.y / H, g.kx / W, g.ky / H, g.has_key and 1 or 0, g.open }
+end
 
 return grid

@@ -1,4 +1,5 @@
--- Pong as one writes it for a screen: numbers, `if`, math. An opponent follows the ball, the agent has the right side.
+-- Pong as one writes it for a screen: numbers, `if`, math. An opponent follows the ball, the agent
+-- has the right side.
 local pong = { actions = 3, max_steps = 500 }
 
 local paddle, speed, follow = 0.1, 0.03, 0.012

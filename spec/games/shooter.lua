@@ -1,4 +1,5 @@
--- A ship, two enemies with life and a shot: tables in the state, methods, a loop over entities, booleans, draws in step.
+-- A ship, two enemies with life and a shot: tables in the state, methods, a loop over entities,
+-- booleans, draws in step.
 local shooter = { actions = 4, max_steps = 120 }
 
 local random, abs = math.random, math.abs

@@ -5,7 +5,9 @@ local frame = require "tempo.rl.frame"
 
 local rl = {}
 
-local function whole(v) return type(v) == "number" and v >= 1 and v == math.floor(v) and v < math.huge end
+local function whole(v)
+  return type(v) == "number" and v >= 1 and v == math.floor(v) and v < math.huge
+end
 
 -- Shape and dtype of an action, and the names and bounds of what step gets.
 local function actions_of(o)
@@ -48,7 +50,8 @@ local function check_action(env, action)
       table.concat(shape, ", "))
   end
   if dtype == "i64" and not action:dtype():find "^[iu]" then
-    util.fail("dtype", "env:step: the action is %s: one of %d actions is an i64", action:dtype(), env.spec.actions)
+    util.fail("dtype", "env:step: the action is %s: one of %d actions is an i64", action:dtype(),
+      env.spec.actions)
   end
 end
 
@@ -57,14 +60,15 @@ end
 ---@field step function
 ---@field observe function
 
---- A game in plain Lua, recorded once and run as one copy for every point of `domain` but `time`; what it gives is that
---- of `rl.env`. A game is a table of functions on a table g of numbers, booleans and tables of them:
+--- A game in plain Lua, recorded once and run as one copy for every point of `domain` but `time`;
+--- what it gives is that of `rl.env`. A game is a table of functions on a table g of numbers,
+--- booleans and tables of them:
 ---   reset(g)            makes the state of a first step in an empty table
 ---   step(g, action)     returns reward, terminated (a boolean) and, if it likes, truncated
 ---   observe(g)          returns the numbers that an agent sees, or a list of them
---- `actions` is how many actions there are, 0 to actions - 1, or a shape: step gets one number a component then.
---- `max_steps` ends an episode by the clock. math.random draws; `paths` is how many ways through one function are
---- followed at most.
+--- `actions` is how many actions there are, 0 to actions - 1, or a shape: step gets one number a
+--- component then. `max_steps` ends an episode by the clock. math.random draws; `paths` is how
+--- many ways through one function are followed at most.
 ---@param P tempo.Program
 ---@param game tempo.rl.Game
 ---@param o { domain: tempo.Dims, time: tempo.Index, actions: integer|integer[], carry?: tempo.Index, max_steps?: integer, paths?: integer, name?: string }
@@ -82,8 +86,8 @@ function rl.trace(P, game, o)
   end
   local got = recorder:record(game, nodes)
   local kind = require "tempo.rl.trace.environment"(P, got, o)
-  kind.spec = { observation = { #got.observe }, actions = whole(o.actions) and o.actions or nil, action = action,
-    max_steps = o.max_steps, draws = got.draws, paths = got.paths, nodes = #got.graph.nodes }
+  kind.spec = { observation = { #got.observe }, actions = whole(o.actions) and o.actions or nil,
+    action = action, max_steps = o.max_steps, draws = got.draws, paths = got.paths, nodes = #got.graph.nodes }
   local step = kind.step
   function kind.step(env, a)
     check_action(env, a)

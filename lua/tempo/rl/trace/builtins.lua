@@ -16,7 +16,8 @@ local function forced(v)
   return v
 end
 
-local plain = { type = type, tonumber = tonumber, rawequal = rawequal, rawget = rawget, rawset = rawset }
+local plain = { type = type, tonumber = tonumber, rawequal = rawequal, rawget = rawget,
+  rawset = rawset }
 
 local function key_checked(name)
   return function(t, k, ...)
@@ -27,8 +28,14 @@ end
 
 local replaced = {
   type = kind_of,
-  tonumber = function(v, ...) if id_of(v) and kind_of(v) == "number" then return v end return plain.tonumber(v, ...) end,
-  rawequal = function(a, b) if id_of(a) or id_of(b) then return symbols.equal(a, b) end return plain.rawequal(a, b) end,
+  tonumber = function(v, ...)
+    if id_of(v) and kind_of(v) == "number" then return v end
+    return plain.tonumber(v, ...)
+  end,
+  rawequal = function(a, b)
+    if id_of(a) or id_of(b) then return symbols.equal(a, b) end
+    return plain.rawequal(a, b)
+  end,
   rawget = key_checked "rawget", rawset = key_checked "rawset",
 }
 
@@ -36,22 +43,24 @@ function replaced.assert(v, ...)
   return assert(forced(v), ...)
 end
 
--- A call that may fail: what it catches must not be a refusal of ours, nor an error that only recording makes.
+-- A call that may fail: what it catches must not be a refusal of ours, nor an error that only
+-- recording makes.
 function replaced.pcall(f, ...)
   local self = symbols.recorder()
   local all = { n = 0 }
   local function keep(...) all = { n = select("#", ...), ... } end
   keep(pcall(f, ...))
   if not all[1] then
-    self.refuse("pcall caught an error while the game is recorded: %s", (tostring(all[2]):gsub("^[^:]*:%d+: ", "")))
+    self.refuse("pcall caught an error while the game is recorded: %s",
+      (tostring(all[2]):gsub("^[^:]*:%d+: ", "")))
   end
   return unpack(all, 1, all.n)
 end
 function replaced.xpcall(f, _, ...) return replaced.pcall(f, ...) end
 
 local once = "it would happen once, now, and never when the game is played by the program"
-local forbidden = { print = once, load = once, loadstring = once, loadfile = once, dofile = once, setfenv = once,
-  collectgarbage = once }
+local forbidden = { print = once, load = once, loadstring = once, loadfile = once, dofile = once,
+  setfenv = once, collectgarbage = once }
 local libraries = {
   io = once, os = once,
   coroutine = "a function that rests between two steps has no value that can be kept; keep a number in the state",
@@ -76,7 +85,8 @@ function builtins.replacements()
       if type(f) == "function" then map[f] = refused(lib .. "." .. name, why) end
     end
   end
-  map[table.sort] = refused("table.sort", "its order depends on data; compare and swap fields in a loop")
+  map[table.sort] = refused("table.sort",
+    "its order depends on data; compare and swap fields in a loop")
   map[math.randomseed] = refused("math.randomseed", "the program's seed decides")
   return map
 end

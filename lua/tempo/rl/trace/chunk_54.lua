@@ -9,7 +9,8 @@ function chunk.is_known(text) return text:sub(1, 6) == "\27Lua\x54\0" end
 --- Names that a function mentions: rewrite has found them.
 function chunk.names() end
 
-local ops = { GETTABLE = 12, SETTABLE = 16, NOT = 51, JMP = 56, EQ = 57, EQK = 60, EQI = 61, TEST = 66, TESTSET = 67 }
+local ops = { GETTABLE = 12, SETTABLE = 16, NOT = 51, JMP = 56, EQ = 57, EQK = 60, EQI = 61,
+  TEST = 66, TESTSET = 67 }
 
 local function reader(text)
   local at, r = 1, { out = {} }
@@ -61,7 +62,8 @@ end
 -- What is looked at in front of instruction pc of Lua 5.4.
 local function watch54(text, at, pc, constants, watched, starts)
   local word = string.unpack("<I4", text, at + 4 * (pc - 1))
-  local op, a, b, c = word % 128, floor(word / 128) % 256, floor(word / 65536) % 256, floor(word / 16777216)
+  local op, a, b, c = word % 128, floor(word / 128) % 256, floor(word / 65536) % 256,
+    floor(word / 16777216)
   if op == ops.TEST then watched[pc] = { op = "test", a = a + 1 }
   elseif op == ops.TESTSET or op == ops.NOT then watched[pc] = { op = "test", a = b + 1 }
   elseif op == ops.GETTABLE then watched[pc] = { op = "index", a = c + 1 }
@@ -127,7 +129,8 @@ local function function54(r, text, parent, how)
   local watched, starts = {}, {}
   for pc = 1, n do watch54(text, at, pc, constants, watched, starts) end
   for _ = 1, r.copy_size() do function54(r, text, source, how) end
-  local base, of = how.number_lines(how.file_of(source), lines54(r, text, n, first), watched, starts)
+  local base, of = how.number_lines(how.file_of(source), lines54(r, text, n, first), watched,
+    starts)
   r.out[place] = size_bytes(base)
   r.write(size_bytes(n))
   for pc = 1, n do r.write(char(of[pc] - (of[pc - 1] or 0))) end

@@ -77,7 +77,8 @@ local function prototype_jit(text, at, stop, file, how)
   for pc = 1, n do out[#out + 1] = bytes_of(of[pc], width(total)) end
   out[#out + 1] = text:sub(info + width(count) * n, stop)
   local rest = concat(out)
-  return head .. sizes .. uleb_bytes(debug_size + (width(total) - width(count)) * n) .. uleb_bytes(base)
+  return head .. sizes .. uleb_bytes(debug_size + (width(total) - width(count)) * n)
+    .. uleb_bytes(base)
     .. uleb_bytes(total) .. rest
 end
 

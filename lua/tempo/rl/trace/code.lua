@@ -1,10 +1,11 @@
 -- Copies of Lua functions that can be watched where Lua asks no metamethod.
 --
--- Traced values stand in registers. Arithmetic and `<` call their metamethods; some instructions do not: tests of a
--- boolean (`if g.alive`), `t[k]`, and under Lua 5.4 `==` with a number. A copy (string.dump, load) has the very
--- instructions of the function, but "lines" of its own: each instruction that is to be watched is one, so that a line
--- hook is called in front of it and knows which it is. `sites` says for each such line where it is in the script and
--- what is to be looked at:
+-- Traced values stand in registers. Arithmetic and `<` call their metamethods; some instructions
+-- do not: tests of a boolean (`if g.alive`), `t[k]`, and under Lua 5.4 `==` with a number. A copy
+-- (string.dump, load) has the very instructions of the function, but "lines" of its own: each
+-- instruction that is to be watched is one, so that a line hook is called in front of it and knows
+-- which it is. `sites` says for each such line where it is in the script and what is to be looked
+-- at:
 --   { file =, line =, op = "test" | "index" | "equal", a =, b =, constant =, here = the place that runs after it }
 -- a, b count registers as debug.getlocal does.
 local code = {}
@@ -25,8 +26,9 @@ function code.place(line)
   if site then return site.file, site.line end
 end
 
--- Gives lines to the instructions of one function: `watched[pc]` is what to look at there, `starts[pc]` asks for a line
--- of its own, lines[pc] is the script's. Returns the first line and, for each pc, how many lines later it is.
+-- Gives lines to the instructions of one function: `watched[pc]` is what to look at there,
+-- `starts[pc]` asks for a line of its own, lines[pc] is the script's. Returns the first line and,
+-- for each pc, how many lines later it is.
 local function number_lines(file, lines, watched, starts)
   local first, n, of = last, 0, {}
   for pc = 1, #lines do
@@ -48,15 +50,17 @@ local function file_of(source)
   return '[string "' .. source:match "^[^\n]*" .. '"]'
 end
 
--- ---- copies --------------------------------------------------------------------------------------------------------
+-- ---- copies -------------------------------------------------------------------------------------
 
---- A copy of the Lua function that shares its upvalues; then the set of names that it mentions. nil: it cannot be
---- copied. LuaJIT has compiled nothing of a copy, so that what is replaced in it is seen.
+--- A copy of the Lua function that shares its upvalues; then the set of names that it mentions.
+--- nil: it cannot be copied. LuaJIT has compiled nothing of a copy, so that what is replaced in it
+--- is seen.
 function code.copy(f)
   local ok, text = pcall(string.dump, f)
   if not ok or not chunk.is_known(text) then return nil end
   local found = { names = {} }
-  local made = chunk.rewrite(text, { mark = code.mark, file_of = file_of, number_lines = number_lines, found = found })
+  local made = chunk.rewrite(text, { mark = code.mark, file_of = file_of,
+    number_lines = number_lines, found = found })
   chunk.names(f, found.names)
   local g = assert(load(made, code.mark, "b"))
   local k = 1

@@ -3,8 +3,8 @@ local tempo = require "tempo"
 
 local emit = {}
 
-local names = { add = "add", sub = "sub", mul = "mul", div = "div", mod = "mod", pow = "pow", lt = "lt", le = "le",
-  eq = "eq", land = "land", lor = "lor" }
+local names = { add = "add", sub = "sub", mul = "mul", div = "div", mod = "mod", pow = "pow",
+  lt = "lt", le = "le", eq = "eq", land = "land", lor = "lor" }
 
 -- atan by Cephes: |x| above tan(3 pi / 8) and tan(pi / 8) is turned into what is near 0.
 local P = { -8.750608600031904122785e-1, -1.615753718733365076637e1, -7.500855792314704667340e1,
@@ -56,8 +56,8 @@ local function operator(op, a, b)
   return b[turned[op] or names[op]](b, a)
 end
 
---- f(id): the tensor of a node, or a number. leaf(op, name) gives those of what a leaf names; `constant(v)` a tensor of
---- a boolean.
+--- f(id): the tensor of a node, or a number. leaf(op, name) gives those of what a leaf names;
+--- `constant(v)` a tensor of a boolean.
 function emit.new(graph, leaf, constant)
   local made = {}
   local function tensor(id)
@@ -68,7 +68,9 @@ function emit.new(graph, leaf, constant)
       if type(v) == "boolean" then v = constant(v) end
     elseif op == "where" then
       local a, b = tensor(n[3]), tensor(n[4])
-      if type(a) == "number" and type(b) == "number" then a = tempo.full({}, a, { dtype = "f64" }) end
+      if type(a) == "number" and type(b) == "number" then
+        a = tempo.full({}, a, { dtype = "f64" })
+      end
       v = tempo.where(tensor(n[2]), a, b)
     elseif type(n[2]) == "string" then v = leaf(op, n[2])
     else v = operator(op, tensor(n[2]), n[3] and tensor(n[3]))

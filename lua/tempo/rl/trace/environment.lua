@@ -2,7 +2,8 @@
 local tempo = require "tempo"
 local emit = require "tempo.rl.trace.emit"
 
-local clock = "(steps)"                  -- the field that counts an episode's steps, where max_steps ends it
+-- the field that counts an episode's steps, where max_steps ends it
+local clock = "(steps)"
 
 -- kind, as frame.env takes it.
 return function(P, got, o)
@@ -18,14 +19,14 @@ return function(P, got, o)
   local function full(x, domain, dtype)
     local zero = tempo.zeros({}, { domain = domain, dtype = dtype or "f64" })
     if type(x) == "number" then return zero + x end
-    if x:dtype() == "bool" then return x:lor(tempo.zeros({}, { domain = domain, dtype = "bool" })) end
-    return x
+    return x:dtype() == "bool" and x:lor(tempo.zeros({}, { domain = domain, dtype = "bool" })) or x
   end
 
   local ns, nr = got.draws.step or 0, got.draws.reset or 0
 
   local function draws(count, domain, name)
-    return count > 0 and tempo.uniform({ count }, { dtype = "f64", domain = domain, name = name }) or nil
+    if count == 0 then return nil end
+    return tempo.uniform({ count }, { dtype = "f64", domain = domain, name = name })
   end
 
   -- The k-th draw of a function, whose numbers begin at `from` of u.
@@ -33,7 +34,8 @@ return function(P, got, o)
 
   -- The state that reset makes of the numbers u, from `from` on.
   local function reset(u, from, domain)
-    local tensor, start = emit.new(g, function(_, name) return drawn(u, name, from) end, constant), {}
+    local function leaf(_, name) return drawn(u, name, from) end
+    local tensor, start = emit.new(g, leaf, constant), {}
     for k, id in ipairs(got.reset) do start[keys[k]] = full(tensor(id), domain) end
     if o.max_steps then start[clock] = tempo.zeros({}, { domain = domain, dtype = "i32" }) end
     return start

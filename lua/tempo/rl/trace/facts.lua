@@ -1,5 +1,5 @@
--- What is known on one path: the answers given so far and what follows from them. Comparisons with NaN are false both
--- ways, so "not a < b" says "b <= a" only of what is known to be no NaN.
+-- What is known on one path: the answers given so far and what follows from them. Comparisons with
+-- NaN are false both ways, so "not a < b" says "b <= a" only of what is known to be no NaN.
 local facts = {}
 facts.__index = facts
 
@@ -7,7 +7,8 @@ local floor, ceil, huge = math.floor, math.ceil, math.huge
 
 function facts.new(graph) return setmetatable({ graph = graph, known = {}, ranges = {} }, facts) end
 
--- lo .. hi of a number, open where lo_open, hi_open; `out` are numbers that it is not. nil: it may be NaN.
+-- lo .. hi of a number, open where lo_open, hi_open; `out` are numbers that it is not. nil: it may
+-- be NaN.
 local function range_of(self, id)
   return self.ranges[id] or self.graph.ranges[id]
 end
@@ -44,7 +45,8 @@ local function at_least(self, id, k, open)
   tighten(r)
 end
 
--- Does every number of p lie below every number of q (lt), or not above (le)? true, false, or nil: that depends.
+-- Does every number of p lie below every number of q (lt), or not above (le)? true, false, or nil:
+-- that depends.
 local function ordered(op, p, q)
   local touch = p.hi == q.lo and (op == "le" or p.hi_open or q.lo_open)
   if p.hi < q.lo or touch then return true end
@@ -54,9 +56,11 @@ end
 
 local function equal(p, q)
   if p.hi < q.lo or q.hi < p.lo then return false end
-  if p.hi == q.lo and (p.hi_open or q.lo_open) or q.hi == p.lo and (q.hi_open or p.lo_open) then return false end
+  if p.hi == q.lo and (p.hi_open or q.lo_open) then return false end
+  if q.hi == p.lo and (q.hi_open or p.lo_open) then return false end
   if p.lo == p.hi and q.lo == q.hi then return true end
-  if p.lo == p.hi and q.out and q.out[p.lo] or q.lo == q.hi and p.out and p.out[q.lo] then return false end
+  if p.lo == p.hi and q.out and q.out[p.lo] then return false end
+  if q.lo == q.hi and p.out and p.out[q.lo] then return false end
 end
 
 local function implied(self, c)

@@ -1,22 +1,27 @@
--- The graph of a recorded game: nodes of numbers and booleans, each there once, with what is known of its value.
+-- The graph of a recorded game: nodes of numbers and booleans, each there once, with what is known
+-- of its value.
 --
--- A node is { op, operands or what a leaf names }; ids are its places. Numbers are doubles, so what is folded here has
--- the bits that Lua's own floats have.
+-- A node is { op, operands or what a leaf names }; ids are its places. Numbers are doubles, so
+-- what is folded here has the bits that Lua's own floats have.
 local graph = {}
 graph.__index = graph
 
 local floor, ceil, huge = math.floor, math.ceil, math.huge
 local format, concat = string.format, table.concat
-local type, tostring, unpack = type, tostring, table.unpack or unpack       -- luacheck: globals unpack
+local type, tostring = type, tostring
 local jit = rawget(_G, "jit")
 
 -- Operators whose result is a boolean.
 local logic = { lt = true, le = true, eq = true, land = true, lor = true, lnot = true }
 
-function graph.new() return setmetatable({ nodes = {}, index = {}, kinds = {}, ranges = {}, chosen = {}, order = {} }, graph) end
+--- An empty one. index: key -> id; chosen: the results of `where`; order: see met().
+function graph.new()
+  return setmetatable({ nodes = {}, index = {}, kinds = {}, ranges = {}, chosen = {}, order = {} },
+    graph)
+end
 
 local function key_of(op, a, b, c)
-  if op == "const" then return "const " .. (type(a) == "number" and format("%.17g", a) or tostring(a)) end
+  if op == "const" and type(a) == "number" then return format("const %.17g", a) end
   return concat({ op, tostring(a), b or "", c or "" }, " ")
 end
 
@@ -45,15 +50,15 @@ function graph:value(id)
   if n[1] == "const" then return n[2] end
 end
 
---- A named source: a field of the state, a component of the action, a draw. lo and hi, where given, bound it and say
---- that it is no NaN; `whole` says that it is an integer.
+--- A named source: a field of the state, a component of the action, a draw. lo and hi, where
+--- given, bound it and say that it is no NaN; `whole` says that it is an integer.
 function graph:leaf(op, name, kind, lo, hi, whole)
   local id = node(self, kind, op, name)
   if lo then self.ranges[id] = { lo = lo, hi = hi, whole = whole } end
   return id
 end
 
--- ---- numbers -------------------------------------------------------------------------------------------------------
+-- ---- numbers ------------------------------------------------------------------------------------
 
 local function modulo(a, b)
   if jit then return a - floor(a / b) * b end
@@ -65,8 +70,8 @@ local fold = {
   mul = function(a, b) return a * b end, div = function(a, b) return a / b end, mod = modulo,
   unm = function(a) return -a end, pow = function(a, b) return a ^ b end,
 }
-for _, name in ipairs { "floor", "ceil", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh", "tanh" } do
+for _, name in ipairs { "floor", "ceil", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh" } do
   fold[name] = math[name]
 end
 
@@ -76,7 +81,9 @@ local rounds = { floor = true, ceil = true }
 local function moved(self, op, a, b)
   local x, y = self.ranges[a], self:value(b)
   if op == "add" and not y then x, y = self.ranges[b], self:value(a) end
-  if not x or not x.whole or not y or y ~= floor(y) or x.lo == -huge or x.hi == huge then return nil end
+  if not (x and x.whole and y) or y ~= floor(y) or x.lo == -huge or x.hi == huge then
+    return nil
+  end
   if op == "sub" then y = -y end
   return { lo = x.lo + y, hi = x.hi + y, whole = true }
 end
@@ -84,7 +91,8 @@ end
 --- An operator of numbers.
 function graph:number(op, a, b)
   local x, y = self:value(a), b and self:value(b)
-  if fold[op] and x and (y or not b) then return self:const(fold[op](x, unpack({ y }, 1, b and 1 or 0))) end
+  if fold[op] and x and not b then return self:const(fold[op](x)) end
+  if fold[op] and x and y then return self:const(fold[op](x, y)) end
   local n = self.nodes[a]
   if op == "unm" and n[1] == "unm" then return n[2] end
   if rounds[op] and (rounds[n[1]] or self.ranges[a] and self.ranges[a].whole) then return a end
@@ -92,11 +100,13 @@ function graph:number(op, a, b)
   if op == "mul" and x == 1 then return b end
   if op == "pow" and y == 2 then return self:number("mul", a, a) end
   local id = node(self, "number", op, a, b)
-  if (op == "add" or op == "sub") and not self.ranges[id] then self.ranges[id] = moved(self, op, a, b) end
+  if (op == "add" or op == "sub") and not self.ranges[id] then
+    self.ranges[id] = moved(self, op, a, b)
+  end
   return id
 end
 
--- ---- booleans ------------------------------------------------------------------------------------------------------
+-- ---- booleans -----------------------------------------------------------------------------------
 
 --- `lt`, `le` or `eq` of two numbers; `eq` of two booleans.
 function graph:compare(op, a, b)
@@ -109,7 +119,9 @@ function graph:compare(op, a, b)
     if x ~= nil then a, b, y = b, a, x end
     if y ~= nil then return y and a or self:lnot(a) end
   end
-  if a == b and (op == "lt" or self.kinds[a] == "boolean" or self.ranges[a]) then return self:const(op ~= "lt") end
+  if a == b and (op == "lt" or self.kinds[a] == "boolean" or self.ranges[a]) then
+    return self:const(op ~= "lt")                  -- but a NaN is not itself
+  end
   if op == "eq" and b < a then a, b = b, a end
   return node(self, "boolean", op, a, b)
 end
@@ -144,11 +156,13 @@ end
 
 local compares = { lt = true, le = true, eq = true }
 
--- When a condition was met: a later one is never put around an earlier one, so that choices do not turn for ever.
+-- When a condition was met: a later one is never put around an earlier one, so that choices do not
+-- turn for ever.
 local function met(self, c) return self.order[c] or c end
 
--- where(c, where(d, ..), where(e, ..)) => where(where(c, d, e), where(c, ..), where(c, ..)), where d and e are one
--- condition of chosen operands, or equal. So the condition met last stands outermost, as in the game.
+-- where(c, where(d, ..), where(e, ..)) => where(where(c, d, e), where(c, ..), where(c, ..)), where
+-- d and e are one condition of chosen operands, or equal. So the condition met last stands
+-- outermost, as in the game.
 local function zip_choice(self, c, p, q)
   local d, first = p[2], met(self, p[2])
   if d ~= q[2] then
@@ -163,9 +177,9 @@ local function zip_choice(self, c, p, q)
   return self:where(d, self:where(c, p[3], q[3]), self:where(c, p[4], q[4]))
 end
 
--- The same operator on both sides is made once, of operands that are chosen: where(c, f(x), f(y)) => f(where(c, x, y)).
--- The bits are the same. A game goes on behind an `if` with the same code on each path, so this finds what the paths
--- have in common.
+-- The same operator on both sides is made once, of operands that are chosen: where(c, f(x), f(y))
+-- => f(where(c, x, y)). The bits are the same. A game goes on behind an `if` with the same code on
+-- each path, so this finds what the paths have in common.
 local function zip(self, c, a, b)
   local p, q = self.nodes[a], self.nodes[b]
   local op = p[1]
@@ -175,15 +189,16 @@ local function zip(self, c, a, b)
   if op == "lnot" then return self:lnot(self:where(c, p[2], q[2])) end
   if self.kinds[p[2]] ~= self.kinds[q[2]] then return nil end
   local x, y = self:where(c, p[2], q[2]), p[3] and self:where(c, p[3], q[3])
-  if y and p[2] ~= q[2] and p[3] ~= q[3] and self.nodes[x][1] == "where" and self.nodes[y][1] == "where" then
+  if y and p[2] ~= q[2] and p[3] ~= q[3] and self.nodes[x][1] == "where"
+    and self.nodes[y][1] == "where" then
     return nil                                   -- two choices for one operator are no gain
   end
   if compares[op] then return self:compare(op, x, y) end
   return self:number(op, x, y)
 end
 
--- Neighbouring choices with one result are a choice with a joined condition: where(c, where(d, x, y), y) =>
--- where(c and d, x, y).
+-- Neighbouring choices with one result are a choice with a joined condition: where(c, where(d, x,
+-- y), y) => where(c and d, x, y).
 local function join(self, c, a, b)
   local p, q = self.nodes[a], self.nodes[b]
   if p[1] == "where" then
@@ -217,7 +232,8 @@ function graph:where(c, a, b)
   local key = c .. " " .. a .. " " .. b
   local made = self.chosen[key]
   if not made then
-    self.chosen[key] = node(self, self.kinds[a], "where", c, a, b)  -- for whoever comes back here meanwhile
+    -- the answer for a question that comes back to itself
+    self.chosen[key] = node(self, self.kinds[a], "where", c, a, b)
     made = logical(self, c, a, b) or zip(self, c, a, b) or join(self, c, a, b)
       or node(self, self.kinds[a], "where", c, a, b)
     self.chosen[key] = made

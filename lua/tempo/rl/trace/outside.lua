@@ -1,6 +1,7 @@
--- What a game's functions reach besides their arguments: upvalues, globals and tables in them. While a game is
--- recorded, functions there are replaced in place (Lua's own that would not know traced numbers, the game's own that
--- must be watched), and every other value is remembered, so that a change is found and taken back.
+-- What a game's functions reach besides their arguments: upvalues, globals and tables in them.
+-- While a game is recorded, functions there are replaced in place (Lua's own that would not know
+-- traced numbers, the game's own that must be watched), and every other value is remembered, so
+-- that a change is found and taken back.
 local code = require "tempo.rl.trace.code"
 
 local outside = {}
@@ -11,10 +12,11 @@ local type, next, pairs, rawget, rawset, rawequal = type, next, pairs, rawget, r
 local remove = table.remove
 local getupvalue, setupvalue, getmetatable = debug.getupvalue, debug.setupvalue, debug.getmetatable
 
---- replaced: function -> what stands for it. is_ours(f): is it a function of tempo's, which nothing looks into?
+--- replaced: function -> what stands for it. is_ours(f): is it a function of tempo's, which
+--- nothing looks into?
 function outside.new(replaced, is_ours)
-  local self = setmetatable({ copies = {}, seen = {}, swaps = {}, tables = {}, cells = {}, is_ours = is_ours,
-    environments = {} }, outside)
+  local self = setmetatable({ copies = {}, seen = {}, swaps = {}, tables = {}, cells = {},
+    is_ours = is_ours, environments = {} }, outside)
   for f, g in pairs(replaced) do self.copies[f] = g end
   for _, name in ipairs { "string", "debug", "bit", "bit32", "ffi", "jit", "utf8", "package" } do
     local lib = package.loaded[name]

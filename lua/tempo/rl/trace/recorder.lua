@@ -1,5 +1,6 @@
--- Records a game's functions. A function runs once for each path through it: a condition that the path does not decide
--- is answered "yes" and run again with "no", and what the two give is joined by `where`.
+-- Records a game's functions. A function runs once for each path through it: a condition that the
+-- path does not decide is answered "yes" and run again with "no", and what the two give is joined
+-- by `where`.
 local util = require "tempo.util"
 local builtins = require "tempo.rl.trace.builtins"
 local code = require "tempo.rl.trace.code"
@@ -15,12 +16,13 @@ recorder.__index = recorder
 local jit = rawget(_G, "jit")
 local getinfo, getlocal, setlocal = debug.getinfo, debug.getlocal, debug.setlocal
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
-local type, pcall, assert, rawequal, select = type, pcall, assert, rawequal, select     -- they are replaced
+-- they are replaced
+local type, pcall, assert, rawequal, select = type, pcall, assert, rawequal, select
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
 local limits = { instructions = 1000000, every = 10000 }        -- of one run of a function
 
--- ---- errors --------------------------------------------------------------------------------------------------------
+-- ---- errors -------------------------------------------------------------------------------------
 
 local here = getinfo(1, "S").source:match "^(.*)trace[/\\]recorder%.lua$"
 
@@ -35,7 +37,9 @@ local function game_place()
     local info = getinfo(level, "Sl")
     if not info then return end
     if info.source == code.mark then return code.place(info.currentline) end
-    if info.what ~= "C" and info.source:find(here, 1, true) ~= 1 then return info.short_src, info.currentline end
+    if info.what ~= "C" and info.source:find(here, 1, true) ~= 1 then
+      return info.short_src, info.currentline
+    end
     level = level + 1
   end
 end
@@ -59,7 +63,7 @@ local function translated(message)
   return nil, nil, message
 end
 
--- ---- the hook ------------------------------------------------------------------------------------------------------
+-- ---- the hook -----------------------------------------------------------------------------------
 
 local look = {}
 
@@ -74,8 +78,8 @@ function look.index(self, site)
   if id_of(v) then self.refuse(symbols.index_text, kind_of(v)) end
 end
 
--- Lua 5.4 compares a table with a number without asking. Where they are equal the register holds the other value while
--- the instruction runs; where two traced ones differ, nothing.
+-- Lua 5.4 compares a table with a number without asking. Where they are equal the register holds
+-- the other value while the instruction runs; where two traced ones differ, nothing.
 function look.equal(self, site)
   local _, a = getlocal(3, site.a)
   local b = site.constant
@@ -128,14 +132,15 @@ local function hook(event, line)
     self.count = self.count + limits.every
     if self.count > limits.instructions then
       self.refuse("more than %d instructions in one run of '%s': a loop that does not end, or whose end is not known "
-        .. "while it is recorded; loop up to a constant, and leave with `break`", limits.instructions, self.what)
+        .. "while it is recorded; loop up to a constant, and leave with `break`",
+          limits.instructions, self.what)
     end
   else
     check_call(self)
   end
 end
 
--- ---- paths ---------------------------------------------------------------------------------------------------------
+-- ---- paths --------------------------------------------------------------------------------------
 
 -- The line that most paths come from.
 local function busiest(self)
@@ -148,14 +153,17 @@ end
 
 local function too_many(self)
   local p = busiest(self)
-  give_up(self, p.file, p.line, ("'%s' has more than %d paths, and most come from this line: compute with math.min, "
+  give_up(self, p.file, p.line,
+    ("'%s' has more than %d paths, and most come from this line: compute with math.min, "
     .. "math.max and numbers 0 and 1 in place of an `if`, leave loops with `break`, or give paths = N")
     :format(self.what, self.limit))
 end
 
 --- A recorder. limit: paths of one function at most.
 function recorder.new(limit)
-  local self = setmetatable({ graph = graph.new(), limit = limit, safe = setmetatable({}, { __mode = "k" }), draws = {}, paths = {} }, recorder)
+  local safe = setmetatable({}, { __mode = "k" })
+  local self = setmetatable({ graph = graph.new(), limit = limit, safe = safe, draws = {},
+    paths = {} }, recorder)
   self.outside = outside.new(builtins.replacements(), is_ours)
   for name, lib in pairs(package.loaded) do
     if name == "tempo" or name:find "^tempo%." then self.outside.seen[lib] = true end
@@ -211,7 +219,8 @@ local function blame(self, answers, fn, arguments, changed)
   call(self, answers, fn, arguments(), function() end)
   local at = self.culprit or self.previous
   self.outside:changed()
-  give_up(self, at[1], at[2], ("'%s' writes %s: only the state that it is given may change; keep it there")
+  give_up(self, at[1], at[2],
+    ("'%s' writes %s: only the state that it is given may change; keep it there")
     :format(self.what, changed))
 end
 
@@ -226,10 +235,12 @@ local function run(self, answers, fn, arguments, after)
     if not ok then
       local file, line, text = translated(tostring((...)))
       if text:find "^'for'" or text:find "^bad 'for'" then
-        give_up(self, file, line, "a traced number as the bound of a `for`: loop up to a constant, and leave with "
+        give_up(self, file, line,
+          "a traced number as the bound of a `for`: loop up to a constant, and leave with "
           .. "`break` where the number is reached")
       end
-      give_up(self, file, line, ("'%s' raised an error while it was recorded: %s"):format(self.what, text))
+      give_up(self, file, line,
+        ("'%s' raised an error while it was recorded: %s"):format(self.what, text))
     end
     return after(given, ...)
   end)
@@ -253,8 +264,8 @@ local function explore(self, answers, fn, arguments, after)
   return out
 end
 
--- All paths. The one on which every answer is "no" goes first, to see whether it comes to an end: where the end of a loop
--- depends on traced numbers, one of the two does not.
+-- All paths. The one on which every answer is "no" goes first, to see whether it comes to an end:
+-- where the end of a loop depends on traced numbers, one of the two does not.
 local function all_paths(self, fn, arguments, after)
   self.default = false
   run(self, {}, fn, arguments, after)
@@ -262,14 +273,15 @@ local function all_paths(self, fn, arguments, after)
   return explore(self, {}, fn, arguments, after)
 end
 
--- ---- a game --------------------------------------------------------------------------------------------------------
+-- ---- a game -------------------------------------------------------------------------------------
 
 -- The node of a result: what it must be, and what it is called in an error.
 local function result(self, v, kind, what)
   if kind == "boolean" and v == nil then v = false end
   if kind_of(v) ~= kind then
     local info = getinfo(self.original, "S")
-    give_up(self, info.short_src, info.linedefined, ("'%s' returns %s as %s: a %s is wanted"):format(self.what,
+    give_up(self, info.short_src, info.linedefined,
+      ("'%s' returns %s as %s: a %s is wanted"):format(self.what,
       v == nil and "nothing" or "a " .. kind_of(v), what, kind))
   end
   return id_of(v) or self.graph:const(v)
@@ -288,7 +300,8 @@ local function state_nodes(self, state, model)
   local want, got = shape.differ(model, now)
   if want then
     local info = getinfo(self.original, "S")
-    give_up(self, info.short_src, info.linedefined, ("'%s' leaves a state of another build: %s, and on another path or "
+    give_up(self, info.short_src, info.linedefined,
+      ("'%s' leaves a state of another build: %s, and on another path or "
       .. "after reset %s; set every field in reset, keep its kind, and mark what is gone by a boolean"):format(self.what,
       got, want))
   end
@@ -304,7 +317,8 @@ end
 
 local function record_reset(self, game)
   local model
-  local ids = all_paths(self, phase(self, "reset", game.reset), function() return { {}, n = 1 } end, function(given)
+  local function empty() return { {}, n = 1 } end
+  local ids = all_paths(self, phase(self, "reset", game.reset), empty, function(given)
     model = model or describe(self, given[1])
     return state_nodes(self, given[1], model)
   end)
@@ -370,8 +384,9 @@ local function record_observe(self, game, model, fields)
   return ids
 end
 
---- Records a game: `actions` are traced values that step gets. Returns { graph =, paths =, draws =, model = (the state's
---- build), reset =, fields =, step =, observe = (lists of nodes) }; step ends in reward, terminated, truncated.
+--- Records a game: `actions` are traced values that step gets. Returns { graph =, paths =, draws
+--- =, model = (the state's build), reset =, fields =, step =, observe = (lists of nodes) }; step
+--- ends in reward, terminated, truncated.
 function recorder:record(game, action_nodes)
   local got = { graph = self.graph, paths = self.paths, draws = self.draws }
   local was = { debug.gethook() }
@@ -398,7 +413,8 @@ function recorder:record(game, action_nodes)
   local f = self.failure
   if not f then error(e, 0) end
   local original = self.original and getinfo(self.original, "S")
-  util.fail_at(f.file or original and original.short_src, f.line or original and original.linedefined, "option",
+  util.fail_at(f.file or original and original.short_src, f.line or original
+    and original.linedefined, "option",
     "rl.trace: %s", f.text)
 end
 

@@ -1,5 +1,6 @@
--- A game's state as a list: which fields a table has, tables in it included, and tables of the same build with other
--- values. Numbers and booleans are the values; texts, functions and metatables stay as they are on every path.
+-- A game's state as a list: which fields a table has, tables in it included, and tables of the
+-- same build with other values. Numbers and booleans are the values; texts, functions and
+-- metatables stay as they are on every path.
 local shape = {}
 
 local type, next, getmetatable, sort = type, next, debug.getmetatable, table.sort
@@ -23,8 +24,8 @@ local function keys_of(t, path, refuse)
   return keys
 end
 
---- Describes a state. kind_of(v) is "number" or "boolean" for what may vary. Returns { values =, paths =, kinds =,
---- tree =, text = }; two states are built alike when their texts are equal.
+--- Describes a state. kind_of(v) is "number" or "boolean" for what may vary. Returns { values =,
+--- paths =, kinds =, tree =, text = }; two states are built alike when their texts are equal.
 function shape.of(state, kind_of, refuse)
   local self = { values = {}, paths = {}, kinds = {} }
   local text, seen = {}, {}

@@ -1,6 +1,6 @@
--- Traced numbers and booleans: what a game's function holds while it is recorded. Operators make nodes of the graph;
--- a comparison of numbers is answered at once, as the path says. Under LuaJIT they are cdata, because Lua 5.1 asks no
--- metamethod for `number < table`; under Lua 5.4 tables.
+-- Traced numbers and booleans: what a game's function holds while it is recorded. Operators make
+-- nodes of the graph; a comparison of numbers is answered at once, as the path says. Under LuaJIT
+-- they are cdata, because Lua 5.1 asks no metamethod for `number < table`; under Lua 5.4 tables.
 local symbols = {}
 
 local jit = rawget(_G, "jit")
@@ -9,7 +9,8 @@ local real = {}
 for name, f in pairs(math) do real[name] = f end
 
 local meta = {}
-local current                         -- the recorder that is at work: graph, ask(id), refuse(text, ...)
+-- the recorder that is at work: graph, ask(id), refuse(text, ...)
+local current
 
 local id_of, wrap
 if jit then
@@ -21,7 +22,9 @@ if jit then
   function symbols.ready() make = ffi.metatype("tempo_traced", meta) end
 else
   function wrap(id) return setmetatable({ tempo_node = id }, meta) end
-  function id_of(v) return type(v) == "table" and getmetatable(v) == meta and v.tempo_node or nil end
+  function id_of(v)
+    return type(v) == "table" and getmetatable(v) == meta and v.tempo_node or nil
+  end
   function symbols.ready() end
 end
 
@@ -64,7 +67,8 @@ local function arithmetic(op)
   end
 end
 
--- x // y is floor(x / y), and under LuaJIT x % y is x - floor(x / y) * y, as the machines themselves say.
+-- x // y is floor(x / y), and under LuaJIT x % y is x - floor(x / y) * y, as the machines
+-- themselves say.
 local function quotient(a, b)
   local g, what = current.graph, "in arithmetic with a traced number"
   return g:number("floor", g:number("div", number(a, what), number(b, what)))
@@ -77,7 +81,9 @@ meta.__mod = not jit and arithmetic "mod" or function(a, b)
   return symbols.wrap(g:number("sub", number(a, ""), g:number("mul", q, number(b, ""))))
 end
 function meta.__idiv(a, b) return symbols.wrap(quotient(a, b)) end
-function meta.__unm(a) return symbols.wrap(current.graph:number("unm", number(a, "under a minus"))) end
+function meta.__unm(a)
+  return symbols.wrap(current.graph:number("unm", number(a, "under a minus")))
+end
 
 local function ask(op, a, b)
   local what = "is compared with a traced number"
@@ -86,7 +92,8 @@ end
 function meta.__lt(a, b) return ask("lt", a, b) end
 function meta.__le(a, b) return ask("le", a, b) end
 
---- a == b where at least one of them is traced: as the path says; two of different kinds are never equal.
+--- a == b where at least one of them is traced: as the path says; two of different kinds are never
+--- equal.
 function symbols.equal(a, b)
   local kind = kind_of(a)
   if kind ~= kind_of(b) then return false end
@@ -112,7 +119,7 @@ end
 symbols.index_text = "a traced %s as a table's index: write a loop over the keys that compares, "
   .. "for k = 1, #t do if k == i then ... end end"
 
--- ---- math ----------------------------------------------------------------------------------------------------------
+-- ---- math ---------------------------------------------------------------------------------------
 
 local traced = {}
 
@@ -133,8 +140,8 @@ local function define(name, made)
   end
 end
 
-for _, op in ipairs { "floor", "ceil", "abs", "sqrt", "exp", "sin", "cos", "tan", "asin", "acos", "sinh", "cosh",
-    "tanh" } do
+for _, op in ipairs { "floor", "ceil", "abs", "sqrt", "exp", "sin", "cos", "tan", "asin", "acos",
+    "sinh", "cosh", "tanh" } do
   if real[op] then define(op, function(g, x) return g:number(op, x) end) end
 end
 
@@ -142,11 +149,15 @@ function traced.log(x, base)
   if not any(x, base) then return real.log(x, base) end
   local g = current.graph
   local y = g:number("log", number(x, "is an argument of math.log"))
-  if base ~= nil then y = g:number("div", y, g:number("log", number(base, "is an argument of math.log"))) end
+  if base ~= nil then
+    y = g:number("div", y, g:number("log", number(base, "is an argument of math.log")))
+  end
   return symbols.wrap(y)
 end
 if real.log10 then
-  define("log10", function(g, x) return g:number("div", g:number("log", x), g:const(real.log(10))) end)
+  define("log10", function(g, x)
+    return g:number("div", g:number("log", x), g:const(real.log(10)))
+  end)
 end
 define("deg", function(g, x) return g:number("mul", x, g:const(180 / real.pi)) end)
 define("rad", function(g, x) return g:number("mul", x, g:const(real.pi / 180)) end)
@@ -189,8 +200,10 @@ end
 local function atan2(g, y, x)
   local pi, zero = real.pi, g:const(0)
   local base = g:number("atan", g:number("div", y, x))
-  local turned = g:where(negative(g, y), g:number("sub", base, g:const(pi)), g:number("add", base, g:const(pi)))
-  local upright = g:where(negative(g, y), g:const(-pi / 2), g:where(g:compare("eq", y, zero), zero, g:const(pi / 2)))
+  local below, above = g:number("sub", base, g:const(pi)), g:number("add", base, g:const(pi))
+  local turned = g:where(negative(g, y), below, above)
+  local up = g:where(g:compare("eq", y, zero), zero, g:const(pi / 2))
+  local upright = g:where(negative(g, y), g:const(-pi / 2), up)
   return g:where(g:compare("eq", x, zero), upright, g:where(negative(g, x), turned, base))
 end
 define("atan", function(g, y, x)
@@ -204,14 +217,15 @@ local function whole_id(id)
   return r and r.whole or op == "floor" or op == "ceil"
 end
 
--- 5.4: a float with an integral value becomes an integer, others nil. Which it is must be known here.
+-- 5.4: a float with an integral value becomes an integer, others nil. Which it is must be known
+-- here.
 if real.tointeger then
   function traced.tointeger(x)
     local id = id_of(x)
     if not id then return real.tointeger(x) end
     if whole_id(id) then return x end
-    if current.ask(current.graph:compare("eq", id, current.graph:number("floor", id))) then return x end
-    return nil
+    local g = current.graph
+    return current.ask(g:compare("eq", id, g:number("floor", id))) and x or nil
   end
   function traced.type(x)
     if kind_of(x) ~= "number" then return real.type(x) end
@@ -244,7 +258,8 @@ function traced.random(lo, hi)
   local n = hi - lo + 1
   if type(lo) ~= "number" or type(hi) ~= "number" then return traced.floor(u * n) + lo end
   if n < 1 or lo ~= real.floor(lo) or hi ~= real.floor(hi) then
-    current.refuse("math.random(%s, %s): an empty interval, or none of integers", tostring(lo), tostring(hi))
+    current.refuse("math.random(%s, %s): an empty interval, or none of integers", tostring(lo),
+      tostring(hi))
   end
   local whole = traced.floor(u * n)
   if not id_of(whole) then return whole + lo end
