@@ -34,7 +34,7 @@ function docs.files()
     list[#list + 1] = { "docs/reference/" .. file .. ".md", write(root, source) }
   end
   for path in ("README.md docs/language.md docs/scheduling.md docs/tutorial.md docs/reading-explain.md "
-    .. "docs/c.md docs/from-pytorch.md"):gmatch "%S+" do
+    .. "docs/c.md docs/from-pytorch.md docs/games.md"):gmatch "%S+" do
     list[#list + 1] = { path, blocks.refresh(blocks.read(root .. path), root) }
   end
   table.sort(list, function(a, b) return a[1] < b[1] end)

@@ -23,6 +23,7 @@ local files = {
     memory
     replay
     returns
+    trace
   ]] },
   { "logger", "tempo.logger", "logger" },
   { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz" },

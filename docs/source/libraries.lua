@@ -310,6 +310,19 @@ share("tempo.rl", "load_env", [[
 local ok, e = pcall(rl.load_env, "./corridor.so")            -- built of examples/c/envs/corridor.c, or not
 print(ok, not ok and e.code)]])
 
+examples["tempo.rl trace"] = [[
+local game = {}
+function game.reset(g) g.x = math.random(3) end
+function game.step(g, action)
+  g.x = g.x + action
+  if g.x > 6 then return 1, true end
+  return 0, false
+end
+function game.observe(g) return g.x end
+local env = rl.trace(P, game, { domain = { t }, time = t, actions = 2 })
+env:step(tempo.where(env.obs:sum():lt(5), 1, 0):to "i64")
+show(env.obs:sum(), { T = 6 })]]
+
 share("tempo.rl", "monte_carlo n_step td td_lambda gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })

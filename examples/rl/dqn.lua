@@ -52,8 +52,7 @@ local batch = memory:draw {
 }
 local function of(q, a) return q:gather(-1, a:unsqueeze(-1)):squeeze(-1) end
 local after = target(batch.next_obs)
-local chooser = target
-chooser = net                                                               -- double
+local chooser = net                                                         -- double; else target
 local best = chooser(batch.next_obs):argmax(-1)
 local follows = tempo.where(batch.terminated, 0, of(after, best))
 local wanted = (batch.reward + batch.discount * follows):detach()

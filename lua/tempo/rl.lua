@@ -25,6 +25,7 @@ for _, room in ipairs {
   "memory",
   "replay",
   "returns",
+  "trace",
 } do
   for key, f in pairs(require("tempo.rl." .. room)) do rl[key] = f end
 end

@@ -9,6 +9,11 @@ function util.fail(word, fmt, ...)
   raise(word, string.format(fmt, ...))
 end
 
+--- The same with a position of the script's.
+function util.fail_at(file, line, word, fmt, ...)
+  raise(word, string.format(fmt, ...), file, line)
+end
+
 local wrong = getmetatable(tempo).wrong
 --- In the body of a method: raises "word: 'method': ..." unless `ok`.
 function util.check(ok, word, fmt, ...)

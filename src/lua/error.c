@@ -84,8 +84,12 @@ int tl_nearest(lua_State *L) {
   return 2;
 }
 
-int tl_error(lua_State *L) { /* word, text */
-  return tl_fail(L, "%s: %s", luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+int tl_error(lua_State *L) { /* word, text[, file, line] */
+  const char *word = luaL_checkstring(L, 1);
+  tp_error e = { 0 };
+  tp_pos pos = { luaL_optstring(L, 3, NULL), luaL_optinteger(L, 4, 0) };
+  tp_fail(&e, tp_code_of(word), pos, "%s: %s", word, luaL_checkstring(L, 2));
+  return tl_raise(L, &e);
 }
 
 /* ---- tempo.warn(text): a script may replace it, make it raise, or silence it with false ---- */

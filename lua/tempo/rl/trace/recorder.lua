@@ -1,0 +1,421 @@
+-- Records a game's functions. A function runs once for each path through it: a condition that the
+-- path does not decide is answered "yes" and run again with "no", and what the two give is joined
+-- by `where`.
+local util = require "tempo.util"
+local builtins = require "tempo.rl.trace.builtins"
+local code = require "tempo.rl.trace.code"
+local facts = require "tempo.rl.trace.facts"
+local graph = require "tempo.rl.trace.graph"
+local outside = require "tempo.rl.trace.outside"
+local shape = require "tempo.rl.trace.shape"
+local symbols = require "tempo.rl.trace.symbols"
+
+local recorder = {}
+recorder.__index = recorder
+
+local jit = rawget(_G, "jit")
+local getinfo, getlocal, setlocal = debug.getinfo, debug.getlocal, debug.setlocal
+local unpack = table.unpack or unpack       -- luacheck: globals unpack
+-- they are replaced
+local type, pcall, assert, rawequal, select = type, pcall, assert, rawequal, select
+local id_of, kind_of = symbols.id_of, symbols.kind_of
+
+local limits = { instructions = 1000000, every = 10000 }        -- of one run of a function
+
+-- ---- errors -------------------------------------------------------------------------------------
+
+local here = getinfo(1, "S").source:match "^(.*)trace[/\\]recorder%.lua$"
+
+local function is_ours(f)
+  return getinfo(f, "S").source:find(here, 1, true) == 1
+end
+
+-- Where the game is: the innermost frame that is neither C nor a library of ours.
+local function game_place()
+  local level = 3
+  while true do
+    local info = getinfo(level, "Sl")
+    if not info then return end
+    if info.source == code.mark then return code.place(info.currentline) end
+    if info.what ~= "C" and info.source:find(here, 1, true) ~= 1 then
+      return info.short_src, info.currentline
+    end
+    level = level + 1
+  end
+end
+
+-- What ends a recording: kept in the recorder, so that a game's own pcall cannot hide it.
+local function give_up(self, file, line, text)
+  self.failure = self.failure or { file = file, line = line, text = text }
+  error(self.failure, 0)
+end
+
+-- Lua's own message with a copy's line as the script's.
+local function translated(message)
+  local mark = code.mark:sub(2)
+  local line, rest = message:match("^" .. mark:gsub("%p", "%%%0") .. ":(%d+): (.*)$")
+  if line then
+    local file, at = code.place(tonumber(line))
+    return file, at, rest
+  end
+  local file, at, other = message:match "^(.-):(%d+): (.*)$"
+  if file then return file, tonumber(at), other end
+  return nil, nil, message
+end
+
+-- ---- the hook -----------------------------------------------------------------------------------
+
+local look = {}
+
+function look.test(self, site)
+  local _, v = getlocal(3, site.a)
+  local id = id_of(v)
+  if id and self.graph.kinds[id] == "boolean" then setlocal(3, site.a, self.ask(id)) end
+end
+
+function look.index(self, site)
+  local _, v = getlocal(3, site.a)
+  if id_of(v) then self.refuse(symbols.index_text, kind_of(v)) end
+end
+
+-- Lua 5.4 compares a table with a number without asking. Where they are equal the register holds
+-- the other value while the instruction runs; where two traced ones differ, nothing.
+function look.equal(self, site)
+  local _, a = getlocal(3, site.a)
+  local b = site.constant
+  if site.b then _, b = getlocal(3, site.b) end
+  if not (id_of(a) or id_of(b)) then return end
+  local at, old, new = site.a, a, nil
+  if symbols.equal(a, b) then
+    if id_of(b) then at, old, new = site.b, b, a else new = b end
+    if rawequal(a, b) then return end
+  elseif not (id_of(a) and id_of(b)) then
+    return
+  end
+  setlocal(3, at, new)
+  self.borrowed = { at, old }
+end
+
+-- Is it a function that must not be called, because nothing is replaced in it?
+local function check_call(self)
+  local f = getinfo(3, "f").func
+  if self.safe[f] then return end
+  local info = getinfo(f, "S")
+  if not (info.what == "C" or info.source == code.mark or self.outside:knows(f) or is_ours(f)) then
+    self.refuse("the function at %s:%d cannot be watched while the game is recorded: call it by a local variable, "
+      .. "a global, or a field of a table that these hold", info.short_src, info.linedefined)
+  end
+  self.safe[f] = true
+end
+
+-- Where a change outside the state came from: the line before the one at which it is seen.
+local function suspect(self, level)
+  local info = getinfo(level, "Sl")
+  if info.source:find(here, 1, true) == 1 then return end
+  if self.outside:changed() and not self.culprit then self.culprit = self.previous end
+  local file, line = info.short_src, info.currentline
+  if info.source == code.mark then file, line = code.place(line) end
+  self.previous = { file, line }
+end
+
+local function hook(event, line)
+  local self = symbols.recorder()
+  if event == "line" then
+    local site, lent = code.sites[line], self.borrowed
+    if site and lent then
+      self.borrowed = nil
+      setlocal(2, lent[1], lent[2])
+    end
+    if site and site.op then look[site.op](self, site) end
+    if self.previous then suspect(self, 3) end
+  elseif event == "count" then
+    self.count = self.count + limits.every
+    if self.count > limits.instructions then
+      self.refuse("more than %d instructions in one run of '%s': a loop that does not end, or whose end is not known "
+        .. "while it is recorded; loop up to a constant, and leave with `break`",
+          limits.instructions, self.what)
+    end
+  else
+    check_call(self)
+  end
+end
+
+-- ---- paths --------------------------------------------------------------------------------------
+
+-- The line that most paths come from.
+local function busiest(self)
+  local best
+  for _, p in pairs(self.places) do
+    if not best or p.n > best.n or p.n == best.n and p.line < best.line then best = p end
+  end
+  return best
+end
+
+local function too_many(self)
+  local p = busiest(self)
+  give_up(self, p.file, p.line,
+    ("'%s' has more than %d paths, and most come from this line: compute with math.min, "
+    .. "math.max and numbers 0 and 1 in place of an `if`, leave loops with `break`, or give paths = N")
+    :format(self.what, self.limit))
+end
+
+--- A recorder. limit: paths of one function at most.
+function recorder.new(limit)
+  local safe = setmetatable({}, { __mode = "k" })
+  local self = setmetatable({ graph = graph.new(), limit = limit, safe = safe, draws = {},
+    paths = {} }, recorder)
+  self.outside = outside.new(builtins.replacements(), is_ours)
+  for name, lib in pairs(package.loaded) do
+    if name == "tempo" or name:find "^tempo%." then self.outside.seen[lib] = true end
+  end
+  function self.refuse(text, ...)
+    local file, line = game_place()
+    give_up(self, file, line, text:format(...))
+  end
+  function self.ask(c)
+    local v = self.facts:implied(c)
+    if v ~= nil then return v end
+    local n = #self.trail + 1
+    local answer = self.answers[n]
+    if answer == nil then
+      answer = self.default
+      local file, line = game_place()
+      local place = tostring(file) .. ":" .. tostring(line)
+      self.places[place] = self.places[place] or { file = file, line = line, n = 0 }
+      self.places[place].n = self.places[place].n + 1
+    end
+    self.trail[n] = { c, answer }
+    if n >= self.limit then self.too_many() end
+    self.facts:learn(c, answer)
+    return answer
+  end
+  function self.too_many() too_many(self) end
+  function self.watch() debug.sethook(hook, "cl", limits.every) end
+  function self.draw()
+    self.drawn = self.drawn + 1
+    return self.graph:leaf("draw", self.what .. " " .. self.drawn, "number", 0, 1)
+  end
+  return self
+end
+
+-- Calls fn under the hook, then finish(whether it ended well, its results or its error).
+local function call(self, answers, fn, given, finish)
+  self.answers, self.trail, self.drawn, self.count, self.borrowed = answers, {}, 0, 0, nil
+  self.facts = facts.new(self.graph)
+  self.watching = true
+  self.watch()
+  local function off(...)
+    self.watching = false
+    debug.sethook()
+    return finish(...)
+  end
+  return off(pcall(fn, unpack(given, 1, given.n)))
+end
+
+-- The same run again, to find the line that changes what is outside the state.
+local function blame(self, answers, fn, arguments, changed)
+  local info = getinfo(self.original, "S")
+  self.previous = { info.short_src, info.linedefined }
+  call(self, answers, fn, arguments(), function() end)
+  local at = self.culprit or self.previous
+  self.outside:changed()
+  give_up(self, at[1], at[2],
+    ("'%s' writes %s: only the state that it is given may change; keep it there")
+    :format(self.what, changed))
+end
+
+-- One run, with the answers given. Returns what `after` makes of the results.
+local function run(self, answers, fn, arguments, after)
+  local n = self.paths[self.what] + 1
+  self.paths[self.what] = n
+  if n > self.limit then self.too_many() end
+  local given = arguments()
+  local out = call(self, answers, fn, given, function(ok, ...)
+    if self.failure then error(self.failure, 0) end
+    if not ok then
+      local file, line, text = translated(tostring((...)))
+      if text:find "^'for'" or text:find "^bad 'for'" then
+        give_up(self, file, line,
+          "a traced number as the bound of a `for`: loop up to a constant, and leave with "
+          .. "`break` where the number is reached")
+      end
+      give_up(self, file, line,
+        ("'%s' raised an error while it was recorded: %s"):format(self.what, text))
+    end
+    return after(given, ...)
+  end)
+  local changed = self.outside:changed()
+  if changed then blame(self, answers, fn, arguments, changed) end
+  self.draws[self.what] = math.max(self.draws[self.what] or 0, self.drawn)
+  return out
+end
+
+-- All paths that begin with these answers, as one list of nodes.
+local function explore(self, answers, fn, arguments, after)
+  local out = run(self, answers, fn, arguments, after)
+  local trail = self.trail
+  for k = #trail, #answers + 1, -1 do
+    local other = {}
+    for j = 1, k - 1 do other[j] = trail[j][2] end
+    other[k] = not trail[k][2]
+    local no = explore(self, other, fn, arguments, after)
+    for j = 1, #out do out[j] = self.graph:where(trail[k][1], out[j], no[j]) end
+  end
+  return out
+end
+
+-- All paths. The one on which every answer is "no" goes first, to see whether it comes to an end:
+-- where the end of a loop depends on traced numbers, one of the two does not.
+local function all_paths(self, fn, arguments, after)
+  self.default = false
+  run(self, {}, fn, arguments, after)
+  self.default, self.paths[self.what], self.places = true, 0, {}
+  return explore(self, {}, fn, arguments, after)
+end
+
+-- ---- a game -------------------------------------------------------------------------------------
+
+-- The node of a result: what it must be, and what it is called in an error.
+local function result(self, v, kind, what)
+  if kind == "boolean" and v == nil then v = false end
+  if kind_of(v) ~= kind then
+    local info = getinfo(self.original, "S")
+    give_up(self, info.short_src, info.linedefined,
+      ("'%s' returns %s as %s: a %s is wanted"):format(self.what,
+      v == nil and "nothing" or "a " .. kind_of(v), what, kind))
+  end
+  return id_of(v) or self.graph:const(v)
+end
+
+local function describe(self, state)
+  local info = getinfo(self.original, "S")
+  return shape.of(state, kind_of, function(text, ...)
+    give_up(self, info.short_src, info.linedefined, text:format(...))
+  end)
+end
+
+-- The nodes of a state that must be built as `model` is.
+local function state_nodes(self, state, model)
+  local now = describe(self, state)
+  local want, got = shape.differ(model, now)
+  if want then
+    local info = getinfo(self.original, "S")
+    give_up(self, info.short_src, info.linedefined,
+      ("'%s' leaves a state of another build: %s, and on another path or "
+      .. "after reset %s; set every field in reset, keep its kind, and mark what is gone by a boolean"):format(self.what,
+      got, want))
+  end
+  local ids = {}
+  for k, v in ipairs(now.values) do ids[k] = id_of(v) or self.graph:const(v) end
+  return ids
+end
+
+local function phase(self, what, f)
+  self.what, self.original, self.paths[what], self.places = what, f, 0, {}
+  return self.outside:watched(f)
+end
+
+local function record_reset(self, game)
+  local model
+  local function empty() return { {}, n = 1 } end
+  local ids = all_paths(self, phase(self, "reset", game.reset), empty, function(given)
+    model = model or describe(self, given[1])
+    return state_nodes(self, given[1], model)
+  end)
+  return ids, model
+end
+
+local function leaves(self, model)
+  local list = {}
+  for k, path in ipairs(model.paths) do
+    list[k] = self.graph:leaf("state", k .. " " .. path, model.kinds[k])
+  end
+  return list
+end
+
+local function record_step(self, game, model, fields, actions)
+  local n = #fields
+  return all_paths(self, phase(self, "step", game.step), function()
+    local given = { shape.build(model, fields), n = 1 + #actions }
+    for k, a in ipairs(actions) do given[k + 1] = a end
+    return given
+  end, function(given, reward, terminated, truncated)
+    local ids = state_nodes(self, given[1], model)
+    ids[n + 1] = result(self, reward, "number", "the reward")
+    ids[n + 2] = result(self, terminated, "boolean", "terminated")
+    ids[n + 3] = result(self, truncated, "boolean", "truncated")
+    return ids
+  end)
+end
+
+local function record_observe(self, game, model, fields)
+  local count
+  local ids = all_paths(self, phase(self, "observe", game.observe), function()
+    return { shape.build(model, fields), n = 1 }
+  end, function(given, ...)
+    local out, list = state_nodes(self, given[1], model), { ... }
+    for k, v in ipairs(out) do
+      if v ~= id_of(fields[k]) and self.graph:value(v) == nil then
+        give_up(self, nil, nil, ("'observe' writes '%s': it may only look"):format(model.paths[k]))
+      end
+    end
+    if select("#", ...) == 1 and kind_of(list[1]) == "table" then list = list[1] end
+    count = count or #list
+    if #list ~= count or count == 0 then
+      local info = getinfo(game.observe, "S")
+      give_up(self, info.short_src, info.linedefined, count == 0 and "'observe' returns nothing"
+        or ("'observe' returns %d numbers on one path and %d on another"):format(count, #list))
+    end
+    local seen = {}
+    for k = 1, count do
+      local v = list[k]
+      if kind_of(v) == "boolean" then
+        local g = self.graph
+        seen[k] = g:where(id_of(v) or g:const(v), g:const(1), g:const(0))
+      else
+        seen[k] = result(self, v, "number", "an observation")
+      end
+    end
+    return seen
+  end)
+  if (self.draws.observe or 0) > 0 then
+    give_up(self, nil, nil, "'observe' draws: draw in step and keep the number in the state")
+  end
+  return ids
+end
+
+--- Records a game: `actions` are traced values that step gets. Returns { graph =, paths =, draws
+--- =, model = (the state's build), reset =, fields =, step =, observe = (lists of nodes) }; step
+--- ends in reward, terminated, truncated.
+function recorder:record(game, action_nodes)
+  local got = { graph = self.graph, paths = self.paths, draws = self.draws }
+  local was = { debug.gethook() }
+  local on = jit and jit.status()
+  if on then jit.off() end
+  symbols.use(self)
+  local ok, e = pcall(function()
+    for _, what in ipairs { "reset", "step", "observe" } do self.outside:watched(game[what]) end
+    self.outside:remember()
+    got.reset, got.model = record_reset(self, game)
+    got.fields = leaves(self, got.model)
+    local fields, actions = {}, {}
+    for k, id in ipairs(got.fields) do fields[k] = symbols.wrap(id) end
+    for k, id in ipairs(action_nodes) do actions[k] = symbols.wrap(id) end
+    got.step = record_step(self, game, got.model, fields, actions)
+    got.observe = record_observe(self, game, got.model, fields)
+  end)
+  debug.sethook(unpack(was))
+  if self.outside.held then self.outside:changed() end
+  self.outside:restore()
+  symbols.use(nil)
+  if on then jit.on() end
+  if ok then return got end
+  local f = self.failure
+  if not f then error(e, 0) end
+  local original = self.original and getinfo(self.original, "S")
+  util.fail_at(f.file or original and original.short_src, f.line or original
+    and original.linedefined, "option",
+    "rl.trace: %s", f.text)
+end
+
+return recorder

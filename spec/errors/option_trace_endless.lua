@@ -1,0 +1,12 @@
+-- A loop without an end.
+local tempo = require "tempo"
+local game = {}
+function game.reset(g) g.x = 0 end
+function game.step(g, action)
+  g.x = g.x + action
+  while true do end -- here
+end
+function game.observe(g) return g.x end
+local P = tempo.program()
+local t = P:dim "t"
+tempo.rl.trace(P, game, { domain = { t }, time = t, actions = 2 })

@@ -1,0 +1,14 @@
+-- A loop up to a traced number.
+local tempo = require "tempo"
+local game = {}
+function game.reset(g) g.x = 0 end
+function game.step(g, action)
+  for _ = 1, action do -- here
+    g.x = g.x + 1
+  end
+  return g.x, false
+end
+function game.observe() return 0 end
+local P = tempo.program()
+local t = P:dim "t"
+tempo.rl.trace(P, game, { domain = { t }, time = t, actions = 2 })

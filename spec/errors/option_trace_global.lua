@@ -1,0 +1,12 @@
+-- A game that writes a global.
+local tempo = require "tempo"
+local game = {}
+function game.reset(g) g.x = 0 end
+function game.step(g, action)
+  _G.score = g.x + action -- here
+  return g.x, false
+end
+function game.observe() return 0 end
+local P = tempo.program()
+local t = P:dim "t"
+tempo.rl.trace(P, game, { domain = { t }, time = t, actions = 2 })
