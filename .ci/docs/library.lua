@@ -15,7 +15,8 @@ local library = {}
 --- File, name, and how its functions are written; its rooms, files of the folder with its name.
 local files = {
   { "nn", "tempo.nn", "nn" }, { "initial", "tempo.nn.init", "init" }, { "optim", "tempo.optim", "optim" },
-  { "dist", "tempo.dist", "dist" }, { "rl", "tempo.rl", "rl", "env returns" }, { "logger", "tempo.logger", "logger" },
+  { "dist", "tempo.dist", "dist" }, { "rl", "tempo.rl", "rl", "env returns train" },
+  { "logger", "tempo.logger", "logger" },
   { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz" },
   { "cli", "tempo.cli", "cli" },
 }

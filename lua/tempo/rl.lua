@@ -19,7 +19,7 @@ local util = require "tempo.util"
 local rl = {}
 
 -- Each room of lua/tempo/rl returns a table of functions; .ci/docs/library.lua has the same list.
-for _, room in ipairs { "env", "returns" } do
+for _, room in ipairs { "env", "returns", "train" } do
   for key, f in pairs(require("tempo.rl." .. room)) do rl[key] = f end
 end
 
