@@ -17,7 +17,7 @@ local files = {
   { "nn", "tempo.nn", "nn" }, { "initial", "tempo.nn.init", "init" }, { "optim", "tempo.optim", "optim" },
   { "dist", "tempo.dist", "dist" }, { "rl", "tempo.rl", "rl", "env returns train" },
   { "logger", "tempo.logger", "logger" },
-  { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz" },
+  { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz", "svg" },
   { "cli", "tempo.cli", "cli" },
 }
 local own = { forward = true, rule = true, __index = true }

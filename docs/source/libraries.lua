@@ -233,6 +233,14 @@ local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
 local reward = env:step(env.obs:select(0, 2):gt(0):to "i64")          -- to where the pole leans
 show(reward[0 .. T]:sum(0), { T = 20 })]])
 
+examples["tempo.nn into"] = [[
+local net = nn.Linear(P, 2, 1, { along = { t }, name = "net", init = "ones", bias = false })
+local f = P:compile { outputs = { y = net(x:narrow(0, 0, 2)) } }
+f({}, { T = 1 })
+local Q = tempo.program()
+local g = Q:compile { outputs = { y = nn.into(Q, net)(Q:constant { 3, 4 }) } }
+g:load_params(f:params { of = net })
+print(g({}, {}).y)]]
 examples["tempo.rl train"] = [[
 local i, t = P:dims "i u"
 local env = rl.env(P, "CartPole-v1", { domain = { i, t }, time = t, carry = i })

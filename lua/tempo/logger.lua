@@ -1,4 +1,5 @@
---- tempo.logger: writes rows of numbers into files as they come, so that a killed run leaves all rows so far.
+--- tempo.logger: writes rows of numbers into files as they come, so that a killed run leaves all
+--- rows so far.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -21,7 +22,8 @@ end
 local Rows = {}
 Rows.__index = Rows
 
--- A writer of rows of these columns into the file at `path`, begun with `head`. A path that is false writes nothing.
+-- A writer of rows of these columns into the file at `path`, begun with `head`. A path that is
+-- false writes nothing.
 local function writer(path, columns, format, head)
   local self = setmetatable({ columns = columns, path = path or nil, format = format }, Rows)
   if not path then return self end
@@ -63,12 +65,13 @@ end
 -- Integral numbers as integers, others with so many digits.
 local function text(v, digits)
   if type(v) ~= "number" then return tostring(v) end
+  if v ~= v then return "nan" end
   if v == math.floor(v) and math.abs(v) < 1e15 then return string.format("%d", v) end
   return string.format("%." .. digits .. "g", v)
 end
 
---- A file with a line of names, for rows: integral numbers as integers, others with 9 digits. A path that is false
---- writes nothing.
+--- A file with a line of names, for rows: integral numbers as integers, others with 9 digits. A
+--- path that is false writes nothing.
 ---@param path string|false
 ---@param columns string[]
 ---@return tempo.logger.Rows
@@ -83,11 +86,12 @@ end
 local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
 local function quoted(s)
-  return '"' .. s:gsub('[%c"\\]', function(c) return escapes[c] or ("\\u%04x"):format(c:byte()) end) .. '"'
+  return '"' .. s:gsub('[%c"\\]', function(c) return escapes[c] or ("\\u%04x"):format(c:byte()) end)
+    .. '"'
 end
 
---- A value as JSON: lists, tables (their keys in order), strings, numbers with 17 digits, booleans; NaN and infinities
---- are null.
+--- A value as JSON: lists, tables (their keys in order), strings, numbers with 17 digits, booleans;
+--- NaN and infinities are null.
 ---@param v any
 ---@return string
 function logger.json(v)
@@ -119,14 +123,16 @@ function logger.jsonl(path, columns)
   end, "")
 end
 
---- A file of TensorBoard events, for rows of numbers: the first column is the step, each of the others a curve. Its
---- folder is what `tensorboard --logdir` takes; the file's name must contain "tfevents".
+--- A file of TensorBoard events, for rows of numbers: the first column is the step, each of the
+--- others a curve. Its folder is what `tensorboard --logdir` takes; the file's name must contain
+--- "tfevents".
 ---@param path string|false
 ---@param columns string[]
 ---@return tempo.logger.Rows
 function logger.tensorboard(path, columns)
   local events = require "tempo.logger.events"
-  return writer(path, columns, function(values) return events.scalars(os.time(), columns, values) end,
+  return writer(path, columns, function(values) return events.scalars(os.time(), columns,
+    values) end,
     events.version(os.time()))
 end
 

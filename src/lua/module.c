@@ -128,6 +128,7 @@ static const luaL_Reg hidden[] = {
   { "step", tl_grad_step },
   { "may_miss", tl_may_miss },
   { "lift", module_lift },
+  { "feeds", tl_fn_feeds },
   { 0 },
 };
 

@@ -188,6 +188,17 @@ int tl_fn_step(lua_State *L) { /* f, values, options */
   return 2;
 }
 
+/* For libraries: the function, a name. Is it an input that steps are given? */
+int tl_fn_feeds(lua_State *L) {
+  tl_fn *u = tl_fn_self(L, "feeds");
+  const tp_graph *g = tp_fn_graph(u->f);
+  const char *name = tl_string(L, 2, "feeds");
+  int k = 0;
+  while (k < g->inputs.n && strcmp(g->inputs.v[k]->attr.str, name) != 0) k++;
+  lua_pushboolean(L, k < g->inputs.n && tp_fn_fed(u->f, k));
+  return 1;
+}
+
 int tl_fn_cancel(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "cancel");
   if (!u->running)

@@ -1,17 +1,18 @@
--- TensorBoard's event files: TFRecords of protocol buffers (tensorflow/core/util/event.proto, framework/summary.proto).
+-- TensorBoard's event files: TFRecords of protocol buffers (tensorflow/core/util/event.proto,
+-- framework/summary.proto).
 --
---   record   u64 length, u32 masked crc of these 8 bytes, data, u32 masked crc of the data; all little endian
+--   record   u64 length, u32 masked crc of these 8 bytes, data, u32 masked crc of it; little endian
 --   masked   (crc >> 15 | crc << 17) + 0xa282ead8, of CRC-32C (Castagnoli)
 --   Event    1 wall_time: double, 2 step: int64, 3 file_version: string, 5 summary: Summary
 --   Summary  1 value: repeated { 1 tag: string, 2 simple_value: float }
 local events = {}
 
-local there, bit = pcall(require, "bit")                    -- LuaJIT has no operators on bits, 5.4 no module
+local there, bit = pcall(require, "bit")        -- LuaJIT has no operators on bits, 5.4 no module
 local bxor = there and function(a, b) return bit.bxor(a, b) % 2 ^ 32 end
   or load "return function(a, b) return a ~ b end" ()
 local pack = rawget(string, "pack")
 
--- ---- bytes ----------------------------------------------------------------------------------------------------------
+-- ---- bytes --------------------------------------------------------------------------------------
 
 local function little(v, n)
   local out = {}
@@ -39,13 +40,14 @@ local function varint(n)
   return table.concat(out)
 end
 
--- Fields of a message: the key is 8 * number + kind (0 a varint, 1 eight bytes, 2 a length and so many bytes, 5 four).
+-- Fields of a message: the key is 8 * number + kind (0 a varint, 1 eight bytes, 2 a length and so
+-- many bytes, 5 four).
 local function int(number, v) return varint(8 * number) .. varint(v) end
 local function double(number, v) return varint(8 * number + 1) .. float(v, 8) end
 local function bytes(number, s) return varint(8 * number + 2) .. varint(#s) .. s end
 local function single(number, v) return varint(8 * number + 5) .. float(v, 4) end
 
--- ---- records --------------------------------------------------------------------------------------------------------
+-- ---- records ------------------------------------------------------------------------------------
 
 local crcs = {}
 for byte = 0, 255 do
@@ -74,7 +76,8 @@ function events.version(time)
   return framed(double(1, time) .. bytes(3, "brain.Event:2"))
 end
 
---- A record with a value for each column but the first, which is the step. What is no number has none.
+--- A record with a value for each column but the first, which is the step. What is no number has
+--- none.
 function events.scalars(time, columns, values)
   local summary = {}
   for k = 2, #columns do

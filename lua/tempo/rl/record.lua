@@ -1,4 +1,5 @@
--- The folder of a run: rows in three kinds of files, the configuration, the curve; and lines on the terminal.
+-- The folder of a run: rows in three kinds of files, the configuration, the curve; and lines on the
+-- terminal.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local logger = require "tempo.logger"
@@ -38,22 +39,25 @@ function record.configuration(options)
   local folder = script and script:match "^(.*)/[^/]*$" or "."
   options.tempo, options.lua = tempo._VERSION, jit and jit.version or _VERSION
   options.command = #words > 0 and words or nil
-  options.git = first_line("git -C " .. quoted(folder) .. " describe --always --dirty --abbrev=40 --exclude '*'")
+  options.git = first_line("git -C " .. quoted(folder)
+    .. " describe --always --dirty --abbrev=40 --exclude '*'")
   options.date = os.date "!%Y-%m-%dT%H:%M:%SZ"
   return logger.json(options) .. "\n"
 end
 
--- ---- files ----------------------------------------------------------------------------------------------------------
+-- ---- files --------------------------------------------------------------------------------------
 
 local Folder = {}
 Folder.__index = Folder
 
--- Calls f; what it fails with is told once on stderr and noted: a full disk costs files, not the run.
+-- Calls f; what it fails with is told once on stderr and noted: a full disk costs files, not the
+-- run.
 function Folder:try(f, ...)
   local ok, e = pcall(f, ...)
   if ok then return true end
   if not self.failed then
-    io.stderr:write("tempo: ", tostring(e), "\nthe run goes on without the files that cannot be written\n")
+    io.stderr:write("tempo: ", tostring(e),
+      "\nthe run goes on without the files that cannot be written\n")
   end
   self.failed = self.failed or tostring(e)
 end
@@ -61,13 +65,26 @@ end
 local kinds = { { "csv", "metrics.csv" }, { "jsonl", "metrics.jsonl" },
   { "tensorboard", "events.out.tfevents.0.tempo" } }
 
---- The folder at `path` (false: none) for rows of these columns, with those of `history` in it already.
+--- The folder at `path` (false: none) for rows of these columns, with those of `history` in it
+--- already. An earlier run's files stay until these rows are in the new ones.
 function record.folder(path, columns, history)
   local self = setmetatable({ path = path, columns = columns, files = {} }, Folder)
   if not path then return self end
   logger.mkdir(path)
-  for k, kind in ipairs(kinds) do self.files[k] = logger[kind[1]](path .. "/" .. kind[2], columns) end
+  for k, kind in ipairs(kinds) do
+    self.files[k] = logger[kind[1]](path .. "/" .. kind[2] .. ".new", columns)
+  end
   for _, row in ipairs(history) do self:row(row) end
+  for k, kind in pairs(kinds) do
+    local name = path .. "/" .. kind[2]
+    if self.files[k] then
+      self.files[k].path = name
+      self:try(function()
+        local ok, message = os.rename(name .. ".new", name)
+        if not ok then util.fail("file", "cannot write '%s': %s", name, message) end
+      end)
+    end
+  end
   return self
 end
 
@@ -104,7 +121,7 @@ function Folder:close(history)
   self:write("curve.svg", tempo.viz.svg(curves, { x = "steps", y = "return" }))
 end
 
--- ---- the terminal ---------------------------------------------------------------------------------------------------
+-- ---- the terminal -------------------------------------------------------------------------------
 
 local Progress = {}
 Progress.__index = Progress
@@ -115,28 +132,28 @@ local function duration(s)
   return ("%d:%02d h"):format(math.floor(s / 3600), math.floor(s / 60) % 60)
 end
 
---- Lines about a run of `total` iterations (math.huge: unknown). On a terminal one line, written over; else a line for
---- each twentieth of the run and every ten seconds.
+--- Lines about a run of `total` iterations (math.huge: unknown). On a terminal one line, written
+--- over; else a line for each twentieth of the run and every ten seconds.
 function record.progress(total, quiet)
   local terminal = not quiet and os.execute "test -t 1"
-  return setmetatable({ total = total, quiet = quiet, terminal = terminal == true or terminal == 0, shown = -1 / 0,
+  return setmetatable({ total = total, quiet = quiet, terminal = terminal == true or terminal == 0,
+    shown = -1 / 0,
     width = 0, part = math.max(1, math.ceil(math.min(total, 1e9) / 20)), next = 0 }, Progress)
 end
 
-local function described(row, total)
-  local text = ("iteration %d%s  return %.1f  episodes %d  steps %d  %.0f steps/s  %s"):format(row.iteration,
-    total < math.huge and "/" .. total or "", row["return"], row.episodes, row.steps, row.steps_per_second,
-    duration(row.seconds))
-  if row.evaluation and row.evaluation == row.evaluation then
-    text = text .. ("  evaluation %.1f"):format(row.evaluation)
-  end
-  return text
+local function described(row, total, evaluation)
+  local of = total < math.huge and "/" .. total or ""
+  local text = ("iteration %d%s  return %.1f  episodes %d  steps %d  %.0f steps/s  %s")
+    :format(row.iteration, of, row["return"], row.episodes, row.steps, row.steps_per_second,
+      duration(row.seconds))
+  return evaluation and text .. ("  evaluation %.1f"):format(evaluation) or text
 end
 
 --- Shows a row if it is time to.
 function Progress:row(row)
   if self.quiet then return end
-  local now, text = logger.clock(), described(row, self.total)
+  if row.evaluation == row.evaluation then self.evaluation = row.evaluation end
+  local now, text = logger.clock(), described(row, self.total, self.evaluation)
   self.last = text
   if self.terminal then
     if now - self.shown < 0.1 then return end

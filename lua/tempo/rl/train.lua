@@ -1,13 +1,16 @@
--- Runs of learning: rl.train compiles a program, goes through its iterations, and keeps what is worth keeping.
+-- Runs of learning: rl.train compiles a program, goes through its iterations, and keeps what is
+-- worth keeping.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local logger = require "tempo.logger"
 local record = require "tempo.rl.record"
 local returns = require "tempo.rl.returns"
+local evaluate = require "tempo.rl.evaluate"
+local checkpoint = require "tempo.rl.checkpoint"
 
 local rl = {}
 
--- ---- what a row is made of ------------------------------------------------------------------------------------------
+-- ---- what a row is made of ----------------------------------------------------------------------
 
 -- The sum of x over all its dims but i, those that may end by data first: `time`.
 local function total(x, i, time)
@@ -35,7 +38,9 @@ end
 -- Columns that a script asks for, in the order of their names; a table in it gives "name.key".
 local function columns_of(log, prefix, out)
   local names = {}
-  for name in pairs(log) do names[#names + 1] = util.expect("rl.train: log: a name", "string", name) end
+  for name in pairs(log) do
+    names[#names + 1] = util.expect("rl.train: log: a name", "string", name)
+  end
   table.sort(names)
   for _, name in ipairs(names) do
     local x, full = log[name], prefix .. name
@@ -50,8 +55,9 @@ end
 
 local defaults = { "iteration", "return", "episodes", "steps", "steps_per_second", "seconds" }
 
--- The program's part of a row: numbers at each point of i, handed to `take` as a list: the sum of the returns of episodes
--- that ended, how many did, steps, the return so far where episodes begin anew in each iteration, then each column.
+-- The program's part of a row: numbers at each point of i, handed to `take` as a list: the sum of
+-- the returns of episodes that ended, how many did, steps, the return so far where episodes begin
+-- anew in each iteration, then each column.
 local function record_row(P, env, i, columns, take)
   local t, score = env.time, returns.episode_return(env):to "f64"
   local done = env.done:to "f64"
@@ -69,15 +75,31 @@ local function record_row(P, env, i, columns, take)
   return cut
 end
 
--- ---- rows -----------------------------------------------------------------------------------------------------------
+-- ---- rows ---------------------------------------------------------------------------------------
 
--- Makes rows of what the program gives: sums over `every` iterations, their means.
+-- Makes rows of what the program gives: over `every` iterations returns and steps add up, columns
+-- are means.
 local Rows = {}
 Rows.__index = Rows
 
-local function new_rows(columns, every, start)
-  return setmetatable({ columns = columns, every = every, iteration = start.iteration, steps = start.steps,
-    score = start.score, seconds = start.seconds, began = logger.clock(), count = 0, sums = {}, ready = {} }, Rows)
+local function new_rows(columns, every)
+  return setmetatable({ columns = columns, every = every, iteration = 0, steps = 0, seconds = 0,
+    score = 0 / 0,
+    count = 0, sums = {}, ready = {} }, Rows)
+end
+
+-- What a checkpoint says of them, and back.
+function Rows:now()
+  return { iteration = self.iteration, steps = self.steps, score = self.score, count = self.count,
+    sums = self.count > 0 and self.sums or nil,
+      seconds = self.seconds + logger.clock() - self.began }
+end
+
+function Rows:go_on(now)
+  for _, key in ipairs { "iteration", "steps", "score", "count", "seconds" } do
+    self[key] = now[key]
+  end
+  self.sums = now.sums or {}
 end
 
 function Rows:take(numbers)
@@ -86,39 +108,79 @@ function Rows:take(numbers)
   if self.count == self.every then self:flush() end
 end
 
--- The row of what has come since the last one.
+-- Makes the row of what has come since the last one.
 function Rows:flush()
   if self.count == 0 then return end
   local sums, count, seconds = self.sums, self.count, logger.clock() - self.began
   self.count, self.sums = 0, {}
-  if sums[2] > 0 then self.score = sums[1] / sums[2] elseif self.cut then self.score = sums[4] / count end
-  local row = { iteration = self.iteration - 1, ["return"] = self.score, episodes = math.floor(sums[2]),
+  if sums[2] > 0 then
+    self.score = sums[1] / sums[2]
+  elseif self.cut then
+    self.score = sums[4] / count
+  end
+  local row = { iteration = self.iteration - 1, ["return"] = self.score,
+    episodes = math.floor(sums[2]),
     steps = math.floor(self.steps + sums[3]), steps_per_second = sums[3] / math.max(seconds, 1e-9),
     seconds = self.seconds + seconds }
   self.steps, self.seconds, self.began = row.steps, row.seconds, self.began + seconds
   for _, c in ipairs(self.columns) do
     if c.at then row[c.name] = sums[c.at] / count end
   end
-  for _, c in ipairs(self.columns) do
-    if not c.at then row[c.name] = c.value(row.iteration, row) end
-  end
   self.ready[#self.ready + 1] = row
 end
 
--- ---- the run --------------------------------------------------------------------------------------------------------
+-- ---- when to stop, what is best -----------------------------------------------------------------
 
-local own = "bounds outputs inputs log out keep quiet evaluate checkpoint every iteration seed stop resume"
+-- The mean of the last n values of a column; nil before there are n, and where one is NaN.
+local function recent(history, name, n)
+  local sum, count, k = 0, 0, #history
+  while k > 0 and count < n do
+    local v = history[k][name]
+    if v == v and v ~= nil then sum, count = sum + v, count + 1
+    elseif name ~= "evaluation" then return nil end
+    k = k - 1
+  end
+  return count == n and sum / n or nil
+end
+
+-- A function of the history that says why the run is to stop, or nil.
+local function stopping(o, measure)
+  if o == nil then return function() end end
+  if type(o) == "function" then
+    return function(history) return o(history[#history], history) and "stop" end
+  end
+  if type(o) == "number" then o = { at = o } end
+  o = util.options("rl.train: stop", o, "at window patience of")
+  util.expect_options("rl.train: stop", "count", o, "window patience")
+  util.expect_options("rl.train: stop", "number", o, "at")
+  local of, window = o.of or measure.of, o.window or measure.window
+  local best, best_at = -math.huge, 0
+  return function(history)
+    local v = recent(history, of, window)
+    if not v then return end
+    if v > best then best, best_at = v, #history end
+    if o.at and v >= o.at then return ("%s reached %g"):format(of, o.at) end
+    if o.patience and #history - best_at >= o.patience then
+      return ("%s no better for %d rows"):format(of, o.patience)
+    end
+  end
+end
+
+-- ---- the run ------------------------------------------------------------------------------------
+
+local own = "bounds outputs inputs log out keep quiet evaluate checkpoint every iteration seed "
+  .. "stop resume"
 local compiling = "tier device threads memory passes precise reproducible check cflags"
 
--- The dim whose points are iterations: the one that is named, that environments are carried along, that the modules kept
--- evolve along first, or the outermost.
+-- The dim whose points are iterations: the one that is named, that environments are carried along,
+-- that the modules kept evolve along first, or the outermost.
 local function iteration_of(env, o)
   if o.iteration then return util.expect("rl.train: iteration", "dim", o.iteration) end
   if env.carry then return env.carry end
   local has = {}
   for _, d in ipairs(env.domain) do has[d] = true end
-  for _, m in ipairs(o.keep or {}) do
-    for _, w in ipairs(type(m) == "table" and m:parameters() or { m }) do
+  for _, module in ipairs(o.keep or {}) do
+    for _, w in ipairs(module:parameters()) do
       local first = w:along()[1]
       if first and has[first] then return first end
     end
@@ -139,75 +201,230 @@ local function check(P, env, o)
   util.expect_options("rl.train", "boolean", o, "quiet resume")
   util.expect_options("rl.train", "count", o, "checkpoint every")
   if o.out then util.expect("rl.train: out", "string", o.out) end
-  if o.checkpoint and not o.out then util.fail("option", "rl.train: checkpoint wants a folder: write out = \"DIR\"") end
+  if o.checkpoint and not o.out then
+    util.fail("option", "rl.train: checkpoint wants a folder for its file: out = \"DIR\"")
+  end
+  if o.keep and o.keep.parameters then o.keep = { o.keep } end
+  for _, module in ipairs(o.keep or {}) do
+    if type(module) ~= "table" or not module.parameters then
+      util.fail("option", "rl.train: keep is a list of modules, keep = { policy }, not of a %s",
+        type(module))
+    end
+  end
   return o
 end
 
---- Compiles the program and runs it, iteration by iteration (the points of `iteration`: the dim that the environment is
---- carried along, or its outermost), with a row of numbers for each. A row has
----   iteration, return (the mean over the episodes that ended in it; where none did, the one before), episodes (how many
----   did), steps (so far), steps_per_second, seconds, and the columns of log
+local Run = {}
+Run.__index = Run
+
+-- Where the inputs that f:step is given have i among their dims: arrays with a row for each point
+-- of i, or functions.
+function Run:feed()
+  local feeds, fed, rest = getmetatable(tempo).feeds, {}, {}
+  for name, v in pairs(self.o.inputs or {}) do
+    if feeds(self.f, name) then fed[name] = v else rest[name] = v end
+  end
+  self.fed = fed
+  return rest
+end
+
+function Run:values(k)
+  local values = {}
+  for name, v in pairs(self.fed) do
+    if type(v) == "function" then values[name] = v(k)
+    elseif type(v) == "table" then values[name] = v[k + 1]
+    elseif type(v) == "userdata" then values[name] = v[k] else values[name] = v end
+  end
+  return values
+end
+
+-- Begins the run, or goes on from the checkpoint in its folder.
+function Run:begin()
+  local o, now = self.o, nil
+  if o.checkpoint and o.resume ~= false then
+    now, self.history = checkpoint.find(o.out, o.bounds)
+  end
+  self.history = self.history or {}
+  local rest = self:feed()
+  if now then
+    self.f:load(o.out .. "/" .. now.state)
+    self.rows:go_on(now)
+    self.state, self.done = now.state, now.iteration
+    self.evaluated = #self.history > 0 and self.history[#self.history].iteration + 1 or 0
+    if now.best == now.best then self.best = now.best end
+    for k = 1, #self.history do                             -- as it was when the rows came
+      local part = {}
+      for j = 1, k do part[j] = self.history[j] end
+      self.stop(part)
+    end
+  else
+    self.f:start(rest, o.bounds, { seed = o.seed })
+    self.done = 0
+  end
+  self.folder = record.folder(o.out or false, self.names, self.history)
+  self.folder:write("config.json", record.configuration(self.configuration))
+  if now and not o.quiet then
+    print(("goes on from iteration %d, as '%s/checkpoint.json' says"):format(now.iteration, o.out))
+  end
+  self.rows.open, self.rows.began = true, logger.clock()
+end
+
+-- Completes a row, which is the last one, and shows it.
+function Run:row(row)
+  local evaluation = self.evaluation
+  for _, c in ipairs(self.columns) do
+    if type(c.value) == "function" then row[c.name] = c.value(row.iteration, row) end
+  end
+  if evaluation then
+    local function turn(k) return math.floor(k / evaluation.every) end
+    local due = turn(row.iteration + 1) > turn(self.evaluated)
+    row.evaluation = due and evaluation:score(self.f, row) or 0 / 0
+    self.evaluated = row.iteration + 1
+  end
+  self.history[#self.history + 1] = row
+  self.folder:row(row)
+  self.progress:row(row)
+end
+
+-- Keeps the parameters if they are the best so far.
+function Run:keep()
+  local measure = self.measure
+  local v = self.o.keep and recent(self.history, measure.of, measure.window)
+  if not v or v <= self.best then return end
+  local row = self.history[#self.history]
+  if measure.of == "evaluation" and row.evaluation ~= row.evaluation then return end
+  self.best = v
+  self.kept = self.f:params { of = self.o.keep }
+  self.history.best = { iteration = row.iteration, [measure.of] = v, params = self.kept }
+  self.folder:save("best.npz", self.kept)
+end
+
+function Run:show()
+  local ready = self.rows.ready
+  self.rows.ready = {}
+  for _, row in ipairs(ready) do
+    self:row(row)
+    self:keep()
+    self.why = self.why or self.stop(self.history)
+  end
+end
+
+function Run:save()
+  local now = self.rows:now()
+  now.best = self.best
+  self.folder:try(function()
+    self.state = checkpoint.save(self.o.out, self.f, now, self.o.bounds, self.state)
+  end)
+end
+
+-- Goes through the iterations.
+function Run:go()
+  local every = self.o.checkpoint
+  self:begin()
+  local done
+  repeat
+    self.inside = true
+    done, self.out = self.f:step(self:values(self.done), { into = self.out })
+    self.inside, self.done = false, self.done + 1
+    if done then self.rows:flush() end
+    self:show()
+    if self.out.cancelled then self.why = "cancelled" end
+    if every and self.done % every == 0 and not done and not self.why then self:save() end
+  until done or self.why
+end
+
+-- Leaves what there is in the folder, however the run ended.
+function Run:finish(over)
+  self.rows.open = false
+  if not self.folder then return end
+  if over and self.o.checkpoint then checkpoint.remove(self.o.out, self.state) end
+  local ok, params = pcall(self.f.params, self.f)
+  if ok then self.folder:save("last.npz", params) end
+  self.folder:close(self.history)
+  self.progress:close(self.why and "ended: " .. self.why)
+  self.history.stopped, self.history.failed = self.why, self.folder.failed
+end
+
+local function is_interrupt(e) return tostring(e):find "interrupted!$" ~= nil end
+
+--- Compiles the program and runs it, iteration by iteration (the points of `iteration`), with a row
+--- of numbers for each:
+---   iteration, steps (so far), steps_per_second, seconds
+---   return      the mean over the episodes that ended in it; where none did, the one before
+---   episodes    how many did
+---   the columns of log, and evaluation
 --- Options:
----   bounds      by name, of the call
----   outputs, inputs   as for P:compile and the call; those inputs that have the iteration among their dims are a
----               function(i) that gives a table of them
----   log         { name = tensor, number, index expression, function(i, row) or a table of these }: a tensor's mean over
----               all but the iteration
----   out         a folder for metrics.csv, metrics.jsonl, TensorBoard's events, config.json, curve.svg
+---   bounds      by name, as for a call
+---   outputs     as for P:compile
+---   inputs      as for a call; for one that has the iteration among its dims also a function(i)
+---   log         { name = x }: a tensor's mean over all but the iteration, a number, an index
+---               expression, function(i, row); a table of these gives columns "name.key"
+---   out         a folder for metrics.csv, metrics.jsonl, TensorBoard's events, config.json,
+---               curve.svg, last.npz (all parameters and moments at the end)
+---   keep        { modules }: their parameters where they did best go into best.npz, and into
+---               history.best
+---   evaluate    { every = 10, policy = function(env, net, ..) return action end, episodes = 10,
+---               steps =, seed =, env = }: whole episodes in a copy of the environment, by copies
+---               of the modules in keep; or { score = function(f, row) return number end }
+---   stop        ends the run: the return that is enough (of the last 10 rows, or of one
+---               evaluation), { at =, window =, patience = rows without a better one, of = its
+---               column }, or function(row, history)
+---   checkpoint  iterations between two checkpoints. A run that was killed goes on from the last
+---               one, with the numbers of one that was not, when the script runs again;
+---               resume = false begins anew
 ---   every       iterations of one row (1; 1000 where the iteration is the environment's time)
 ---   quiet       prints nothing
----   iteration, seed, and the options of P:compile: tier device threads memory passes precise reproducible check cflags
+---   iteration   the dim (the one that environments are carried along, else the first along which
+---               what is kept evolves, else the environment's outermost)
+---   seed, and options of P:compile: tier device threads memory passes precise reproducible check
+---               cflags
+--- Ctrl-C ends the run early and returns what there is. A file that cannot be written is told on
+--- stderr and the run goes on; history.failed says it.
 ---@param P tempo.Program
 ---@param env tempo.rl.Env
 ---@param o table
 ---@return tempo.Function the compiled function, with the newest parameters
----@return table[] the history: a row for each line of metrics.csv, by the names of its columns
+---@return table[] the history: a row for each line of metrics.csv, by column; `best`, `stopped`
 ---@return table the outputs that the last iteration gave
 function rl.train(P, env, o)
   o = check(P, env, o)
   local i = iteration_of(env, o)
-  local columns, names = columns_of(o.log or {}, "", {}), {}
-  for k, name in ipairs(defaults) do names[k] = name end
-  for _, c in ipairs(columns) do
-    local there = false
-    for _, name in ipairs(defaults) do there = there or name == c.name end
-    if not there then names[#names + 1] = c.name end
+  local run = setmetatable({ o = o, columns = columns_of(o.log or {}, "", {}), names = {},
+    best = -math.huge,
+    evaluated = 0 }, Run)
+  local has = {}
+  local function name(n)
+    if not has[n] then run.names[#run.names + 1], has[n] = n, true end
   end
-  local rows = new_rows(columns, o.every or (i == env.time and 1000 or 1),
-    { iteration = 0, steps = 0, seconds = 0, score = 0 / 0 })
-  rows.cut = record_row(P, env, i, columns, function(numbers)
-    if rows.open then rows:take(numbers) end
+  for _, n in ipairs(defaults) do name(n) end
+  for _, c in ipairs(run.columns) do name(c.name) end
+  if o.evaluate then
+    run.evaluation = evaluate.new(P, env, o.evaluate, o.keep, o.bounds, o)
+    name "evaluation"
+  end
+  if o.out then logger.mkdir(o.out) end
+  run.measure = o.evaluate and { of = "evaluation", window = 1 } or { of = "return", window = 10 }
+  run.stop = stopping(o.stop, run.measure)
+  run.rows = new_rows(run.columns, o.every or (i == env.time and 1000 or 1))
+  run.rows.cut = record_row(P, env, i, run.columns, function(numbers)
+    if run.rows.open then run.rows:take(numbers) end
   end)
   local options = { outputs = o.outputs, tick = i }
-  for name in compiling:gmatch "%S+" do options[name] = o[name] end
-  local f = P:compile(options)
-  local history = {}
-  local folder = record.folder(o.out or false, names, history)
-  folder:write("config.json", record.configuration {
-    bounds = o.bounds, seed = o.seed or P:seed(), iteration = i:name(), environment = env.id, every = rows.every,
-  })
-  local progress = record.progress(o.bounds[i:upper():name()] or math.huge, o.quiet)
-  f:start(o.inputs or {}, o.bounds, { seed = o.seed })
-  rows.open, rows.began = true, logger.clock()
-  local done, out
-  local function flush()
-    for k, row in ipairs(rows.ready) do
-      rows.ready[k] = nil
-      history[#history + 1] = row
-      folder:row(row)
-      progress:row(row)
-    end
+  for n in compiling:gmatch "%S+" do options[n] = o[n] end
+  run.configuration = { bounds = o.bounds, seed = o.seed or P:seed(), iteration = i:name(),
+    environment = env.id,
+    every = run.rows.every, checkpoint = o.checkpoint, columns = run.names, device = o.device,
+      tier = o.tier }
+  run.progress = record.progress(o.bounds[i:upper():name()] or math.huge, o.quiet)
+  run.f = P:compile(options)
+  local ok, e = pcall(run.go, run)
+  if not ok and is_interrupt(e) then
+    run.why = "interrupted"
+    if o.checkpoint and not run.inside then run:save() end      -- inside a tick there is no state
   end
-  repeat
-    done, out = f:step({}, { into = out })
-    flush()
-  until done
-  rows:flush()
-  flush()
-  rows.open = false
-  folder:close(history)
-  progress:close()
-  return f, history, out
+  run:finish(ok)
+  if not ok and run.why ~= "interrupted" then error(e, 0) end
+  return run.f, run.history, run.out
 end
 
 return rl
