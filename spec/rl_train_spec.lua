@@ -135,13 +135,13 @@ env:step(tempo.randint({}, 0, 2, { domain = { i, b, t }, name = "action" }))
 local w = P:param("w", { along = { i }, init = 0 })
 w:update(w * 0.5 + env.obs:at { b = 0 .. b:upper(), t = 0 .. t:upper() }:sum())
 P:sink({ w }, function(_, point) if point.i == 11 then DO end end)
-local f, history = rl.train(P, env, { bounds = { I = 20, B = 2, T = 5 }, log = { w = w },
+local f, history = rl.train(P, env, { bounds = { I = 20, B = 2, T = TIME }, log = { w = w },
   out = "DIR",
   checkpoint = 4, quiet = true, tier = "interpreter" })
 print(#history, history.stopped, f:params().w:item())
 ]]
-local function run(what)
-  return child((killed:gsub("DIR", folder):gsub("DO", what)))
+local function run(what, time)
+  return child((killed:gsub("DIR", folder):gsub("DO", what):gsub("TIME", time or 5)))
 end
 
 -- metrics.jsonl without times.
@@ -174,6 +174,21 @@ describe("a run that ends early", function()
     assert.equal(want:sub(1, #rows()), rows())
     assert.equal(whole, run "")
     assert.equal(want, rows())
+  end)
+
+  it("by Ctrl-C between callbacks saves where it is, at the end of an iteration", function()
+    os.execute("rm -rf '" .. folder .. "'")
+    local text = run('os.execute "(sleep 0.03; kill -INT $PPID) &"', 15000)
+    local count = tonumber(text:match "^(%d+)\tinterrupted")
+    assert.is_true(count and count >= 12, text)
+    assert.truthy(read("checkpoint.json"):find('"iteration":' .. count .. ",", 1, true))
+    local before = rows()
+    local resumed = run("", 15000)
+    local after = rows()
+    assert.equal(before, after:sub(1, #before))
+    os.execute("rm -rf '" .. folder .. "'")
+    assert.equal(resumed, run("", 15000))
+    assert.equal(after, rows())
   end)
 
   it("by an error of a callback raises it and leaves files and checkpoint", function()

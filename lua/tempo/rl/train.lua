@@ -249,9 +249,13 @@ function Run:begin()
   if now then
     self.f:load(o.out .. "/" .. now.state)
     self.rows:go_on(now)
-    self.state, self.done = now.state, now.iteration
+    self.state, self.done = now.state, now.ticks
     self.evaluated = #self.history > 0 and self.history[#self.history].iteration + 1 or 0
-    if now.best == now.best then self.best = now.best end
+    if now.best == now.best then
+      local there, params = pcall(tempo.load, o.out .. "/best.npz")
+      self.best, self.history.best = now.best, { iteration = now.best_at,
+        [self.measure.of] = now.best, params = there and params or nil }
+    end
     for k = 1, #self.history do                             -- as it was when the rows came
       local part = {}
       for j = 1, k do part[j] = self.history[j] end
@@ -269,7 +273,7 @@ function Run:begin()
   self.rows.open, self.rows.began = true, logger.clock()
 end
 
--- Completes a row, which is the last one, and shows it.
+-- Completes the first row that is ready and shows it. Ctrl-C in an evaluation leaves it ready.
 function Run:row(row)
   local evaluation = self.evaluation
   for _, c in ipairs(self.columns) do
@@ -281,7 +285,7 @@ function Run:row(row)
     row.evaluation = due and evaluation:score(self.f, row) or 0 / 0
     self.evaluated = row.iteration + 1
   end
-  self.history[#self.history + 1] = row
+  self.history[#self.history + 1] = table.remove(self.rows.ready, 1)
   self.folder:row(row)
   self.progress:row(row)
 end
@@ -294,16 +298,15 @@ function Run:keep()
   local row = self.history[#self.history]
   if measure.of == "evaluation" and row.evaluation ~= row.evaluation then return end
   self.best = v
-  self.kept = self.f:params { of = self.o.keep }
-  self.history.best = { iteration = row.iteration, [measure.of] = v, params = self.kept }
-  self.folder:save("best.npz", self.kept)
+  local params = self.f:params { of = self.o.keep }
+  self.history.best = { iteration = row.iteration, [measure.of] = v, params = params }
+  self.folder:save("best.npz", params)
 end
 
 function Run:show()
   local ready = self.rows.ready
-  self.rows.ready = {}
-  for _, row in ipairs(ready) do
-    self:row(row)
+  while ready[1] do
+    self:row(ready[1])
     self:keep()
     self.why = self.why or self.stop(self.history)
   end
@@ -311,26 +314,38 @@ end
 
 function Run:save()
   local now = self.rows:now()
-  now.best = self.best
+  now.best, now.ticks = self.best, self.done
+  now.best_at = self.history.best and self.history.best.iteration
   self.folder:try(function()
     self.state = checkpoint.save(self.o.out, self.f, now, self.o.bounds, self.state)
   end)
 end
 
--- Goes through the iterations.
+-- Goes through the iterations. A step removes late_ms from the table it writes into: while there is
+-- one, the function is inside an iteration and has no state.
 function Run:go()
-  local every = self.o.checkpoint
+  local every, options = self.o.checkpoint, { into = self.out, whole = true }
   self:begin()
   local done
   repeat
-    self.inside = true
-    done, self.out = self.f:step(self:values(self.done), { into = self.out })
-    self.inside, self.done = false, self.done + 1
+    local values = self:values(self.done)
+    self.out.late_ms, self.done = "a step is going on", self.done + 1
+    done = self.f:step(values, options)
     if done then self.rows:flush() end
     self:show()
     if self.out.cancelled then self.why = "cancelled" end
     if every and self.done % every == 0 and not done and not self.why then self:save() end
   until done or self.why
+end
+
+-- Ctrl-C: saves where the run is, if that is between two iterations, and says whether it was over.
+function Run:interrupt()
+  self.why = "interrupted"
+  if not self.folder or self.out.late_ms then return false end
+  self:show()
+  local over = self.done == self.o.bounds[self.bound]
+  if self.o.checkpoint and not over then self:save() end
+  return over
 end
 
 -- Leaves what there is in the folder, however the run ended.
@@ -342,6 +357,7 @@ function Run:finish(over)
   if ok then self.folder:save("last.npz", params) end
   self.folder:close(self.history)
   self.progress:close(self.why and "ended: " .. self.why)
+  self.out.late_ms = nil
   self.history.stopped, self.history.failed = self.why, self.folder.failed
 end
 
@@ -391,7 +407,7 @@ function rl.train(P, env, o)
   local i = iteration_of(env, o)
   local run = setmetatable({ o = o, columns = columns_of(o.log or {}, "", {}), names = {},
     best = -math.huge,
-    evaluated = 0 }, Run)
+    evaluated = 0, out = {}, bound = i:upper():name() }, Run)
   local has = {}
   local function name(n)
     if not has[n] then run.names[#run.names + 1], has[n] = n, true end
@@ -415,15 +431,13 @@ function rl.train(P, env, o)
     environment = env.id,
     every = run.rows.every, checkpoint = o.checkpoint, columns = run.names, device = o.device,
       tier = o.tier }
-  run.progress = record.progress(o.bounds[i:upper():name()] or math.huge, o.quiet)
+  run.progress = record.progress(o.bounds[run.bound] or math.huge, o.quiet)
   run.f = P:compile(options)
   local ok, e = pcall(run.go, run)
-  if not ok and is_interrupt(e) then
-    run.why = "interrupted"
-    if o.checkpoint and not run.inside then run:save() end      -- inside a tick there is no state
-  end
-  run:finish(ok)
-  if not ok and run.why ~= "interrupted" then error(e, 0) end
+  local over = ok
+  if not ok and is_interrupt(e) then ok, over = true, run:interrupt() end
+  run:finish(over)
+  if not ok then error(e, 0) end
   return run.f, run.history, run.out
 end
 
