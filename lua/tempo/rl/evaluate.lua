@@ -59,29 +59,60 @@ local function members(keep)
   return out
 end
 
+local unpack = table.unpack or rawget(_G, "unpack")
+
+-- A program with a copy of env in which o.policy acts, until each episode ends: the environment,
+-- the program, its bounds, and the ranges of all its dims but the steps.
+local function episodes(P, env, o, keep, bounds)
+  local Q = tempo.program { seed = o.seed or P:seed() }
+  local dims, domain, over = {}, {}, {}
+  local given = { episodes = o.episodes or 10,
+    steps = o.steps or (env.spec and env.spec.max_steps) or 10000 }
+  for _, d in ipairs(members(keep)) do
+    local e, bound = Q:dim(d:name(), d:upper():name())
+    dims[d], domain[#domain + 1], over[e] = e, e, tempo.range(0, bound)
+    given[bound:name()] = bounds[bound:name()]
+  end
+  local e, E = Q:dim("episode", "episodes")
+  local u, U = Q:dim("step", "steps")
+  domain[#domain + 1], domain[#domain + 2], over[e] = e, u, tempo.range(0, E)
+  local copy = again(env, Q, { domain = domain, time = u }, o)
+  copy:step(o.policy(copy, unpack(nn.into(Q, keep, dims))))
+  Q:stop(u, copy.done)
+  return copy, Q, given, over, tempo.range(0, U)
+end
+
+--- A function that gives obs, reward and done of whole episodes, and its bounds.
+function evaluate.played(P, env, o, keep, bounds)
+  o = options_of(o, keep)
+  if not o.policy then
+    util.fail("option", "rl.train: evaluate = { policy = function(env, net) .. end } is missing")
+  end
+  local copy, Q, given = episodes(P, env, o, keep, bounds)
+  return Q:compile { outputs = { obs = copy.obs, reward = copy.reward, done = copy.done } }, given
+end
+
+--- A function from one observation to the action.
+function evaluate.acting(P, env, o, keep)
+  o = options_of(o, keep)
+  if not o.policy then
+    util.fail("option", "rl.train: evaluate = { policy = function(env, net) .. end } is missing")
+  end
+  local Q = tempo.program { seed = o.seed or P:seed() }
+  local obs = Q:input("obs", { shape = env.obs:shape(), dtype = env.obs:dtype() })
+  local action = o.policy({ obs = obs, program = Q, spec = env.spec }, unpack(nn.into(Q, keep, {})))
+  return Q:compile { outputs = { action = action } }
+end
+
 --- What `evaluate` of rl.train asks for.
 function evaluate.new(P, env, o, keep, bounds, compile)
   o = options_of(o, keep)
   local self = setmetatable({ every = o.every or 10, ask = o.score, seed = o.seed or P:seed(),
     keep = keep }, Evaluation)
   if o.score then return self end
-  local Q = tempo.program { seed = self.seed }
-  local dims, domain, over = {}, {}, {}
-  self.bounds = { episodes = o.episodes or 10, steps = o.steps or (env.spec and env.spec.max_steps)
-    or 10000 }
-  for _, d in ipairs(members(keep)) do
-    local e, bound = Q:dim(d:name(), d:upper():name())
-    dims[d], domain[#domain + 1], over[e] = e, e, tempo.range(0, bound)
-    self.bounds[bound:name()] = bounds[bound:name()]
-  end
-  local e, E = Q:dim("episode", "episodes")
-  local u, U = Q:dim("step", "steps")
-  domain[#domain + 1], domain[#domain + 2], over[e] = e, u, tempo.range(0, E)
-  local copy = again(env, Q, { domain = domain, time = u }, o)
-  copy:step(o.policy(copy, (table.unpack or rawget(_G, "unpack"))(nn.into(Q, keep, dims))))
-  Q:stop(u, copy.done)
-  self.env, self.program = copy, Q
-  local score = copy.reward:at { [u] = tempo.range(0, U) }:sum(0)
+  local copy, Q, given, over, all = episodes(P, env, o, keep, bounds)
+  self.bounds = given
+  local score = copy.reward:at { [copy.time] = all }:sum(0)
   self.f = Q:compile { outputs = { score = score:at(over):mean() }, tier = compile.tier }
   return self
 end

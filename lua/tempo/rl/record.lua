@@ -38,7 +38,7 @@ function record.configuration(options)
   for k = 0, type(arg) == "table" and #arg or -1 do words[#words + 1] = tostring(arg[k]) end
   local folder = script and script:match "^(.*)/[^/]*$" or "."
   options.tempo, options.lua = tempo._VERSION, jit and jit.version or _VERSION
-  options.command = #words > 0 and words or nil
+  options.command, options.folder = #words > 0 and words or nil, os.getenv "PWD"
   options.git = first_line("git -C " .. quoted(folder)
     .. " describe --always --dirty --abbrev=40 --exclude '*'")
   options.date = os.date "!%Y-%m-%dT%H:%M:%SZ"

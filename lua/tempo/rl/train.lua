@@ -201,6 +201,7 @@ local function check(P, env, o)
   util.expect_options("rl.train", "boolean", o, "quiet resume")
   util.expect_options("rl.train", "count", o, "checkpoint every")
   if o.out then util.expect("rl.train: out", "string", o.out) end
+  if o.out == "" then o.out = nil end
   if o.checkpoint and not o.out then
     util.fail("option", "rl.train: checkpoint wants a folder for its file: out = \"DIR\"")
   end
@@ -404,6 +405,8 @@ local function is_interrupt(e) return tostring(e):find "interrupted!$" ~= nil en
 ---@return table the outputs that the last iteration gave
 function rl.train(P, env, o)
   o = check(P, env, o)
+  local instead = package.loaded["tempo.rl.instead"]        -- bin/tempo play, explain, export
+  if instead then return instead(P, env, o) end
   local i = iteration_of(env, o)
   local run = setmetatable({ o = o, columns = columns_of(o.log or {}, "", {}), names = {},
     best = -math.huge,
