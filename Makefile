@@ -249,7 +249,7 @@ layers:
 	@lua5.4 .ci/layers.lua
 
 lint: all
-	@luacheck --quiet $(wildcard lua spec examples bench .ci docs/source)
+	@luacheck --quiet bin/tempo $(wildcard lua spec examples bench .ci docs/source)
 	@lua5.4 .ci/lint.lua $(B)
 
 format:
@@ -341,9 +341,12 @@ rock-test: all
 PREFIX      ?= /usr/local
 INST_LIBDIR ?= $(PREFIX)/lib/lua/5.4
 INST_LUADIR ?= $(PREFIX)/share/lua/5.4
+INST_BINDIR ?= $(PREFIX)/bin
 install: rock
 	install -D -m 755 $(B)/$(ROCK)/tempo.so "$(DESTDIR)$(INST_LIBDIR)/tempo.so"
 	for f in $$(cd lua && find tempo -name '*.lua'); do install -D -m 644 "lua/$$f" "$(DESTDIR)$(INST_LUADIR)/$$f" || exit 1; done
+	for f in $(notdir $(wildcard examples/rl/*.lua)); do install -D -m 644 "examples/rl/$$f" "$(DESTDIR)$(INST_LUADIR)/tempo/examples/$$f" || exit 1; done
+	install -D -m 755 bin/tempo "$(DESTDIR)$(INST_BINDIR)/tempo"
 
 install-c: all
 	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/include" include/tempo.h include/tempo_env.h

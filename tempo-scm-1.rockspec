@@ -44,6 +44,7 @@ build = {
       ISL_LIBDIR = "$(ISL_LIBDIR)",
       INST_LIBDIR = "$(LIBDIR)",
       INST_LUADIR = "$(LUADIR)",
+      INST_BINDIR = "$(BINDIR)",
    },
    copy_directories = { "docs", "examples" },
 }

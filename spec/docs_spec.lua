@@ -234,9 +234,9 @@ describe("libraries", function()
     local net = tempo.nn.Linear(P, 1, 1, { along = { t } })
     local x = t:value():to "f32"
     local objects = { Module = tempo.nn.Module, Optimizer = getmetatable(getmetatable(tempo.optim.SGD(net, { lr = 1 }))).__index,
-      CSV = getmetatable(tempo.logger.csv(false, {})).__index,
       Memory = getmetatable(tempo.rl.window(P, 1, tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t }))),
       Replay = getmetatable(tempo.rl.replay(t, { window = 1, batch = 1 })).__index,
+      Rows = getmetatable(tempo.logger.csv(false, {})).__index,
       EarlyStopping = getmetatable(tempo.optim.early_stopping(t, x)).__index,
       Env = select(2, debug.getupvalue(getmetatable(tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t })).__index, 1)),
       Distribution = { kl = true, sum = true } }

@@ -24,9 +24,10 @@ local files = {
     replay
     returns
     trace
+    train
   ]] },
   { "logger", "tempo.logger", "logger" },
-  { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz" },
+  { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz", "svg" },
   { "cli", "tempo.cli", "cli" },
 }
 local own = { forward = true, rule = true, __index = true }

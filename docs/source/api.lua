@@ -511,7 +511,8 @@ print(f({ x = { 1 } }, { T = 1 }).y)]],
         example = shown.start },
       { name = "step", args = { arg("values?", "table<string, tempo.Data>", "the inputs with the tick dims, without these") },
         options = { arg("budget_ms", "number", "this tick's outputs, whatever they take, then work for later ticks while time is left; no number changes"),
-          arg("into", "table", "what an earlier step returned: its arrays are written into and it is returned again, without garbage") },
+          arg("into", "table", "what an earlier step returned: its arrays are written into and it is returned again, without garbage"),
+          arg("whole", "boolean", "Ctrl-C waits for the end of the tick, unless it falls into a callback, so that a state can be saved (false)") },
         returns = { { "boolean", "the last tick" }, { "table", "by name the outputs at this tick, as arrays (`out.loss:item()` is a number); `cancelled`; with a budget `late_ms`, by how much it was overrun" } },
         text = "Goes to the next point of the tick dims; [steps](../language.md#steps) say where "
           .. "outputs without all of these are. A wrong value costs no tick; any other error "

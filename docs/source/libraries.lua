@@ -85,6 +85,21 @@ log:line { "2", "none" }
 log:close()
 for line in io.lines(path) do print(line) end
 os.remove(path)]],
+  ["tempo.logger jsonl"] = [[
+local path = os.tmpname()
+local log = tempo.logger.jsonl(path, { "iteration", "loss" })
+log:row { 1, 1 / 4 }
+log:close()
+print(io.open(path):read "a")
+os.remove(path)]],
+  ["tempo.logger json"] = 'print(tempo.logger.json { name = "a", sizes = { 4, 64 }, loss = 0 / 0 })',
+  ["tempo.logger tensorboard"] = [[
+local folder = os.tmpname()
+os.remove(folder)
+local log = tempo.logger.tensorboard(folder .. "/events.out.tfevents.1", { "iteration", "loss" })
+log:row { 1, 1 / 4 }
+log:close()
+print(#io.open(folder .. "/events.out.tfevents.1", "rb"):read "a")]],
   ["tempo.data batches"] = [[
 local step = P:dim("step", "steps")
 local set = { x = tempo.array { { 0, 0 }, { 1, 10 }, { 2, 20 }, { 3, 30 } }, y = tempo.array { 0, 1, 2, 3 } }
@@ -100,6 +115,9 @@ print(names[2], columns.loss)
 os.remove(path)]],
   ["tempo.viz spark"] = 'print(tempo.viz.spark { 1, 4, 9, 16, 25, 16, 9, 4, 1 })',
   ["tempo.viz plot"] = 'local y = {}\nfor k = 1, 100 do y[k] = math.sin(k / 16) end\nprint(tempo.viz.plot(y, { width = 40, height = 5, title = "sin" }))',
+  ["tempo.viz svg"] = [[
+local svg = tempo.viz.svg({ { name = "a", y = { 1, 4, 9 }, lo = { 0, 3, 8 }, hi = { 2, 5, 10 } } }, { x = "steps" })
+print(svg:match "<svg[^>]+>")]],
   ["tempo.viz csv"] = [[
 local path = os.tmpname()
 local log = tempo.logger.csv(path, { "iteration", "loss" })
@@ -120,7 +138,7 @@ local f = P:compile { outputs = { best = stop:keep(net).weight:sum() } }
 print(f({}, { T = 9 }).best)
 print(stop:restore(f:params())["net.weight"])]]
 end
-for method in ("line row close"):gmatch "%a+" do examples["tempo.logger CSV:" .. method] = examples["tempo.logger csv"] end
+for method in ("line row close"):gmatch "%a+" do examples["tempo.logger Rows:" .. method] = examples["tempo.logger csv"] end
 for name, code in pairs(init) do examples[name] = code end
 
 -- One example for several entries of a library.
@@ -323,6 +341,25 @@ local env = rl.trace(P, game, { domain = { t }, time = t, actions = 2 })
 env:step(tempo.where(env.obs:sum():lt(5), 1, 0):to "i64")
 show(env.obs:sum(), { T = 6 })]]
 
+examples["tempo.nn into"] = [[
+local net = nn.Linear(P, 2, 1, { along = { t }, name = "net", init = "ones", bias = false })
+local f = P:compile { outputs = { y = net(x:narrow(0, 0, 2)) } }
+f({}, { T = 1 })
+local Q = tempo.program()
+local g = Q:compile { outputs = { y = nn.into(Q, net)(Q:constant { 3, 4 }) } }
+g:load_params(f:params { of = net })
+print(g({}, {}).y)]]
+examples["tempo.rl train"] = [[
+local i, t = P:dims "i u"
+local env = rl.env(P, "CartPole-v1", { domain = { i, t }, time = t, carry = i })
+local policy = nn.Linear(P, 4, 2, { along = { i }, name = "policy" })
+local pi = dist.Categorical { logits = policy(env.obs) }
+local action = pi:sample { name = "action" }
+env:step(action)
+local gain = pi:log_prob(action) * rl.monte_carlo(env)
+optim.Adam(policy, { lr = 0.01 }):step(-gain)
+local f, history = rl.train(P, env, { bounds = { I = 5, U = 100 }, quiet = true })
+print(#history, history[5].steps, f:params()["policy.bias"]:shape()[1])]]
 share("tempo.rl", "monte_carlo n_step td td_lambda gae episode_return", [[
 show(rl.monte_carlo(traj, { gamma = 0.5 }), { T = 5 })
 show(rl.n_step(traj, { n = 2, gamma = 0.5 }), { T = 5 })

@@ -238,6 +238,7 @@ local function copied(x, change)
   for _, e in ipairs(x._params) do v[e.key] = change.param(x[e.key], e.path) end
   for _, key in ipairs(x._states) do v[key] = (change.state or same)(x[key]) end
   if change.training ~= nil then v.training = change.training end
+  v.program = change.program or v.program
   return setmetatable(v, getmetatable(x))
 end
 
@@ -299,6 +300,37 @@ function Module:mapped(f)
     made[path] = made[path] or f(p, path)
     return made[path]
   end })
+end
+
+--- Modules in another program, where their parameters are constants of the run, with the paths they
+--- have here and 0 until something is loaded: g:load_params(f:params{ of = net }). They do not
+--- train. What has further dims (`domain`: seeds) has in P those that `dims` gives for them.
+---@param P tempo.Program the other program
+---@param x any a module, or a list of modules
+---@param dims? table<tempo.Index, tempo.Index>
+---@return any x, in P
+function nn.into(P, x, dims)
+  util.program("nn.into", P)
+  local made = {}
+  local function beside(p, path)
+    local along, domain = {}, {}
+    for _, d in ipairs(p:along()) do along[d] = true end
+    for _, d in ipairs(p:domain()) do
+      if not along[d] then
+        domain[#domain + 1] = dims and dims[d] or util.fail("domain",
+          "nn.into: '%s' has the dim '%s', for which there is no dim of the other program", path,
+          d:name())
+      end
+    end
+    return #domain > 0 and domain or nil
+  end
+  local function constant(p, path)
+    made[path] = made[path] or P:param(path,
+      { domain = beside(p, path), shape = p:shape(), dtype = p:dtype(), init = 0 })
+    return made[path]
+  end
+  return copied(x, { param = constant, state = function(p) return constant(p, p:name()) end,
+    program = P, training = false, made = {} })
 end
 
 -- ---- target networks -----------------------------------------------------------------------------------------------

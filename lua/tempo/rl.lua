@@ -26,6 +26,7 @@ for _, room in ipairs {
   "replay",
   "returns",
   "trace",
+  "train",
 } do
   for key, f in pairs(require("tempo.rl." .. room)) do rl[key] = f end
 end

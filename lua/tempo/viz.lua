@@ -1,4 +1,4 @@
---- tempo.viz: curves as text, for terminals and logs.
+--- tempo.viz: curves as text, for terminals and logs, and as SVG.
 local util = require "tempo.util"
 
 ---@class tempo.viz
@@ -110,4 +110,5 @@ function viz.csv(path, o)
   return table.concat(lines, "\n")
 end
 
+viz.svg = require "tempo.viz.svg".svg
 return util.library("viz", viz)

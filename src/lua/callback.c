@@ -167,10 +167,23 @@ static void take_hook(lua_State *L, lua_State *from, lua_Hook was) {
   if (!was) lua_sethook(from, NULL, 0, 0);
 }
 
+static void put_off_hook(tl_run *r) {
+  r->later = lua_gethook(r->main);
+  r->mask = lua_gethookmask(r->main);
+  r->count = lua_gethookcount(r->main);
+  lua_sethook(r->main, NULL, 0, 0);
+}
+
+void tl_run_let_hook(tl_run *r) {
+  if (r->later) lua_sethook(r->main, r->later, r->mask, r->count);
+  r->later = NULL;
+}
+
 bool tl_interrupted(void *ud) {
   tl_run *r = ud;
   lua_State *L = r->L;
   if (r->interrupted || lua_gethook(r->main) == r->hook) return r->interrupted;
+  if (r->whole && !r->hook) return put_off_hook(r), false;
   if (!lua_checkstack(L, LUA_MINSTACK)) return false;
   take_hook(L, r->main, r->hook);
   lua_pushcfunction(L, run_hook);
@@ -250,6 +263,7 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   lua_State *L = r->L;
   tl_state *S = r->lp->S;
   frame_t f = { r, c, tp_calloc(sizeof(tl_lease)) };
+  if (r->whole) tl_interrupted(r);
   if (!f.lease || !lua_checkstack(L, 8)) {
     tp_free(f.lease);
     return tp_fail(err, TP_E_MEMORY, c->of->pos, "no memory for a callback");

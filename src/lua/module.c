@@ -156,6 +156,7 @@ static const luaL_Reg hidden[] = {
   { "may_miss", tl_may_miss },
   { "mkdir", tl_make_folder },
   { "lift", module_lift },
+  { "feeds", tl_fn_feeds },
   { 0 },
 };
 

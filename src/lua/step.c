@@ -29,7 +29,7 @@ static void hold_name(lua_State *L, const char *name) {
 }
 
 static void make_frame(lua_State *L, tl_fn *u, int own) {
-  static const char *const names[] = { "budget_ms", "into", "late_ms", "cancelled" };
+  static const char *const names[] = { "budget_ms", "into", "whole", "late_ms", "cancelled" };
   tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = tl_run_new(L, u->lp, g->ix, g->inputs.n, g->outputs.n);
   lua_setfield(L, own, "step");
@@ -149,8 +149,15 @@ static void put_results(
   put_field(L, out, "cancelled", s->cancelled);
 }
 
+static bool take_whole(lua_State *L, int i) {
+  if (!tl_option(L, i, "whole")) return false;
+  bool whole = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return whole;
+}
+
 int tl_fn_step(lua_State *L) { /* f, values, options */
-  static const char *const known[] = { "budget_ms", "into", NULL };
+  static const char *const known[] = { "budget_ms", "into", "whole", NULL };
   tl_fn *u = tl_fn_alone(L, "step", "step it");
   tp_error e = { 0 };
   if (!tp_fn_stepping(u->f))
@@ -174,10 +181,12 @@ int tl_fn_step(lua_State *L) { /* f, values, options */
   int out = lua_gettop(L);
   if (into) take_into(L, g, r, own, out);
   tl_run_prepare_calls(L, r);
+  r->whole = take_whole(L, 3);
   u->cancel = false;
   u->running = true;
   bool ok = tp_fn_step(u->f, &s, &e);
   u->running = false;
+  tl_run_let_hook(r);
   ok = ok && !r->interrupted;
   if (!ok) u->step = NULL;
   if (!ok) tl_run_raise(L, r, &e);
@@ -186,6 +195,17 @@ int tl_fn_step(lua_State *L) { /* f, values, options */
   lua_pushboolean(L, s.done);
   lua_pushvalue(L, out);
   return 2;
+}
+
+/* For libraries: the function, a name. Is it an input that steps are given? */
+int tl_fn_feeds(lua_State *L) {
+  tl_fn *u = tl_fn_self(L, "feeds");
+  const tp_graph *g = tp_fn_graph(u->f);
+  const char *name = tl_string(L, 2, "feeds");
+  int k = 0;
+  while (k < g->inputs.n && strcmp(g->inputs.v[k]->attr.str, name) != 0) k++;
+  lua_pushboolean(L, k < g->inputs.n && tp_fn_fed(u->f, k));
+  return 1;
 }
 
 int tl_fn_cancel(lua_State *L) {

@@ -295,6 +295,9 @@ typedef struct tl_run {
   lua_State *main;
   lua_Hook hook;
   bool interrupted; /* a hook that was set since has raised an error */
+  bool whole; /* a step that ends before a new hook is called: `later`, with its mask, count */
+  lua_Hook later;
+  int mask, count;
 } tl_run;
 tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout);
 /* drops all arrays except numbers that a step was given */
@@ -307,6 +310,8 @@ void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, tp_fn *step);
 int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));
 
 /* ---- callback.c: the core calls Lua ---- */
+/* sets a hook that was put off: Lua calls it at its next instruction */
+void tl_run_let_hook(tl_run *r);
 /* pushes the three slots, watches the hook */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);
 bool tl_callback(void *ud, const tp_call *c, tp_error *err);
@@ -375,6 +380,7 @@ int tl_fn_parameter(lua_State *L);
 int tl_fn_fit(lua_State *L);
 int tl_fn_load_param(lua_State *L);
 int tl_fn_start(lua_State *L);
+int tl_fn_feeds(lua_State *L);
 int tl_fn_step(lua_State *L);
 int tl_fn_cancel(lua_State *L);
 int tl_fn_state(lua_State *L);

@@ -1963,7 +1963,7 @@ function Function:start(inputs, bounds, options) end
 
 --- Goes to the next point of the tick dims; [steps](../language.md#steps) say where outputs without all of these are. A wrong value costs no tick; any other error ends the run.
 ---@param values? table<string, tempo.Data> the inputs with the tick dims, without these
----@param options? { budget_ms?: number, into?: table }
+---@param options? { budget_ms?: number, into?: table, whole?: boolean }
 ---@return boolean # the last tick
 ---@return table # by name the outputs at this tick, as arrays (`out.loss:item()` is a number); `cancelled`; with a budget `late_ms`, by how much it was overrun
 function Function:step(values, options) end

@@ -194,8 +194,8 @@ end
 
 -- ---- for logs ------------------------------------------------------------------------------------------------------
 
---- The sum of rewards since the episode began, this step included: where done holds, the episode's return. With `carry`
---- an episode that began in the iteration before counts from t = 0.
+--- The sum of rewards since the episode began, this step included: where done holds, the episode's return. Where the
+--- environment is carried on (`carry`), an episode that began in an iteration before counts whole.
 ---@param traj tempo.rl.Trajectory
 ---@return tempo.Tensor
 function rl.episode_return(traj)
@@ -203,8 +203,15 @@ function rl.episode_return(traj)
   local t, r = traj.time, traj.reward
   local done = ends(traj, {})
   local sum = r:program():tensor { domain = r:domain(), shape = r:shape(), dtype = r:dtype() }
-  sum[{ [t] = 0 }] = r
-  sum:otherwise(r + tempo.where(done:at { [t] = t - 1 }, 0, sum:at { [t] = t - 1 }))
+  local function after(at) return r + tempo.where(done:at(at), 0, sum:at(at)) end
+  local i = traj.carry
+  if i then
+    sum[{ [t] = 0, [i] = 0 }] = r
+    sum[{ [t] = 0 }] = after { [i] = i - 1, [t] = t:upper() - 1 }
+  else
+    sum[{ [t] = 0 }] = r
+  end
+  sum:otherwise(after { [t] = t - 1 })
   return sum
 end
 
