@@ -1,6 +1,7 @@
 /* What every kernel begins with. After dialect.h and the prelude. */
 #define TP_KERNEL_THREADS 256
 #define TP_IVDEP
+#define TP_UNROLLED            _Pragma("unroll")
 #define __builtin_expect(x, y) (x)
 
 typedef struct {
@@ -68,3 +69,20 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
        w_ += TP_FOLD_LANES) \
     acc = (A)TP_FOLD_##fn(acc, (A)room[w_]); \
   BARRIER();
+
+/* ---- products by tiles (emit/body/tile.c) ---- */
+
+#define TP_TILES_OF(n, side) (((n) + (side)-1) / (side))
+/* Adds one term to the thread's n x m elements acc_, of rows a, da apart, and columns b. */
+#define TP_TILE_TERM(T, mad, a, da, m, b, db, n) \
+  T a_[m], b_[n]; \
+  TP_UNROLLED \
+  for (int i_ = 0; i_ < (m); i_++) a_[i_] = (a)[i_ * (da)]; \
+  TP_UNROLLED \
+  for (int j_ = 0; j_ < (n); j_++) b_[j_] = (b)[j_ * (db)]; \
+  TP_UNROLLED \
+  for (int i_ = 0; i_ < (m); i_++) { \
+    TP_UNROLLED \
+    for (int j_ = 0; j_ < (n); j_++) \
+      acc_[i_ * (n) + j_] = mad(a_[i_], b_[j_], acc_[i_ * (n) + j_]); \
+  }
