@@ -337,11 +337,11 @@ static bool settle(tp_exec *x) {
 
 /* ---- the table ---- */
 
-static bool open_device(tp_exec *x, const tp_gdriver *driver) {
+static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   tp_device *d = TP_NEW(&x->a, struct tp_device);
   tp_kernel *k;
   *d = (tp_device){ .driver = driver };
-  if (!(d->dev = driver->open(0, x->err))) return false;
+  if (!(d->dev = driver->open(which, x->err))) return false;
   x->device = d;
   if (!(d->queue = driver->queue(d->dev, x->err))) return false;
   d->n = tp_emit_find_kernels(x->plan, &x->a, &k);
@@ -367,6 +367,18 @@ static void close_device(tp_exec *x) {
   x->device = NULL;
 }
 
+/* Bytes that a kernel moves in a call with the bounds of the latest: those of its leaves' windows,
+ * or, of a loop that nothing is around, of its buffers, once each, if these are fewer. */
+static double bytes_by(const tp_exec *x, const tp_kernel *of) {
+  double all = 0, once = 0;
+  bool inside = false;
+  TP_EACH_NODE (k, of->node)
+    if (k.x->rg) all += x->device->at[k.x->pos].bytes;
+  for (const tp_pnode *q = of->node->up; q; q = q->up) inside |= q->kind == TP_P_FOR;
+  for (int i = 0; i < of->nbuf; i++) once += (double)bytes_of(x, of->buf[i]);
+  return of->loop && !inside ? TP_MIN(all, once) : all;
+}
+
 static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;
   int host = 0;
@@ -380,6 +392,7 @@ static void tell(const tp_exec *x, tp_buf *b) {
     tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, k->of->loop ? "loop" : "leaf",
         k->of->node->pos, k->of->loop ? k->of->node->lastpos : k->of->node->pos,
         (long long)k->launches);
+    tp_putf(b, ", %.0f bytes a call", bytes_by(x, k->of));
     if (k->products) tp_putf(b, ", %lld products by the library", (long long)k->products);
     if (needs.registers >= 0) tp_putf(b, ", %d registers", needs.registers);
     if (needs.spilled > 0) tp_putf(b, ", %d bytes spilled", needs.spilled);

@@ -119,7 +119,7 @@ struct tp_target {
  */
 struct tp_offload {
   /* before any region is made; makes x->device, also where it fails later */
-  bool (*open)(tp_exec *x, const struct tp_gdriver *driver);
+  bool (*open)(tp_exec *x, const struct tp_gdriver *driver, int which);
   void (*close)(tp_exec *x);
   bool (*begin)(tp_exec *x); /* a run begins, its buffers have their places */
   /* 1: the device runs the region, now or later; 0: the host may, and sees its buffers; -1: the
