@@ -232,6 +232,9 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
       "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
   tp_puts(b, k->by_rows ? "  if (note_[0] || fault_[0]) return;\n" : "  if (*failed_) return;\n");
   if (body.s && strstr(body.s, " room_")) tp_puts(b, "  TP_ROOM;\n");
+  if (body.s && strstr(body.s, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
+  if (body.s && strstr(body.s, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
+  if (body.s && strstr(body.s, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
   if (e->local) tp_putf(b, "  %s", e->local);
   for (int i = 0; i < k->nbuf; i++) {
     int id = k->buf[i];
