@@ -300,6 +300,7 @@ bench: all
 # What one compilation costs and what its plan costs to run belong together, and all that the optimiser is asked. A bench that fails does not keep the next ones from running.
 BENCH_compile = compile interpreter
 BENCH_optimiser = optimiser scans ablation
+bench-gpu: gpu-emulator
 bench-%: all
 	@echo "# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are unset for all sides"
 	@ok=0; for f in $(or $(BENCH_$*),$*); do echo "# bench/$$f.lua"; $(BENCH_ENV) lua5.4 bench/$$f.lua $(ARGS) || ok=1; done; exit $$ok

@@ -257,6 +257,30 @@ describe("on an OpenCL device", function()
     end
   end)
 
+  it("may be one of several, by number", function()
+    local P = tempo.program()
+    local h = recurrence(P)
+    for name, why in pairs { ["opencl:9"] = "device: 'opencl': there is no device 9, the last is ", ["opencl:x"] = "device 'opencl:x' is not in this build" } do
+      helper.fails(function() P:compile { outputs = { h = h }, device = name }(at(2)[1], { T = 2 }) end, why)
+    end
+    assert.equal(2, P:compile { outputs = { h = h }, device = "opencl:0" }(at(2)[1], { T = 2 }).h:shape()[1])
+  end)
+
+  it("what one thread puts between barriers is there, whatever the compiler makes of a loop", function()
+    local P = tempo.program()                          -- pocl's optimiser lost it (make fuzz ARGS="--device opencl --seed 48")
+    local i, I = P:dim "i"
+    local h, first = P:tensor { domain = { i }, shape = { 4 } }, P:input("first", { shape = { 4 } })
+    local x, y = P:input("x", { domain = { i } }), P:input("y", { domain = { i } })
+    local at = P:input("at", { domain = { i }, dtype = "i64" })
+    local was, least = h[i - 1], h[i - 1]:argmin(0)
+    local places = tempo.arange({ 4 }, { dtype = "i64" })
+    h[0] = first
+    h:otherwise(tempo.where(places:eq(at % 4), y, tempo.where(places:eq(least), was:select(0, least) * 0.9 + x, was)))
+    local inputs = { first = tempo.array({ 1, 2, 3, 4 }, "f32"), x = tempo.array({ 5, 6 }, "f32"), y = tempo.array({ 7, 8 }, "f32"),
+      at = tempo.array({ 2, 3 }, "i64") }
+    agree(P, { last = h[I - 1] }, { { inputs, { I = 2 } } })
+  end)
+
   it("explain \"kernels\" says what runs where, and before a call that none is chosen", function()
     local P = tempo.program()
     local cpu, device = pair(P, { h = recurrence(P) })
@@ -264,7 +288,7 @@ describe("on an OpenCL device", function()
     assert.truthy(device:explain "kernels":find("kernels are chosen by the first call", 1, true))
     device(at(5)[1], { T = 5 })
     local text = device:explain "kernels"
-    assert.truthy(text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches, one block\n", text)
+    assert.truthy(text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches, %d+ bytes a call, one block\n", text)
     local before = launches(device)
     device(at(9)[1], { T = 9 })
     assert.truthy(launches(device) > before, device:explain "kernels")

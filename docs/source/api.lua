@@ -323,7 +323,7 @@ print(P:compile { outputs = { y = y } }({ x = { 1, 2 } }, { T = 2 }).y)]] },
           arg("reproducible", "boolean", "the same bits on every processor, compiler, level of optimisation and number of "
           .. "threads, and where exported (false); flags such as `-ffast-math` are an error"),
           arg("cflags", "string", "for the compiler of native code, behind ours: `\"-O1\"`"),
-          arg("device", "string", "`\"cpu\"`, `\"cuda\"`, `\"opencl\"` (cpu); `tempo.devices()` says which are there"), arg("threads", "integer", "1 to 4096 (`OMP_NUM_THREADS`, else 1); every bit is the same for any number"), arg("memory", "number|string", "a limit: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "the first NaN or infinity made of finite operands ends the run with the error "
+          arg("device", "string", "`\"cpu\"`, `\"cuda\"`, `\"opencl\"`, of several of a kind also `\"opencl:1\"`, the second (cpu); `tempo.devices()` says which are there"), arg("threads", "integer", "1 to 4096 (`OMP_NUM_THREADS`, else 1); every bit is the same for any number"), arg("memory", "number|string", "a limit: bytes, `\"2GiB\"`, `\"512MiB\"`, `\"1.5GB\"`; `\"none\"`: not even the machine's"), arg("check", '"nan"|"none"', "the first NaN or infinity made of finite operands ends the run with the error "
           .. "`nan`: the tensor, its point, the element, the line and the operands (none)"),
           arg("tick", "tempo.Index|tempo.Index[]", "the dims of `f:step`"),
           arg("async", "boolean", "another thread compiles, and the first use of the function waits for it (false)") },

@@ -1,6 +1,7 @@
 /* What every kernel begins with. After dialect.h and the prelude. */
 #define TP_KERNEL_THREADS 256
 #define TP_IVDEP
+#define TP_UNROLLED            _Pragma("unroll")
 #define __builtin_expect(x, y) (x)
 
 typedef struct {
@@ -44,6 +45,31 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
 #define TP_BEFORE_F(down, x, y) (((down) ? (x) > (y) : (x) < (y)) || ((y) != (y) && (x) == (x)))
 #define TP_BEFORE_I(down, x, y) ((down) ? (x) > (y) : (x) < (y))
 
+/* Sorts sort_at, places of keys, in a block: 0 .. n - 1 of n keys, then places of none up to a
+ * power of two (a bitonic sort; equal keys keep their order). */
+#define TP_SORT_MOST 1024
+#define TP_SORT_WIDTH(wide, n) \
+  int wide = 1; \
+  while (wide < (n)) wide *= 2;
+#define TP_SORT_AFTER(before, down, keys, n, a, b) \
+  ((b) >= (n) ? 0 \
+          : (a) >= (n) \
+          ? 1 \
+          : before(down, keys[b], keys[a]) || (!before(down, keys[a], keys[b]) && (b) < (a)))
+#define TP_BLOCK_SORT(before, down, keys, wide, n) \
+  BARRIER(); \
+  for (int k_ = 2; k_ <= wide; k_ *= 2) \
+    for (int j_ = k_ / 2; j_; j_ /= 2) { \
+      for (int i_ = THREAD; i_ < wide; i_ += THREADS) { \
+        if (i_ & j_) continue; \
+        const int a_ = sort_at[i_], b_ = sort_at[i_ + j_]; \
+        if ((i_ & k_) ? TP_SORT_AFTER(before, down, keys, n, b_, a_) \
+                      : TP_SORT_AFTER(before, down, keys, n, a_, b_)) \
+          sort_at[i_] = b_, sort_at[i_ + j_] = a_; \
+      } \
+      BARRIER(); \
+    }
+
 /* ---- folds by a block (emit/body/reduction.c) ---- a row's parts (prelude/fold.h), as many at
  * once as there are groups of TP_FOLD_LANES threads; a thread is a lane */
 
@@ -68,3 +94,20 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
        w_ += TP_FOLD_LANES) \
     acc = (A)TP_FOLD_##fn(acc, (A)room[w_]); \
   BARRIER();
+
+/* ---- products by tiles (emit/body/tile.c) ---- */
+
+#define TP_TILES_OF(n, side) (((n) + (side)-1) / (side))
+/* Adds one term to the thread's n x m elements acc_, of rows a, da apart, and columns b. */
+#define TP_TILE_TERM(T, mad, a, da, m, b, db, n) \
+  T a_[m], b_[n]; \
+  TP_UNROLLED \
+  for (int i_ = 0; i_ < (m); i_++) a_[i_] = (a)[i_ * (da)]; \
+  TP_UNROLLED \
+  for (int j_ = 0; j_ < (n); j_++) b_[j_] = (b)[j_ * (db)]; \
+  TP_UNROLLED \
+  for (int i_ = 0; i_ < (m); i_++) { \
+    TP_UNROLLED \
+    for (int j_ = 0; j_ < (n); j_++) \
+      acc_[i_ * (n) + j_] = mad(a_[i_], b_[j_], acc_[i_ * (n) + j_]); \
+  }

@@ -120,6 +120,17 @@ local function log_of(program)
   return ffi.string(s)
 end
 
+--- What ptxas says of the kernels of a whole text, compiled for an H100.
+function device.needs(text)
+  local lib, program = device.nvrtc, ffi.new "void *[1]"
+  assert(lib.nvrtcCreateProgram(program, text, "kernels.cu", 0, nil, nil) == 0)
+  local options = { "--gpu-architecture=sm_90", "--fmad=false", "--ptxas-options=-v" }
+  local ok = lib.nvrtcCompileProgram(program[0], #options, ffi.new("const char *[3]", options)) == 0
+  local log = log_of(program[0])
+  lib.nvrtcDestroyProgram(program)
+  return ok and log or error(log, 2)
+end
+
 --- PTX of a text of kernels, whose lines are counted without the prelude's.
 function device.ptx(text, arch, whole)
   local lib, program, n = device.nvrtc, ffi.new "void *[1]", ffi.new "size_t[1]"

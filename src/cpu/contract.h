@@ -1,4 +1,4 @@
-/* Inside src/cpu: a contraction with its roles found (contract.c). */
+/* A contraction with its roles found (contract.c), for src/cpu and for devices' libraries. */
 #ifndef TP_CONTRACT_H
 #define TP_CONTRACT_H
 #include "cpu/priv.h"
@@ -27,6 +27,8 @@ typedef struct tp_contraction {
 } tp_contraction;
 void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in,
     int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc);
+/* that of a MATMUL whose windows have their extents; none lies on a ring (ops.c) */
+void tp_matmul_contraction(const tp_exec *x, const tp_dreg *r, tp_contraction *to);
 /* does each element of the part get its terms as in the whole? */
 bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part);
 /* floats of working space for a run */

@@ -22,7 +22,7 @@ static int64_t along(const tp_view *v, int i, int64_t n) {
   return v->shape[i] == n ? v->stride[i] : 0;
 }
 
-static void bind_product(tp_exec *x, tp_dreg *r) {
+void tp_matmul_contraction(const tp_exec *x, const tp_dreg *r, tp_contraction *to) {
   const tp_view *a = &r->in[0].v, *b = &r->in[1].v, *c = &r->out[0].v;
   int last = c->rank - 1;
   split_axes s = { 0 };
@@ -32,7 +32,7 @@ static void bind_product(tp_exec *x, tp_dreg *r) {
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
   axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
-  tp_contraction_make(r->k, tp_cpu(x), r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
+  tp_contraction_make(to, tp_cpu(x), r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
 }
 
 static bool run_product(tp_exec *x, tp_dreg *r, bool acc) {
@@ -85,7 +85,7 @@ static bool run_part(
     tp_exec *x, tp_dreg *r, const ring_product *q, int64_t from, int64_t n, int64_t slot) {
   char *work = x->work;
   show_part(r, q, from, n, slot);
-  bind_product(x, r);
+  tp_matmul_contraction(x, r, r->k);
   bool ok = run_product(x, r, r->rg->acc || (from && q->summed));
   x->work = work;
   return ok;
@@ -104,7 +104,7 @@ static bool run_ring(tp_exec *x, tp_dreg *r) {
 }
 
 static bool bind_matmul(tp_exec *x, tp_dreg *r) {
-  if (on_ring(r) < 0) bind_product(x, r);
+  if (on_ring(r) < 0) tp_matmul_contraction(x, r, r->k);
   return true;
 }
 

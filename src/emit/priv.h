@@ -67,6 +67,7 @@ struct tp_emit {
   /* draws in this function that keep numbers of further iterations (draw.c) */
   tp_emit_ahead ahead;
   const tp_pnode *at; /* the leaf that is printed for threads */
+  const char *local;  /* a line with arrays in a block's memory that the kernel declares, or NULL */
   /* leaves by text: how many are alike, as the first printing counts them */
   tp_hmap *texts;
   bool counts, once; /* once: inside of such a text */

@@ -25,7 +25,7 @@ static int64_t bytes_of(const tp_exec *x, int buf) {
   return x->count[buf] > 0 ? x->count[buf] * tp_dtype_size(x->plan->bufs.v[buf]->dtype) : 0;
 }
 
-static tp_gplace place_of(const tp_exec *x, int buf) {
+tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
   const tp_device *d = x->device;
   if (d->mem[buf]) return (tp_gplace){ d->mem[buf], 0 };
   return (tp_gplace){ d->arena, TP_MAX(d->place[buf], 0) };
@@ -167,7 +167,7 @@ static bool see(tp_exec *x, int buf, bool writes) {
   int64_t n = bytes_of(x, buf);
   if (!(d->where[buf] & IN_HOST) && d->where[buf] && n) {
     if (!d->failing && !look(x)) return false;
-    if (!d->driver->get(d->queue, x->base[buf], place_of(x, buf), n, x->err)) return false;
+    if (!d->driver->get(d->queue, x->base[buf], tp_gpu_place(x, buf), n, x->err)) return false;
     d->copies++;
     d->copied += n;
     d->where[buf] |= IN_HOST;
@@ -176,12 +176,11 @@ static bool see(tp_exec *x, int buf, bool writes) {
   return true;
 }
 
-/* Before the device reads a buffer, or writes in it too. */
-static bool reach(tp_exec *x, int buf, bool writes) {
+bool tp_gpu_reach(tp_exec *x, int buf, bool writes) {
   tp_device *d = x->device;
   int64_t n = bytes_of(x, buf);
   if (d->where[buf] == IN_HOST && n) {
-    if (!d->driver->put(d->queue, place_of(x, buf), x->base[buf], n, x->err)) return false;
+    if (!d->driver->put(d->queue, tp_gpu_place(x, buf), x->base[buf], n, x->err)) return false;
     d->copies++;
     d->copied += n;
     d->where[buf] |= IN_DEVICE;
@@ -216,8 +215,8 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   place[n++] = (tp_gplace){ d->notes, 0 };
   place[n++] = (tp_gplace){ d->arena, 0 };
   for (int i = 0; i < of->nbuf; i++) {
-    if (!reach(x, of->buf[i], of->written[i])) return false;
-    if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = place_of(x, of->buf[i]);
+    if (!tp_gpu_reach(x, of->buf[i], of->written[i])) return false;
+    if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = tp_gpu_place(x, of->buf[i]);
   }
   num[0] = (int64_t)x->run->seed, num[1] = from, num[2] = end;
   for (int i = 0; i < of->nsym; i++) num[3 + i] = x->env[of->sym[i]];
@@ -242,7 +241,12 @@ static bool may_launch(const tp_exec *x, const tp_chosen *k) {
 
 static int takes(tp_exec *x, tp_dreg *r) {
   tp_chosen *k = x->device->leaf[r->pos];
-  if (may_launch(x, k)) return launch(x, k, points_of(x, r), 0, 0) ? 1 : -1;
+  if (may_launch(x, k)) {
+    int products = 0;
+    if (!tp_gpu_multiply(x, r, &products)) return -1;
+    x->device->launches += products, k->products += products;
+    return products || launch(x, k, points_of(x, r), 0, 0) ? 1 : -1;
+  }
   /* functions of the host are not called after a fault */
   if (r->rg->kind == TP_RG_CALL && !x->device->failing && !look(x)) return -1;
   for (tp_dnd *w = r->in; w < r->in + r->nnd; w++)
@@ -333,11 +337,11 @@ static bool settle(tp_exec *x) {
 
 /* ---- the table ---- */
 
-static bool open_device(tp_exec *x, const tp_gdriver *driver) {
+static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   tp_device *d = TP_NEW(&x->a, struct tp_device);
   tp_kernel *k;
   *d = (tp_device){ .driver = driver };
-  if (!(d->dev = driver->open(0, x->err))) return false;
+  if (!(d->dev = driver->open(which, x->err))) return false;
   x->device = d;
   if (!(d->queue = driver->queue(d->dev, x->err))) return false;
   d->n = tp_emit_find_kernels(x->plan, &x->a, &k);
@@ -363,6 +367,18 @@ static void close_device(tp_exec *x) {
   x->device = NULL;
 }
 
+/* Bytes that a kernel moves in a call with the bounds of the latest: those of its leaves' windows,
+ * or, of a loop that nothing is around, of its buffers, once each, if these are fewer. */
+static double bytes_by(const tp_exec *x, const tp_kernel *of) {
+  double all = 0, once = 0;
+  bool inside = false;
+  TP_EACH_NODE (k, of->node)
+    if (k.x->rg) all += x->device->at[k.x->pos].bytes;
+  for (const tp_pnode *q = of->node->up; q; q = q->up) inside |= q->kind == TP_P_FOR;
+  for (int i = 0; i < of->nbuf; i++) once += (double)bytes_of(x, of->buf[i]);
+  return of->loop && !inside ? TP_MIN(all, once) : all;
+}
+
 static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;
   int host = 0;
@@ -376,6 +392,8 @@ static void tell(const tp_exec *x, tp_buf *b) {
     tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, k->of->loop ? "loop" : "leaf",
         k->of->node->pos, k->of->loop ? k->of->node->lastpos : k->of->node->pos,
         (long long)k->launches);
+    tp_putf(b, ", %.0f bytes a call", bytes_by(x, k->of));
+    if (k->products) tp_putf(b, ", %lld products by the library", (long long)k->products);
     if (needs.registers >= 0) tp_putf(b, ", %d registers", needs.registers);
     if (needs.spilled > 0) tp_putf(b, ", %d bytes spilled", needs.spilled);
     if (k->of->by_rows) tp_putf(b, ", %lld blocks by rows\n", (long long)k->blocks);

@@ -9,8 +9,9 @@ typedef struct tp_chosen {
   tp_kernel *of;
   const tp_gkernel *fn; /* NULL: no call has chosen it yet */
   bool chosen;
-  int64_t launches, blocks; /* blocks: of a loop by rows */
-  double each;              /* seconds of an iteration, as last measured; 0: not yet */
+  /* products: how many the device's library made; blocks: of a loop by rows */
+  int64_t launches, products, blocks;
+  double each; /* seconds of an iteration, as last measured; 0: not yet */
 } tp_chosen;
 
 struct tp_device {
@@ -39,6 +40,16 @@ typedef struct tp_device tp_device;
 
 /* blocks of a loop by rows, at most, for each multiprocessor: all are there at once */
 enum { TP_GPU_ROW_BLOCKS = 8 };
+
+/* exec.c */
+tp_gplace tp_gpu_place(const tp_exec *x, int buf);
+/* before the device reads a buffer, or writes in it too */
+bool tp_gpu_reach(tp_exec *x, int buf, bool writes);
+
+/* product.c */
+/* Has the device's library made the leaf, if that is a product? It stays at 0 where a kernel is to
+ * do it. */
+bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products);
 
 /* choose.c */
 /* Is the loop, or the node itself, around x? */

@@ -258,8 +258,16 @@ static bool cl_fill(tp_gqueue *q, tp_gplace to, int byte, int64_t bytes, tp_erro
 
 /* ---- kernels ---- */
 
+/* pocl makes one thread's branch the branch of all, or loses a store that one thread makes, where
+ * its compiler (LLVM 15) has optimised a loop with barriers. */
+static bool cl_is_pocl(void *device) {
+  char version[128];
+  cl_words(device, 0x102F, version, sizeof version);
+  return strstr(version, " HSTR: ") != NULL;
+}
+
 static void cl_options(const cl_dev *d, char options[160]) {
-  snprintf(options, 160, "-cl-std=CL1.2%s%s",
+  snprintf(options, 160, "-cl-std=CL1.2%s%s%s", cl_is_pocl(d->device) ? " -cl-opt-disable" : "",
       d->rounded ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
       tp_setting("TEMPO_CHECK") ? " -g" : "");
 }

@@ -52,8 +52,8 @@ typedef struct tp_backend {
   const tp_offload *offload; /* NULL: the host itself */
   const struct tp_gdriver *device;
 } tp_backend;
-const tp_backend *tp_backend_find(
-    const char *name, tp_pos pos, tp_error *err); /* NULL: the first */
+/* which: of several devices of that kind. name NULL: the first backend. */
+const tp_backend *tp_backend_find(const char *name, int *which, tp_pos pos, tp_error *err);
 /* the code of a plan, if it has any (native.c) */
 typedef struct tp_native_code tp_native_code;
 typedef struct tp_beside tp_beside;
@@ -67,6 +67,7 @@ struct tp_fn {
   tp_tier tier;
   const tp_engine *engine;
   const tp_backend *backend;
+  int which; /* of its devices */
   tp_switches opt;
   int did[TP_NPASS][2];
   int threads;

@@ -177,7 +177,8 @@ static void give_code(tp_exec *x, tp_fn *f, const tp_plan *p) {
 
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err) {
   tp_cc_reap();
-  tp_exec *x = tp_exec_new_on(p, f->backend->target, f->backend->offload, f->backend->device, err);
+  tp_exec *x =
+      tp_exec_new_on(p, f->backend->target, f->backend->offload, f->backend->device, f->which, err);
   if (x && !tp_exec_threads(x, f->threads, err)) return tp_exec_free(x);
   if (x) give_code(x, f, p);
   return x;

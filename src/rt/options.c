@@ -10,7 +10,8 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
         "TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
   f->engine = f->tier == TP_TIER_REFERENCE ? &tp_engine_reference : &tp_engine_plan;
   const char *device = tp_setting("TEMPO_DEVICE");
-  return (f->backend = tp_backend_find(device ? device : o->device, o->pos, err)) != NULL;
+  f->backend = tp_backend_find(device ? device : o->device, &f->which, o->pos, err);
+  return f->backend != NULL;
 }
 
 static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {

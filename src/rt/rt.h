@@ -46,7 +46,7 @@ typedef struct tp_copts {
   const char *check;
   /* flags for native code's compiler; NULL: none */
   const char *cflags;
-  const char *device; /* NULL, "cpu"; others: error device */
+  const char *device; /* NULL, "cpu", "cuda", "opencl:1" */
   int threads;        /* 0: default */
   /* The limit in bytes. 0: the machine's memory. TP_MEMORY_ANY: none. */
   int64_t memory;
@@ -65,7 +65,7 @@ typedef struct tp_copts {
 /* Device i: the CPU is 0; false: there are no more. name: "" if it is not known. missing: why it
  * cannot be used, or stays empty; a kind without a device counts as one that is missing. */
 typedef struct tp_device_row {
-  const char *device; /* what options and TEMPO_DEVICE call it */
+  char device[16]; /* what options and TEMPO_DEVICE call it */
   char name[96];
   int64_t memory;
 } tp_device_row;

@@ -2,7 +2,7 @@
 #include "run/priv.h"
 #include <stdlib.h>
 
-static bool compile(tp_exec *x, const struct tp_gdriver *driver) {
+static bool compile(tp_exec *x, const struct tp_gdriver *driver, int which) {
   const tp_ictx *ix = x->plan->ix;
   int nbuf = x->plan->bufs.n;
   x->flow = TP_NEW(&x->a, struct tp_flow);
@@ -21,18 +21,18 @@ static bool compile(tp_exec *x, const struct tp_gdriver *driver) {
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   tp_spill_new(x);
-  if (!x->target->open(x) || (x->offload && !x->offload->open(x, driver)) || !tp_flow_new(x))
+  if (!x->target->open(x) || (x->offload && !x->offload->open(x, driver, which)) || !tp_flow_new(x))
     return false;
   tp_first_new(x);
   return x->target->ready(x);
 }
 
 tp_exec *tp_exec_new(const tp_plan *p, const tp_target *t, tp_error *err) {
-  return tp_exec_new_on(p, t, NULL, NULL, err);
+  return tp_exec_new_on(p, t, NULL, NULL, 0, err);
 }
 
 tp_exec *tp_exec_new_on(const tp_plan *p, const tp_target *t, const tp_offload *o,
-    const struct tp_gdriver *driver, tp_error *err) {
+    const struct tp_gdriver *driver, int which, tp_error *err) {
   tp_exec *x = tp_calloc(sizeof *x);
   if (!x) return tp_no_memory(err, TP_NOWHERE), NULL;
   tp_arena_init(&x->a);
@@ -45,7 +45,7 @@ tp_exec *tp_exec_new_on(const tp_plan *p, const tp_target *t, const tp_offload *
     tp_no_memory(err, TP_NOWHERE);
     return tp_exec_free(x);
   }
-  bool ok = compile(x, driver);
+  bool ok = compile(x, driver, which);
   tp_unguard(&oom);
   return ok ? x : tp_exec_free(x);
 }

@@ -15,9 +15,9 @@ typedef struct tp_target tp_target;
 typedef struct tp_offload tp_offload;
 struct tp_gdriver;
 tp_exec *tp_exec_new(const tp_plan *p, const tp_target *t, tp_error *err);
-/* the same with a device (target.h) that has this driver; NULL, NULL: without */
+/* the same with the driver's device number `which` (target.h); NULL, NULL: without */
 tp_exec *tp_exec_new_on(const tp_plan *p, const tp_target *t, const tp_offload *o,
-    const struct tp_gdriver *driver, tp_error *err);
+    const struct tp_gdriver *driver, int which, tp_error *err);
 tp_exec *tp_exec_free(tp_exec *x); /* NULL */
 /* Before the first run: makes n threads, the caller's included, share the plan's teams. False: no
  * memory. */

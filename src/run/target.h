@@ -119,7 +119,7 @@ struct tp_target {
  */
 struct tp_offload {
   /* before any region is made; makes x->device, also where it fails later */
-  bool (*open)(tp_exec *x, const struct tp_gdriver *driver);
+  bool (*open)(tp_exec *x, const struct tp_gdriver *driver, int which);
   void (*close)(tp_exec *x);
   bool (*begin)(tp_exec *x); /* a run begins, its buffers have their places */
   /* 1: the device runs the region, now or later; 0: the host may, and sees its buffers; -1: the
@@ -213,8 +213,8 @@ static inline bool tp_see(tp_exec *x, int buf, bool writes) {
 bool tp_cut_is_own(const int64_t *lo, const int64_t *hi, const tp_region *r, const tp_cut *c, int w,
     int64_t *step);
 
-/* Finds the operand's place for this execution. */
-static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
+/* The element of its buffer at which the operand begins in this execution; finds its place. */
+static inline int64_t tp_dnd_begin(const tp_exec *x, const tp_dnd *d) {
   int64_t o = tp_dx_get(&d->off, x->env);
   for (int i = 0; i < d->nlive; i++) {
     const tp_dring *r = &d->ring[i];
@@ -222,6 +222,9 @@ static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
     if ((uint64_t)at >= (uint64_t)r->w) at = tp_floormod(at, r->w);
     o += at * r->s;
   }
-  d->v.p = x->base[d->buf] + o * d->size;
+  return o;
+}
+static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
+  d->v.p = x->base[d->buf] + tp_dnd_begin(x, d) * d->size;
 }
 #endif

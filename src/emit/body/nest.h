@@ -62,6 +62,11 @@ void emit_map(const nest *l);
 void emit_for_threads(const nest *l);
 void emit_tiles(const nest *l);
 
+/* tile.c */
+/* Prints a product of matrices, of which all blocks of a device make tiles; false: it is none, or
+ * a small one, and nothing is printed. */
+bool emit_tile(const nest *l);
+
 /* reduction.c */
 void emit_fold(const nest *l);
 /* Should a block's threads fold a point together? So few points are kept, and rows are long. */

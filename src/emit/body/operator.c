@@ -87,18 +87,64 @@ static void put_scan(tp_emit *e, const tp_region *r) {
   emit_shut(e, opened);
 }
 
-/* ---- sort ---- an element's place is how many elements go before it */
+/* ---- sort ---- */
 
-static void put_sort(tp_emit *e, const tp_region *r) {
+enum { SORT_FEW = 32, SORT_MOST = 1024 }; /* elements of a row that a block sorts */
+
+/* Copies the element at place `from` of the row, and that number, to place `to`. */
+static void put_sorted(tp_emit *e, const tp_region *r, const char *from, const char *to) {
+  int axis = r->how.axis;
+  places of, at;
+  own_places(e, &r->in[0], of);
+  memcpy(at, of, sizeof of);
+  of[axis] = from, at[axis] = to;
+  for (int k = 0; k < r->nout; k++) {
+    if (r->out[k].buf < 0) continue;
+    tp_emit_indent(e);
+    emit_element_at(e, r, r->nin + k, at);
+    tp_puts(e->b, " = ");
+    if (k) tp_puts(e->b, from);
+    else emit_element_at(e, r, 0, of);
+    tp_puts(e->b, ";\n");
+  }
+}
+
+/* A block sorts a row in its memory: keys beside their places, which decide among equal ones. */
+static void put_block_sort(tp_emit *e, const tp_region *r) {
+  const tp_nd *in = &r->in[0];
+  int axis = r->how.axis;
+  bool real = tp_dtype_float(tp_emit_dtype(e, in));
+  const char *keys = real ? "sort_f" : "sort_i";
+  places at;
+  own_places(e, in, at);
+  at[axis] = "i_";
+  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  tp_emit_line(e, "TP_SORT_WIDTH(wide_, n_)\n");
+  int opened = emit_open_leads(e, r, in, 0, axis);
+  tp_emit_line(e, "BARRIER();\n");
+  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
+  tp_emit_line(e, "sort_at[i_] = i_;\n");
+  tp_emit_line(e, "if (i_ < n_) %s[i_] = ", keys);
+  put_value(e, r, 0, at);
+  tp_puts(e->b, ";\n");
+  emit_shut(e, 1);
+  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_%s, %d, %s, wide_, n_)\n", real ? "F" : "I",
+      r->how.descending, keys);
+  emit_open(e, "for (int i_ = THREAD; i_ < n_; i_ += THREADS) {\n");
+  put_sorted(e, r, "sort_at[i_]", "i_");
+  emit_shut(e, 1 + opened);
+}
+
+/* An element's place is how many elements go before it. */
+static void put_ranks(tp_emit *e, const tp_region *r) {
   const tp_nd *in = &r->in[0];
   int axis = r->how.axis, opened = emit_open_leads(e, r, in, 0, -1);
   tp_dtype d = tp_emit_dtype(e, in);
   const char *type = tp_emit_held(d), *fn = tp_dtype_float(d) ? "TP_BEFORE_F" : "TP_BEFORE_I";
-  places at, other, to;
+  places at, other;
   own_places(e, in, at);
   memcpy(other, at, sizeof at);
-  memcpy(to, at, sizeof at);
-  other[axis] = "i_", to[axis] = "rank_";
+  other[axis] = "i_";
   put_local(e, r, type, "x_", 0, at);
   tp_emit_line(e, "int64_t rank_ = 0;\n");
   open_count(e, "i_", in->shape[axis]);
@@ -106,16 +152,25 @@ static void put_sort(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "rank_ += %s(%d, y_, x_) || (i_ < e%d && !%s(%d, x_, y_));\n", fn,
       r->how.descending, axis, fn, r->how.descending);
   emit_shut(e, 1);
-  for (int k = 0; k < r->nout; k++) {
-    if (r->out[k].buf < 0) continue;
-    tp_emit_indent(e);
-    emit_element_at(e, r, r->nin + k, to);
-    tp_puts(e->b, " = ");
-    if (k) tp_putf(e->b, "e%d", axis);
-    else emit_element_at(e, r, 0, at);
-    tp_puts(e->b, ";\n");
-  }
+  put_sorted(e, r, at[axis], "rank_");
   emit_shut(e, opened);
+}
+
+static void put_sort(tp_emit *e, const tp_region *r) {
+  const tp_ix *n = r->in[0].shape[r->how.axis];
+  int64_t known;
+  bool is_known = tp_ix_is_const(n, &known);
+  if (is_known && (known <= SORT_FEW || known > SORT_MOST)) {
+    put_ranks(e, r);
+    return;
+  }
+  tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
+  emit_open(e, "if (n_ <= %d) {\n", SORT_MOST);
+  put_block_sort(e, r);
+  e->depth--;
+  emit_open(e, "} else {\n");
+  if (!is_known) put_ranks(e, r);
+  emit_shut(e, 1);
 }
 
 /* ---- sums of elements and of products ---- */

@@ -106,7 +106,8 @@ static bool is_kernel_loop(tp_emit *e, const tp_pnode *x) {
 
 /* ---- printing ---- */
 
-static void put_loop_leaf(tp_emit *e, const tp_pnode *x) {
+/* whole: it is all of a kernel. */
+static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   nest l = emit_nest_of(e, x);
   bool shared = is_shared(e, l.r);
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
@@ -115,15 +116,17 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x) {
   emit_find_axes(&l);
   l.together = shared && emit_folds_together(&l);
   if (l.together) tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
-  if (l.folds) emit_fold(&l);
-  else emit_for_threads(&l);
+  if (!(whole && shared && emit_tile(&l))) {
+    if (l.folds) emit_fold(&l);
+    else emit_for_threads(&l);
+  }
   emit_shut(e, 1);
 }
 
-static void put_kernel_leaf(tp_emit *e, const tp_pnode *x) {
+static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   e->at = x;
   if (tp_emit_is_pointwise(e, tp_emit_region(e, x))) tp_emit_pointwise(e, x);
-  else put_loop_leaf(e, x);
+  else put_loop_leaf(e, x, whole);
 }
 
 static bool leaf_fails(tp_emit *e, const tp_region *r) {
@@ -160,7 +163,7 @@ static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
     }
     return;
   case TP_P_REGION:
-    put_kernel_leaf(e, x);
+    put_kernel_leaf(e, x, false);
     tp_emit_line(e, "BARRIER();\n");
     /* all threads see the note, before one of them goes on and makes another */
     if (leaf_fails(e, x->rg)) tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
@@ -198,9 +201,10 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
   e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
   e->depth = 1;
+  e->local = NULL;
   if (k->by_rows) put_share(e, &k->rows->share);
   if (k->loop) put_node(e, k->by_rows ? k->rows->as : k->node, true);
-  else put_kernel_leaf(e, k->node);
+  else put_kernel_leaf(e, k->node, true);
   if (k->by_rows) e->sym[k->rows->share.from->id] = e->sym[k->rows->share.n->id] = false;
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
@@ -228,6 +232,10 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
       "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
   tp_puts(b, k->by_rows ? "  if (note_[0] || fault_[0]) return;\n" : "  if (*failed_) return;\n");
   if (body.s && strstr(body.s, " room_")) tp_puts(b, "  TP_ROOM;\n");
+  if (body.s && strstr(body.s, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
+  if (body.s && strstr(body.s, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
+  if (body.s && strstr(body.s, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
+  if (e->local) tp_putf(b, "  %s", e->local);
   for (int i = 0; i < k->nbuf; i++) {
     int id = k->buf[i];
     const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
