@@ -178,16 +178,40 @@ function helper.compile(P, outputs, opts)
   end })
 end
 
--- The outputs of one run as plain tables and numbers. opts: as above; call: options of the call.
+-- Shallow equality; nil is an empty table.
+local function equal(a, b)
+  a, b = a or {}, b or {}
+  for k, v in pairs(a) do if b[k] ~= v then return false end end
+  for k in pairs(b) do if a[k] == nil then return false end end
+  return true
+end
+
+-- Functions by their table of outputs: a run at other bounds compiles nothing.
+local compiled = setmetatable({}, { __mode = "k" })
+local function compiled_once(P, outputs, opts)
+  opts = opts or {}
+  local known = compiled[outputs]
+  if not (known and known.tol == opts.tol and equal(known.outputs, outputs) and equal(known.options, opts.compile)) then
+    known = { tol = opts.tol, options = opts.compile, outputs = {}, run = helper.compile(P, outputs, opts) }
+    for name, x in pairs(outputs) do known.outputs[name] = x end
+    compiled[outputs] = known
+  end
+  return known.run
+end
+
+-- The outputs of one run as plain tables and numbers. opts: as above; call: options of the call. The program does not change
+-- between two runs of one table.
 function helper.run(P, outputs, inputs, bounds, opts)
-  local out, plain = helper.compile(P, outputs, opts)(inputs, bounds, opts and opts.call), {}
+  local out, plain = compiled_once(P, outputs, opts)(inputs, bounds, opts and opts.call), {}
   for name, a in pairs(out) do plain[name] = a:totable() end
   return plain
 end
 
 -- One output.
+local alone = setmetatable({}, { __mode = "k" })
 function helper.value(P, x, inputs, bounds, opts)
-  return helper.run(P, { x = x }, inputs, bounds, opts).x
+  alone[x] = alone[x] or { x = x }
+  return helper.run(P, alone[x], inputs, bounds, opts).x
 end
 
 -- f(tier) for each.

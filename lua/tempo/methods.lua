@@ -10,19 +10,17 @@ local core = getmetatable(tempo)
 local where = tempo.where
 
 local methods = {}
-for _, part in ipairs { "einsum", "conv" } do
+for _, part in ipairs { "einsum", "conv", "loss" } do
   for name, body in pairs(require("tempo.methods." .. part)) do methods[name] = body end
 end
 
-local function rank_of(x) return #x:shape() end
-local function extent_of(x, axis) return x:shape()[axis + 1] end
-local function is_float(dtype) return dtype:find "f%d" ~= nil end
+local types = require "tempo.methods.types"
+local rank_of, extent_of, is_float = types.rank_of, types.extent_of, types.is_float
+local is_shaped, type_text = types.is_shaped, types.type_text
+local wide, float_of = types.wide, types.float_of
 local function is_number(n) return type(n) == "number" end
 local function is_extent(n) return is_number(n) or getmetatable(n).__name == "tempo.Index" end
 
--- f16, bf16 and integers are computed in f32 and rounded once, at the end.
-local function wide(x) return x:to(x:dtype() == "f64" and "f64" or "f32") end
-local function float_of(x) return is_float(x:dtype()) and x:dtype() or "f32" end
 local function rounded(f)
   return function(x, ...) return f(wide(x), ...):to(float_of(x)) end
 end
@@ -424,18 +422,6 @@ end
 
 -- ---- by data ----
 
-local function is_shaped(x, shape)
-  for k, extent in ipairs(rank_of(x) == #shape and shape or {}) do
-    if not core.equal(extent_of(x, k - 1), extent) then return false end
-  end
-  return rank_of(x) == #shape
-end
-
-local function type_text(dtype, shape)                    -- "f32 (8, 10)"
-  for k, extent in ipairs(shape) do shape[k] = tostring(extent) end
-  return ("%s (%s)"):format(dtype, table.concat(shape, ", "))
-end
-
 -- The index, which must be one of an axis of n: what select takes of n copies of it. Messages call
 -- these "put".
 local function checked(index, axis, rank, n)
@@ -550,121 +536,5 @@ function methods.dropout(x, p, training, name, key)
   local kept = tempo.bernoulli(x:shape(), 1 - p, options)
   return where(kept, p < 1 and x * (1 / (1 - p)) or x, 0)
 end
-
--- ---- losses ----
-
-local function reduced(y, how)
-  check(not how or how == "mean" or how == "sum" or how == "none", "option",
-    'reduction is "mean", "sum" or "none", not "%s"', how)
-  return how == "none" and y or how == "sum" and y:sum() or y:mean()
-end
-
--- A loss of x and a target, of which a number takes the other's dtype, by that of each element.
-local function loss(each, reduce)
-  return function(x, target, reduction, ...)
-    x, target = core.beside(x, target)
-    local dtype = core.promote(x:dtype(), target:dtype())
-    local computed = dtype == "f64" and "f64" or "f32"
-    local y = each(x:to(computed), target:to(computed), ...)
-    return (reduce or reduced)(y, reduction):to(is_float(dtype) and dtype or "f32")
-  end
-end
-
-methods.mse_loss = loss(function(x, t) return (x - t) ^ 2 end)
-
-methods.smooth_l1_loss = loss(function(x, t, beta)
-  local e = x - t
-  local y = e:abs()
-  beta = beta or 1
-  return beta > 0 and where(y:lt(beta), e ^ 2 * (0.5 / beta), y + -0.5 * beta) or y
-end)
-
--- log x, -100 at least; 0 and below see a constant, so that no 0 * inf arises in the gradient.
-local function safe_log(x)
-  local none = x:le(0)
-  return where(none, -100, where(none, 1, x):log():maximum(-100))
-end
-
-local cross_entropy_of_two = loss(function(x, t, weight)
-  local y = -(t * safe_log(x) + (1 - t) * safe_log(1 - x))
-  return weight and y * weight or y
-end)
-function methods.binary_cross_entropy(x, target, weight, reduction)
-  return cross_entropy_of_two(x, target, reduction, weight)
-end
-
--- t log t - t x, where 0 log 0 is 0
-methods.kl_div = loss(function(x, t, log_target)
-  return log_target and t:exp() * (t - x) or t * where(t:eq(0), 1, t):log() - t * x
-end, function(y, reduction)
-  if reduction ~= "batchmean" then return reduced(y, reduction) end
-  check(rank_of(y) > 0, "shape", "a scalar has no batch axis")
-  return y:sum() / extent_of(y, 0)
-end)
-
--- ---- negative log likelihood ----
-
--- Indices have x's shape without the classes; probabilities (`shares`) have x's.
-local function check_target(x, target, axis, shares)
-  local float, whole, rows = is_float(target:dtype()), x:shape(), x:shape()
-  table.remove(rows, axis + 1)
-  if (shares or not float) and is_shaped(target, float and whole or rows) then return end
-  whole = type_text(x:dtype(), whole)
-  check(false, float and not shares and "dtype" or "shape",
-    "target %s is %s beside %s, %s: it holds class indices, %s%s", core.called(target),
-    type_text(target:dtype(), target:shape()), core.called(x), whole, type_text("i64", rows),
-    shares and ", or probabilities, " .. whole or "")
-end
-
--- The weight of each class, in x's shape.
-local function spread(weight, x, axis)
-  local classes = extent_of(x, axis)
-  check(rank_of(weight) == 1 and core.equal(extent_of(weight, 0), classes), "shape",
-    "weight has one number for each class, of which there are %s", classes)
-  for _ = axis + 2, rank_of(x) do weight = weight:unsqueeze(-1) end
-  return weight:to(x:dtype()):expand(x:shape())
-end
-
-local function picked(x, axis, index) return x:gather(axis, index:unsqueeze(axis)):squeeze(axis) end
-
--- lp: log probabilities. smooth: the share of the loss that is blurred over all classes.
-local function by_index(lp, target, weight, axis, reduction, ignored, smooth)
-  local keep = target:ne(ignored or -100)
-  local index = where(keep, target, 0)
-  local y, w = -picked(lp, axis, index), weight and picked(weight, axis, index)
-  y = w and y * w or y
-  if smooth > 0 then
-    local blur = -(weight and lp * weight or lp):sum(axis) / extent_of(lp, axis)
-    y = y * (1 - smooth) + blur * smooth
-  end
-  y = where(keep, y, 0)
-  if reduction and reduction ~= "mean" then return reduced(y, reduction) end
-  return y:sum() / (w and where(keep, w, 0) or keep:to(lp:dtype())):sum()
-end
-
-local function by_probability(lp, target, weight, axis, reduction, _, smooth)
-  local t = target:to(lp:dtype())
-  if smooth > 0 then
-    local classes = tempo.full({}, extent_of(lp, axis), { dtype = lp:dtype() })
-    t = t * (1 - smooth) + smooth / classes
-  end
-  local y = lp * t
-  return reduced(-(weight and y * weight or y):sum(axis), reduction)
-end
-
-local function likelihood(shares, log_of)
-  return function(x, target, weight, reduction, ignored, smooth)
-    check(rank_of(x) > 0, "shape", "a scalar has no axis of classes")
-    local axis, lp, float = rank_of(x) == 1 and 0 or 1, wide(x), is_float(target:dtype())
-    if not float then target = target:to "i64" end
-    check_target(x, target, axis, shares)
-    weight = weight and spread(weight, lp, axis)
-    lp = log_of(lp, axis)
-    local by = float and by_probability or by_index
-    return by(lp, target, weight, axis, reduction, ignored, smooth or 0):to(float_of(x))
-  end
-end
-methods.cross_entropy = likelihood(true, log_softmax)
-methods.nll_loss = likelihood(false, function(lp) return lp end)
 
 return methods

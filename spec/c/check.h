@@ -3,6 +3,10 @@
 #ifndef TP_CHECK_H
 #define TP_CHECK_H
 #include <stdio.h>
+#include <stdlib.h>
+
+/* `make test`; `make test-long` tries more of what a test draws or counts through. */
+#define CHECK_SHORT (getenv("TEST_SHORT") != NULL)
 
 static int check_passed, check_failed;
 

@@ -394,7 +394,7 @@ static void steps_ask_nothing(const char *tier) {
 }
 
 int main(int argc, char **argv) {
-  int most = argc > 1 ? atoi(argv[1]) : MOST;
+  int most = argc > 1 ? atoi(argv[1]) : CHECK_SHORT ? MOST / 2 : MOST;
   snprintf(path, sizeof path, "/tmp/tempo_oom_%ld", (long)getpid());
   for (int i = 0; i < (int)TP_LEN(lives); i++) {
     faults(&lives[i], "reference", most);

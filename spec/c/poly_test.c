@@ -1169,9 +1169,9 @@ int main(int argc, char **argv) {
     unrolled(200);
   }
   cycle();
-  fuzz(0, 200, 0);
+  fuzz(0, CHECK_SHORT ? 60 : 200, 0);
   /* blocks of two: most programs have several, and a part of one */
-  fuzz(200, 350, 2);
+  fuzz(200, CHECK_SHORT ? 240 : 350, 2);
   fuzz(499, 500, 0); /* a shift over bounds in pieces */
   /* a cycle only where one bound is far larger than the other */
   fuzz(539, 540, 0);

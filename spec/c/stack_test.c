@@ -73,7 +73,7 @@ static void conditions(tp_buf *b, int n) {
   tp_putf(b, "%%%d = cast %%%d {dtype f32}\noutput \"y\" %%%d\n", n, n - 1, n);
 }
 
-/* An index as deep as it may be, and one that is deeper: refused. */
+/* A deep index, and one that is deeper than it may be: refused. */
 static void index_of(tp_buf *b, int n) {
   tp_puts(b, "%1 = read %0 {at [min(T - 1, ");
   for (int i = 0; i < n; i++) tp_putf(b, "(max(%d, ", i % 7);
@@ -86,11 +86,11 @@ static const shape shapes[] = {
   { "chain", chain, MANY, 0 },
   { "tree", tree, MANY, NAN },
   { "ring", ring, MANY / 6, 2 },
-  { "reads", reads, MANY / 4, 2 },
+  { "reads", reads, MANY / 8, 2 },
   { "wide", wide, MANY, 2.0 * MANY },
   { "choices", choices, MANY, 2 },
   { "conditions", conditions, MANY, NAN },
-  { "index", index_of, 40, 2 },
+  { "index", index_of, 24, 2 },
   { "index", index_of, MANY, NAN },
 };
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, ROUNDS = 3 };
+enum { THREADS = 4, ROUNDS = 2 };
 
 typedef struct lua_State lua_State;
 static lua_State *(*newstate)(void);
@@ -52,7 +52,7 @@ static const char script[] =
     "  h[{ t = 0 }] = tempo.normal({ 8 }, { domain = { i }, name = 'h' })\n"
     "  h:otherwise((h[t-1]:matmul(w) + u):tanh())\n"
     "  local loss = (h:sum() ^ 2)[{ t = 0 .. T }]:mean(0)\n"
-    "  tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)\n"
+    "  tempo.optim.SGD({ w }, { lr = 0.01 }):step(loss)\n"
     "  return P:compile { outputs = { y = h:sum(), loss = loss }, tick = { i, t }, threads = "
     "tonumber(threads) }\n"
     "end\n"

@@ -2,7 +2,8 @@
  * settings, this build and the processor. A function found there reads symbols, closed graph,
  * checks of bounds and plan, and runs like a compiled one: symbols keep their numbers, so even its
  * C is the same. Explain's other sections, steps without `tick` and shorter blocks compile the rest
- * (tp_fn_whole). */
+ * (tp_fn_whole). Not kept: functions of the reference, those that asked isl for few spaces
+ * (KEPT_SPACES), texts above 16 MiB. A file that does not fit is removed. */
 #include "rt/fn.h"
 #include "cpu/machine.h"
 #include "io/io.h"
