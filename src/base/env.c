@@ -1,15 +1,15 @@
 /* env: the table of environments, and the steps of one. Numbers are f64 until observed; nothing is
  * kept between calls. */
 #include "base/env.h"
-#include <dlfcn.h>
+#include "os/os.h"
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 /* The files of kernels/env, each followed by its text, as PREFIX_text. */
 #define TP_FN static inline
 #include "envs.inc"
+#undef TP_FN
 
 /* ---- ours ---- */
 
@@ -36,12 +36,12 @@ typedef struct env_row {
 #undef E
 #define NONE \
   { NULL, 0, 0, 0 }
-#define N(name, value, least, most) \
+#define NUMBER(name, value, least, most) \
   { name, value, least, most }
 #define FIXED(value) \
   { "", value, 1, 0 }
-#define STICKY  N("percent of sticky actions", 10, 0, 100)
-#define RAMPING N("ramping", 1, 0, 1)
+#define STICKY  NUMBER("percent of sticky actions", 10, 0, 100)
+#define RAMPING NUMBER("ramping", 1, 0, 1)
 #define LIST(...) \
   { __VA_ARGS__ }
 #define E(tag, prefix, id, numbers, ...) { id, prefix##_text, #prefix, tag##_facts, LIST numbers },
@@ -197,11 +197,12 @@ static bool add_envs(const tp_env *e, int n, const tempo_env_list *list, tp_erro
 bool tp_env_add(const tp_env *e, tp_error *err) { return add_envs(e, 1, NULL, err); }
 
 const tempo_env_list *tp_env_load(const char *path, tp_error *err) {
-  char at[4096]; /* without a slash dlopen looks elsewhere */
+  char at[4096]; /* without a slash the system looks elsewhere */
   snprintf(at, sizeof at, "%s%s", strchr(path, '/') ? "" : "./", path);
-  void *library = dlopen(at, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return tp_fail(err, TP_E_FILE, TP_NOWHERE, "%s", dlerror()), NULL;
-  const tempo_env_list *l = dlsym(library, "tempo_envs");
+  bool absent;
+  void *library = tp_os_open(at);
+  if (!library) return tp_fail(err, TP_E_FILE, TP_NOWHERE, "%s", tp_os_open_error(&absent)), NULL;
+  const tempo_env_list *l = tp_os_symbol(library, "tempo_envs");
   bool ok = l && l->version == TEMPO_ENV_VERSION;
   if (!l)
     tp_fail(err, TP_E_FILE, TP_NOWHERE, "'%s' has no 'tempo_envs', as tempo_env.h asks for", path);
@@ -209,7 +210,7 @@ const tempo_env_list *tp_env_load(const char *path, tp_error *err) {
     tp_fail(err, TP_E_FILE, TP_NOWHERE, "'%s' is of version %d of tempo_env.h, needs %d", path,
         l->version, TEMPO_ENV_VERSION);
   ok = ok && add_envs(l->env, l->count, l, err);
-  if (!ok) dlclose(library);
+  if (!ok) tp_os_close(library);
   return ok ? l : NULL;
 }
 

@@ -6,8 +6,9 @@
 /* Keeps what the loader said, unless it only says that there is no such file. */
 static void *open_at(const char *path, tp_buf *said) {
   void *library = tp_os_open(path);
-  const char *why = library ? NULL : tp_os_open_error();
-  if (why && !said->n) tp_putf(said, ": %.300s", why);
+  bool absent;
+  const char *why = library ? NULL : tp_os_open_error(&absent);
+  if (why && !absent && !said->n) tp_putf(said, ": %.300s", why);
   return library;
 }
 

@@ -9,12 +9,12 @@ enum { MOST_CALLS = 64 };
 typedef struct {
   int64_t lead;
   bool turned, ok;
-} layout;
-static layout layout_of(int64_t rows, int64_t columns, int64_t row, int64_t step) {
+} blas_layout;
+static blas_layout layout_of(int64_t rows, int64_t columns, int64_t row, int64_t step) {
   bool plain = (step == 1 || columns == 1) && (rows == 1 || row >= columns),
        turned = (row == 1 || rows == 1) && (columns == 1 || step >= rows);
   int64_t lead = plain ? (rows == 1 ? columns : row) : columns == 1 ? rows : step;
-  return (layout){ lead, !plain, plain || turned };
+  return (blas_layout){ lead, !plain, plain || turned };
 }
 
 static tp_gplace operand(const tp_exec *x, const tp_dnd *d) {
@@ -44,8 +44,8 @@ static int take_batch(const tp_contraction *t) {
 
 static bool describe(const tp_contraction *t, int batch, tp_gproduct *p) {
   const tp_mm *s = &t->s;
-  layout a = layout_of(s->m, s->k, s->sam, s->sak), b = layout_of(s->k, s->n, s->sbk, s->sbn),
-         c = layout_of(s->m, s->n, s->scm, s->scn);
+  blas_layout a = layout_of(s->m, s->k, s->sam, s->sak), b = layout_of(s->k, s->n, s->sbk, s->sbn),
+              c = layout_of(s->m, s->n, s->scm, s->scn);
   *p = (tp_gproduct){ .dtype = t->d,
     .m = s->m,
     .n = s->n,

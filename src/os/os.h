@@ -99,7 +99,7 @@ void tp_os_glob(const char *pattern, bool (*each)(void *ud, const char *path), v
 
 /* ---- libraries ---- */
 void *tp_os_open(const char *path);
-const char *tp_os_open_error(void); /* NULL: there is no such file */
+const char *tp_os_open_error(bool *absent); /* absent: there is no such file */
 void *tp_os_symbol(void *library, const char *name);
 void tp_os_close(void *library);
 /* The file whose code has the address. False: it is not known. */

@@ -132,9 +132,10 @@ const char *tp_os_scratch(void) { return access("/var/tmp", W_OK | X_OK) ? "/tmp
 
 void *tp_os_open(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
 
-const char *tp_os_open_error(void) {
+const char *tp_os_open_error(bool *absent) {
   const char *why = dlerror();
-  return why && strstr(why, "No such file") ? NULL : why;
+  *absent = why && strstr(why, "No such file");
+  return why ? why : "";
 }
 
 void *tp_os_symbol(void *library, const char *name) { return dlsym(library, name); }

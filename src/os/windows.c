@@ -227,10 +227,10 @@ void tp_os_glob(const char *pattern, bool (*each)(void *ud, const char *path), v
 
 void *tp_os_open(const char *path) { return (void *)LoadLibraryA(path); }
 
-const char *tp_os_open_error(void) {
+const char *tp_os_open_error(bool *absent) {
   static _Thread_local char text[64];
   DWORD why = GetLastError();
-  if (why == ERROR_MOD_NOT_FOUND || why == ERROR_FILE_NOT_FOUND) return NULL;
+  *absent = why == ERROR_MOD_NOT_FOUND || why == ERROR_FILE_NOT_FOUND;
   snprintf(text, sizeof text, "error %lu of Windows", why);
   return text;
 }

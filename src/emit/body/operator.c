@@ -47,7 +47,7 @@ static void put_local(
   tp_puts(e->b, ";\n");
 }
 
-static void put_result(tp_emit *e, const tp_region *r, const char *value) {
+static void put_whole(tp_emit *e, const tp_region *r, const char *value) {
   tp_dtype d = dtype_of(e, r);
   places at;
   own_places(e, &r->out[0], at);
@@ -83,13 +83,13 @@ static void put_scan(tp_emit *e, const tp_region *r) {
   else
     tp_emit_line(e, "sum_ = %s((%s)%s, sum_, x_);\n", mad, type,
         tp_emit_number(e, tp_dtype_float(d) ? TP_F64 : TP_I64, r->how.f[0]));
-  put_result(e, r, "sum_");
+  put_whole(e, r, "sum_");
   emit_shut(e, opened);
 }
 
 /* ---- sort ---- */
 
-enum { SORT_FEW = 32, SORT_MOST = 1024 }; /* elements of a row that a block sorts */
+enum { SORT_ONE = 32, SORT_BLOCK = 1024 }; /* elements of a row that a block sorts */
 
 /* Copies the element at place `from` of the row, and that number, to place `to`. */
 static void put_sorted(tp_emit *e, const tp_region *r, const char *from, const char *to) {
@@ -160,12 +160,12 @@ static void put_sort(tp_emit *e, const tp_region *r) {
   const tp_ix *n = r->in[0].shape[r->how.axis];
   int64_t known;
   bool is_known = tp_ix_is_const(n, &known);
-  if (is_known && (known <= SORT_FEW || known > SORT_MOST)) {
+  if (is_known && (known <= SORT_ONE || known > SORT_BLOCK)) {
     put_ranks(e, r);
     return;
   }
   tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
-  emit_open(e, "if (n_ <= %d) {\n", SORT_MOST);
+  emit_open(e, "if (n_ <= %d) {\n", SORT_BLOCK);
   put_block_sort(e, r);
   e->depth--;
   emit_open(e, "} else {\n");
@@ -205,7 +205,7 @@ static void put_fold(tp_emit *e, const tp_region *r) {
   put_local(e, r, type, "x_", 0, at);
   tp_emit_line(e, "sum_ = sum_ + x_;\n");
   emit_shut(e, 1);
-  put_result(e, r, "sum_");
+  put_whole(e, r, "sum_");
   emit_shut(e, opened);
 }
 
@@ -227,7 +227,7 @@ static void put_matmul_at(tp_emit *e, const tp_pnode *x) {
   open_count(e, "i_", r->in[0].shape[row + 1]);
   put_term(e, r, at, 2, with);
   emit_shut(e, 1);
-  put_result(e, r, "all_ + sum_");
+  put_whole(e, r, "all_ + sum_");
   e->depth--;
   emit_open(e, "} else {\n");
   emit_put_fault(e, x->pos, NULL, NULL);
@@ -276,7 +276,7 @@ static void put_conv(tp_emit *e, const tp_region *r) {
   put_term(e, r, at[made == OF_CONV_X ? OF_CONV_Y : OF_CONV_X], 1,
       at[made == OF_CONV_W ? OF_CONV_Y : OF_CONV_W]);
   emit_shut(e, inner);
-  put_result(e, r, "all_ + sum_");
+  put_whole(e, r, "all_ + sum_");
   emit_shut(e, opened);
 }
 
