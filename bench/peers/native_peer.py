@@ -312,5 +312,6 @@ def small(n):
     return t, float(y)
 
 
-what = {f.__name__: f for f in (ode, dp, reinforce, peak_reinforce, ppo, lstm, gru, hmm, carries, update, small)}[sys.argv[1].replace("-", "_")]
-print("%.6g %.9g" % what(*map(int, sys.argv[2:])))
+if __name__ == "__main__":
+    what = {f.__name__: f for f in (ode, dp, reinforce, peak_reinforce, ppo, lstm, gru, hmm, carries, update, small)}[sys.argv[1].replace("-", "_")]
+    print("%.6g %.9g" % what(*map(int, sys.argv[2:])))
