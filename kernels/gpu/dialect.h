@@ -18,6 +18,10 @@
  *                           defines elsewhere
  *   TP_FN, TP_ONCE, TP_AT  what the prelude asks for
  *
+ * MEET() stands where threads read each other, LEAF_ENDS() behind each leaf of a kernel of several.
+ * In CUDA C threads meet at the first. In OpenCL C they meet at the second, which always suffices:
+ * pocl 3.1 mixes threads up that go on from the loop of one leaf to that of the next.
+ *
  * Pointers of an environment's functions (kernels/env) are to a thread's own arrays. Elementary functions of libm are the
  * prelude's, with the prelude's bits. `half` is a word of OpenCL C that the prelude has as a name.
  */
@@ -49,6 +53,8 @@ typedef ulong uint64_t;
 #define BLOCK                   ((int)get_group_id(0))
 #define BLOCKS                  ((int)get_num_groups(0))
 #define BARRIER()               barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define MEET()
+#define LEAF_ENDS()             BARRIER()
 #define ATOMIC_ADD_I32(p, v)    atomic_add(p, v)
 #define ATOMIC_CAS_U32(p, c, v) atomic_cmpxchg(p, c, v)
 #define ATOMIC_ADD_U64(p, v)    atom_add(p, v)
@@ -92,6 +98,8 @@ typedef unsigned long long uint64_t;
 #define BLOCK                   ((int)blockIdx.x)
 #define BLOCKS                  ((int)gridDim.x)
 #define BARRIER()               __syncthreads()
+#define MEET()                  BARRIER()
+#define LEAF_ENDS()
 #define ATOMIC_ADD_I32(p, v)    atomicAdd(p, v)
 #define ATOMIC_CAS_U32(p, c, v) atomicCAS(p, c, v)
 #define ATOMIC_ADD_U64(p, v)    atomicAdd(p, v)

@@ -22,6 +22,9 @@ struct tp_device {
   int n;
   tp_chosen *kernel;
   tp_chosen **leaf; /* by position */
+  /* those that any call chose; by position: the one that begins there, for these bounds */
+  TP_VEC(tp_chosen *) stretch;
+  tp_chosen **begins;
   /* the arena, and notes (emit.h); by buffer: memory of one that lies elsewhere, its bytes */
   tp_gmem *arena, *notes, **mem;
   int64_t arena_bytes, *bytes;
@@ -50,6 +53,11 @@ bool tp_gpu_reach(tp_exec *x, int buf, bool writes);
 /* Has the device's library made the leaf, if that is a product? It stays at 0 where a kernel is to
  * do it. */
 bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products);
+
+/* Kernel i: those of leaves and loops, then stretches. */
+static inline tp_chosen *tp_gpu_kernel(const tp_device *d, int i) {
+  return i < d->n ? &d->kernel[i] : d->stretch.v[i - d->n];
+}
 
 /* choose.c */
 /* Is the loop, or the node itself, around x? */
