@@ -22,7 +22,9 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
  * memory.
  *
  * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it,
- * then the numbers: the seed, a loop's first value and end (for a leaf 0, 0), symbols `sym`. Notes
+ * that of sums by block; then the numbers: the seed, a loop's first value and end (for a leaf 0, 0;
+ * for sums 0 and how many blocks), symbols `sym`, bytes of a block's sums, the place of each sum
+ * there. Sums are those that the blocks of a loop by rows add up (tp_cut_loop). Notes
  * are int64s: 1 + the position of the leaf that failed first, 0 until then; by symbol, the
  * variables of loops there; by buffer, its place in the arena; has anything failed? Then, for each
  * block of a loop by rows, the same as the first two, for blocks are not at one iteration. Where
@@ -36,6 +38,8 @@ typedef struct tp_kernel {
    * last four are known when it is printed */
   bool loop, stretch, one, by_rows;
   const tp_cut_loop *rows; /* NULL: not by rows */
+  /* It adds what each block of a loop by rows has added up (rows->added) to the buffers. */
+  bool sums;
   int nbuf, nsym;
   int *buf, *sym;
   bool *written; /* does it write buf[i]? */
@@ -52,6 +56,8 @@ bool tp_emit_stretch_add(tp_stretch *s, const tp_pnode *x);
 tp_kernel *tp_emit_stretch_kernel(tp_arena *a, int n, const tp_pnode *const *all, bool meets);
 /* All leaves and loops that can be kernels, in the order of the plan. */
 int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out);
+/* The kernel that adds sums up after `loop`. */
+tp_kernel *tp_emit_sums_kernel(tp_arena *a, const tp_kernel *loop);
 /* Prints these in the dialect of devices, with all that they need. No memory: to the latest
  * guard. */
 void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n);

@@ -10,7 +10,8 @@ enum {
   /* a leaf that runs so seldom and makes so little stays on the host */
   FEW_RUNS = 2,
   LITTLE = 1 << 12,
-  MOST_TRIED = 4096 /* values of a loop's variable */
+  MOST_SUMS = 1 << 26, /* bytes that blocks of a loop by rows add up to */
+  MOST_TRIED = 4096    /* values of a loop's variable */
 };
 
 bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
@@ -61,6 +62,22 @@ static bool is_own(by_rows *y, const tp_region *r, int at, int w, const int64_t 
   return own;
 }
 
+int64_t tp_gpu_sums(const tp_exec *x, const tp_kernel *of, int64_t *at) {
+  int64_t end = 0;
+  for (int i = 0; i < of->rows->nadded; i++) {
+    int buf = of->rows->added[i];
+    if (at) at[i] = end;
+    int64_t n =
+        tp_times_bytes(TP_MAX(x->count[buf], 0), tp_dtype_size(x->plan->bufs.v[buf]->dtype));
+    end = tp_sum_bytes(end, tp_sum_bytes(n, 63) / 64 * 64);
+  }
+  return end;
+}
+
+static int64_t blocks_of(const tp_exec *x, const tp_kernel *of) {
+  return TP_MIN(tp_ix_evalq(of->rows->share.whole, x->env), x->device->noting);
+}
+
 static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int64_t *hi) {
   by_rows *y = ud;
   int at = n->pos - y->of->node->pos;
@@ -68,7 +85,7 @@ static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int6
   for (int i = 0; i < n->rg->nin + n->rg->nout; i++) {
     int buf = tp_window_at(n->rg, i)->buf;
     int64_t step;
-    if (buf < 0) continue;
+    if (buf < 0 || (i == n->rg->nin && y->of->rows->cut[at].adds)) continue;
     bool own = is_own(y, n->rg, at, i, lo, hi, &step);
     y->written[buf] |= i >= n->rg->nin;
     y->bad[buf] |= !own || (y->step[buf] && y->step[buf] != step);
@@ -78,7 +95,9 @@ static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int6
 
 /* May shares of the loop's rows run apart? No two rows meet in a buffer that is written. */
 static bool runs_by_rows(tp_exec *x, const tp_kernel *of) {
-  if (!of->rows || tp_ix_evalq(of->rows->share.whole, x->env) <= 1) return false;
+  if (!of->rows || blocks_of(x, of) <= 1 ||
+      tp_times_bytes(tp_gpu_sums(x, of, NULL), blocks_of(x, of)) > MOST_SUMS)
+    return false;
   tp_arena a;
   tp_scratch_init(&a);
   int n = x->plan->bufs.n;
@@ -113,7 +132,7 @@ static void choose(tp_exec *x, const tp_counted *at) {
     bool rows = runs_by_rows(x, k->of);
     if (rows != k->of->by_rows) k->fn = NULL; /* its text is another */
     k->of->by_rows = rows;
-    k->blocks = rows ? TP_MIN(tp_ix_evalq(k->of->rows->share.whole, x->env), d->noting) : 1;
+    k->blocks = rows ? blocks_of(x, k->of) : 1;
   }
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];
@@ -125,6 +144,13 @@ static void choose(tp_exec *x, const tp_counted *at) {
       k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
     else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE;
     if (k->chosen && k->of->loop) inside = k->of->node;
+    bool sums = k->chosen && k->of->by_rows && k->of->rows->nadded;
+    if (sums && !k->sums) {
+      k->sums = TP_NEW(&x->a, tp_chosen);
+      *k->sums = (tp_chosen){ .of = tp_emit_sums_kernel(&x->a, k->of), .blocks = 1 };
+      TP_PUSH(&x->a, &d->more, k->sums);
+    }
+    if (k->sums) k->sums->chosen = sums;
   }
 }
 
@@ -186,15 +212,15 @@ static void begin_stretch(gathering *g) {
 /* The stretch of these nodes, which an earlier call may have had. */
 static tp_chosen *stretch_of(const gathering *g) {
   tp_device *d = g->x->device;
-  for (int i = 0; i < d->stretch.n; i++) {
-    const tp_kernel *k = d->stretch.v[i]->of;
-    if (k->n == g->v.n && k->one == g->meets &&
+  for (int i = 0; i < d->more.n; i++) {
+    const tp_kernel *k = d->more.v[i]->of;
+    if (k->stretch && k->n == g->v.n && k->one == g->meets &&
         !memcmp(k->all, g->v.v, sizeof *k->all * (size_t)k->n))
-      return d->stretch.v[i];
+      return d->more.v[i];
   }
   tp_chosen *c = TP_NEW(&g->x->a, tp_chosen);
   *c = (tp_chosen){ .of = tp_emit_stretch_kernel(&g->x->a, g->v.n, g->v.v, g->meets), .blocks = 1 };
-  TP_PUSH(&g->x->a, &d->stretch, c);
+  TP_PUSH(&g->x->a, &d->more, c);
   return c;
 }
 
@@ -301,7 +327,8 @@ static void choose_stretches(tp_exec *x) {
   tp_device *d = x->device;
   gathering g = { .x = x, .at = d->at };
   memset(d->begins, 0, sizeof *d->begins * (size_t)(x->plan->npos + 1));
-  for (int i = 0; i < d->stretch.n; i++) d->stretch.v[i]->chosen = false;
+  for (int i = 0; i < d->more.n; i++)
+    if (d->more.v[i]->of->stretch) d->more.v[i]->chosen = false;
   if (tp_setting("TEMPO_KERNELS") && !strcmp(tp_setting("TEMPO_KERNELS"), "leaves")) return;
   tp_scratch_init(&g.a);
   g.outside = TP_NEWN(&g.a, bool, x->plan->bufs.n + 1);
@@ -319,8 +346,8 @@ static void choose_stretches(tp_exec *x) {
 static bool build(tp_exec *x) {
   tp_device *d = x->device;
   int n = 0;
-  tp_chosen **new = TP_NEWN(&x->a, tp_chosen *, d->n + d->stretch.n + 1);
-  for (int i = 0; i < d->n + d->stretch.n; i++) {
+  tp_chosen **new = TP_NEWN(&x->a, tp_chosen *, d->n + d->more.n + 1);
+  for (int i = 0; i < d->n + d->more.n; i++) {
     tp_chosen *k = tp_gpu_kernel(d, i);
     if (k->chosen && !k->fn) new[n++] = k;
   }

@@ -88,11 +88,17 @@ static bool place_buffers(tp_exec *x) {
   tp_device *d = x->device;
   int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
   for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
-  for (int i = 0; i < d->n + d->stretch.n; i++) {
+  for (int i = 0; i < d->n + d->more.n; i++) {
     const tp_chosen *k = tp_gpu_kernel(d, i);
     if (k->chosen && (k->of->loop || k->of->stretch)) bytes = part_buffers(x, k->of, bytes);
   }
-  if (!take(x, &d->arena, &d->arena_bytes, bytes)) return false;
+  int64_t sums = 0;
+  for (int i = 0; i < d->n; i++)
+    if (d->kernel[i].sums && d->kernel[i].sums->chosen)
+      sums = TP_MAX(sums, tp_gpu_sums(x, d->kernel[i].of, NULL) * d->kernel[i].blocks);
+  if (!take(x, &d->arena, &d->arena_bytes, bytes) ||
+      (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
+    return false;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     d->where[i] = 0;
@@ -209,9 +215,9 @@ static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
 static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64_t end) {
   tp_device *d = x->device;
   const tp_kernel *of = k->of;
-  tp_gplace place[2 + of->nbuf];
-  int n = 0;
-  int64_t num[3 + of->nsym], most = (int64_t)d->driver->spec(d->dev)->units * MOST_BLOCKS;
+  int n = 0, sums = of->by_rows || of->sums ? of->rows->nadded : 0, nnum = 0;
+  tp_gplace place[3 + of->nbuf];
+  int64_t num[4 + of->nsym + sums], most = (int64_t)d->driver->spec(d->dev)->units * MOST_BLOCKS;
   int64_t blocks = of->by_rows ? k->blocks : (points + TP_KERNEL_THREADS - 1) / TP_KERNEL_THREADS;
   place[n++] = (tp_gplace){ d->notes, 0 };
   place[n++] = (tp_gplace){ d->arena, 0 };
@@ -219,8 +225,13 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
     if (!tp_gpu_reach(x, of->buf[i], of->written[i])) return false;
     if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = tp_gpu_place(x, of->buf[i]);
   }
-  num[0] = (int64_t)x->run->seed, num[1] = from, num[2] = end;
-  for (int i = 0; i < of->nsym; i++) num[3 + i] = x->env[of->sym[i]];
+  num[nnum++] = (int64_t)x->run->seed, num[nnum++] = from, num[nnum++] = end;
+  for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
+  if (sums) {
+    place[n++] = (tp_gplace){ d->sums, 0 };
+    num[nnum] = tp_gpu_sums(x, of, num + nnum + 1);
+    nnum += 1 + sums;
+  }
   d->doubtful = true;
   d->launches++;
   k->launches++;
@@ -230,7 +241,7 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
           .threads = TP_KERNEL_THREADS,
           .nplace = n,
           .place = place,
-          .nnum = 3 + of->nsym,
+          .nnum = nnum,
           .num = num },
       x->err);
 }
@@ -274,13 +285,23 @@ static bool finish(tp_exec *x) {
   return d->mark && d->driver->reached(d->mark, true, x->err) > 0;
 }
 
+/* A piece of the loop, and what its blocks added up. */
+static bool launch_range(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
+  int64_t most = 1;
+  if (!launch(x, k, 1, from, end)) return false;
+  if (!k->of->by_rows || !k->of->rows->nadded) return true;
+  for (int i = 0; i < k->of->rows->nadded; i++)
+    most = TP_MAX(most, x->count[k->of->rows->added[i]]);
+  return launch(x, k->sums, most, 0, k->blocks);
+}
+
 /* The host waits for each piece but the last, and for that too the first time. */
 static bool launch_piece(
     tp_exec *x, tp_chosen *k, int64_t from, int64_t end, int64_t n, bool last) {
   bool timed = !last || !k->each;
   if (timed && !k->each && !finish(x)) return false;
   double began = timed ? tp_now() : 0;
-  if (!launch(x, k, 1, from, end)) return false;
+  if (!launch_range(x, k, from, end)) return false;
   if (!timed) return true;
   if (!finish(x)) return false;
   k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
@@ -405,12 +426,15 @@ static void tell(const tp_exec *x, tp_buf *b) {
   int host = 0;
   tp_putf(b, "device %s\n", d->driver->spec(d->dev)->name);
   if (!d->ready) tp_puts(b, "kernels are chosen by the first call\n");
-  for (int i = 0; i < d->n + d->stretch.n && d->ready; i++) {
+  for (int i = 0; i < d->n + d->more.n && d->ready; i++) {
     const tp_chosen *k = tp_gpu_kernel(d, i);
     tp_gneeds needs = { -1, -1, -1, -1 };
     if (!k->chosen) continue;
     d->driver->needs(k->fn, TP_KERNEL_THREADS, &needs);
-    const char *kind = k->of->loop ? "loop" : k->of->stretch ? "stretch" : "leaf";
+    const char *kind = k->of->loop ? "loop"
+        : k->of->stretch           ? "stretch"
+        : k->of->sums              ? "sums of loop"
+                                   : "leaf";
     tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, kind, k->of->node->pos, last_of(k->of),
         (long long)k->launches);
     tp_putf(b, ", %.0f bytes a call", bytes_by(x, k->of));
@@ -422,7 +446,7 @@ static void tell(const tp_exec *x, tp_buf *b) {
   }
   for (int i = 0; i < x->nreg && d->ready; i++) {
     bool there = false;
-    for (int j = 0; j < d->n + d->stretch.n && !there; j++) {
+    for (int j = 0; j < d->n + d->more.n && !there; j++) {
       const tp_chosen *k = tp_gpu_kernel(d, j);
       there = k->chosen && x->reg[i]->pos >= k->of->node->pos && x->reg[i]->pos <= last_of(k->of);
     }

@@ -215,6 +215,51 @@ static void put_share(tp_emit *e, const tp_share *s) {
       s->from->id, all, s->n->id, all, s->from->id);
 }
 
+/* ---- sums by block ---- */
+
+static int sums_of(const tp_kernel *k) { return k->by_rows || k->sums ? k->rows->nadded : 0; }
+
+static bool adds_to(const tp_kernel *k, int buf) {
+  for (int i = 0; i < sums_of(k); i++)
+    if (k->rows->added[i] == buf) return true;
+  return false;
+}
+
+/* The sum of block `block`. */
+static void put_sum(tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
+  const char *cell = tp_emit_cell(e, e->p->bufs.v[k->rows->added[i]]->dtype);
+  tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*each_ + q%d);\n", cell, name,
+      k->rows->added[i], cell, block, i);
+}
+
+static void put_empty_sums(tp_emit *e, const tp_kernel *k) {
+  for (int i = 0; i < sums_of(k); i++) {
+    int buf = k->rows->added[i];
+    put_sum(e, k, i, "b", "BLOCK");
+    tp_emit_line(e, "for (int64_t i_ = THREAD; i_ < %s; i_ += THREADS) b%d[i_] = 0;\n",
+        emit_ix(e, e->p->bufs.v[buf]->size), buf);
+  }
+  if (sums_of(k)) tp_emit_line(e, "BARRIER();\n");
+}
+
+/* Each thread adds one element of all blocks, floats in f64. */
+static void put_sums(tp_emit *e, const tp_kernel *k) {
+  for (int i = 0; i < sums_of(k); i++) {
+    int buf = k->rows->added[i];
+    tp_dtype d = e->p->bufs.v[buf]->dtype;
+    e->buf[buf] = true;
+    emit_open(e, "for (int64_t i_ = first_; i_ < %s; i_ += step_) {\n",
+        emit_ix(e, e->p->bufs.v[buf]->size));
+    tp_emit_line(e, "%s sum_ = b%d[i_];\n", tp_dtype_float(d) ? "double" : "uint64_t", buf);
+    emit_open(e, "for (int64_t block_ = 0; block_ < to_; block_++) {\n");
+    put_sum(e, k, i, "s", "block_");
+    tp_emit_line(e, "sum_ += s%d[i_];\n", buf);
+    emit_shut(e, 1);
+    tp_emit_line(e, "b%d[i_] = (%s)sum_;\n", buf, tp_emit_type(d));
+    emit_shut(e, 1);
+  }
+}
+
 static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   tp_buf body;
   tp_hold hold;
@@ -225,11 +270,14 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   e->depth = 1;
   e->local = NULL;
   if (k->by_rows) put_share(e, &k->rows->share);
+  if (k->by_rows) put_empty_sums(e, k);
   meeting m = { .e = e };
   if (k->loop) put_node(&m, k->by_rows ? k->rows->as : k->node, true);
+  else if (k->sums) put_sums(e, k);
   else if (!k->stretch) put_kernel_leaf(e, k->node, true);
   for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
   if (k->by_rows) e->sym[k->rows->share.from->id] = e->sym[k->rows->share.n->id] = false;
+  for (int i = 0; i < e->p->bufs.n; i++) e->buf[i] &= k->sums || !adds_to(k, i);
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
   k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
@@ -240,8 +288,11 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   for (int i = 0; i < k->nbuf; i++)
     if (!tp_in_arena(e->p->bufs.v[k->buf[i]]))
       tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
+  if (sums_of(k)) tp_puts(b, ", GLOBAL char *sums_p, int64_t sums_o");
   tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
   for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
+  if (sums_of(k)) tp_puts(b, ", int64_t each_");
+  for (int i = 0; i < sums_of(k); i++) tp_putf(b, ", int64_t q%d", i);
   tp_puts(b, ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n");
   int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
   tp_putf(b, "  GLOBAL int64_t *const failed_ = note_ + %d;\n", failed);
@@ -334,6 +385,14 @@ tp_kernel *tp_emit_stretch_kernel(tp_arena *a, int n, const tp_pnode *const *all
   *k = (tp_kernel){ .node = all[0], .n = n, .all = TP_DUPN(a, all, n), .one = meets };
   k->stretch = true;
   snprintf(k->name, sizeof k->name, "stretch_%d_%d", all[0]->pos, all[n - 1]->lastpos);
+  return k;
+}
+
+tp_kernel *tp_emit_sums_kernel(tp_arena *a, const tp_kernel *loop) {
+  tp_kernel *k = TP_NEW(a, tp_kernel);
+  *k =
+      (tp_kernel){ .node = loop->node, .n = 1, .all = loop->all, .rows = loop->rows, .sums = true };
+  snprintf(k->name, sizeof k->name, "sums_%d_%d", loop->node->var->id, loop->node->pos);
   return k;
 }
 
