@@ -54,12 +54,12 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
   return true;
 }
 
-/* Do the windows have no element in common? */
-static bool windows_apart(tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b) {
+bool kernel_apart(
+    tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b) {
   int other;
   if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(e, a, b, &other)) return false;
   const tp_ix *lo_a = edge_of(e, r, a, false), *hi_a = edge_of(e, r, a, true),
-              *lo_b = edge_of(e, r, b, false), *hi_b = edge_of(e, r, b, true);
+              *lo_b = edge_of(e, q, b, false), *hi_b = edge_of(e, q, b, true);
   if (other < 0) return is_below(e, hi_a, lo_b) || is_below(e, hi_b, lo_a);
   const tp_ix *slot = a->ring[other].stride;
   return is_below(e, tp_ix_sub(e->ix, hi_a, lo_b), slot) &&
@@ -71,7 +71,7 @@ bool kernel_is_shared(tp_emit *e, const tp_region *r) {
     for (int k = 0; k < r->nin + r->nout; k++) {
       const tp_nd *out = tp_window_at(r, i), *x = tp_window_at(r, k);
       if (k == i || out->buf < 0 || x->buf != out->buf) continue;
-      if (!tp_emit_same_elements(r, x, out) && !windows_apart(e, r, x, out)) return false;
+      if (!tp_emit_same_elements(r, x, out) && !kernel_apart(e, r, x, r, out)) return false;
     }
   return true;
 }

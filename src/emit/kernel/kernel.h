@@ -5,6 +5,9 @@
 
 /* kernel.c: may threads share the points of a LOOP? */
 bool kernel_is_shared(tp_emit *e, const tp_region *r);
+/* Have windows of two LOOPs no element in common? */
+bool kernel_apart(
+    tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b);
 /* Does the leaf note faults? */
 bool kernel_fails(const tp_plan *p, const tp_region *r);
 

@@ -6,9 +6,9 @@
  * Points of a LOOP belong to threads by their number in the order of the axes that are kept, so
  * threads need not meet between two leaves with as many points if each window of the one on a
  * buffer that the other one uses too, one of them writing, goes through the same elements in the
- * same order, each once. All other leaves that use one buffer meet. Buffers of a kernel share no
- * memory (tp_kernel). At the end of an iteration threads meet, because offsets are others in the
- * next one. */
+ * same order, each once, or through others. All other leaves that use one buffer meet. Buffers of a
+ * kernel share no memory (tp_kernel). At the end of an iteration threads meet, because offsets are
+ * others in the next one. */
 #include "emit/kernel/kernel.h"
 
 /* How the points of a leaf belong to threads. */
@@ -55,11 +55,14 @@ static int ways_of(tp_emit *e, const meet_use *u, int w, way *to) {
   return n;
 }
 
-/* Does each thread touch the same elements by window i of a as by window k of b? */
+/* Does each thread touch the same elements by window i of a as by window k of b, or no two the
+ * same? */
 static bool same_thread(tp_emit *e, const meet_use *a, int i, const meet_use *b, int k) {
   way v[TP_MAXRANK], w[TP_MAXRANK];
   const tp_nd *x = tp_window_at(a->r, i), *y = tp_window_at(b->r, k);
   if (a->how == ALL_ONE && b->how == ALL_ONE) return true;
+  if (a->r->kind == TP_RG_LOOP && b->r->kind == TP_RG_LOOP && kernel_apart(e, a->r, x, b->r, y))
+    return true;
   if (a->how != BY_POINTS || b->how != BY_POINTS || a->points != b->points) return false;
   if (x->wrap >= 0 || y->wrap >= 0 || !tp_same_start(x, y)) return false;
   int n = ways_of(e, a, i, v), m = ways_of(e, b, k, w);
