@@ -195,6 +195,8 @@ static bool may_join(const gathering *g, const tp_pnode *x) {
     const tp_chosen *c = k.x->rg ? d->leaf[k.x->pos] : NULL,
                     *loop = k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
     if (loop && (loop->of->by_rows || !g->runs || !makes_little(g, k.x))) return false;
+    /* a product goes by tiles, or by the library */
+    if (k.x->rg && k.x->rg->op == TP_OP_MATMUL && !makes_little(g, k.x)) return false;
     if (k.x->kind == TP_P_FOR) tp_tour_skip(&k);
     else if (k.x->rg && !c->chosen && g->at[k.x->pos].runs) return false;
   }

@@ -12,7 +12,7 @@ struct tp_chosen {
   bool chosen;
   /* products: how many the device's library made; blocks: of a loop by rows */
   int64_t launches, products, blocks;
-  double each; /* seconds of an iteration, as last measured; 0: not yet */
+  double each;     /* seconds of an iteration, as last measured; 0: not yet */
   tp_chosen *sums; /* of a loop by rows that adds up: what is launched after it */
 };
 
