@@ -1,5 +1,5 @@
 -- Runs recurrences over a batch on a device or in the interpreter (`-`), and prints their results, a line each. For gpu_rows_spec.
---   lua5.4 spec/gpu_rows.lua DEVICE PROGRAM B T
+--   lua5.4 spec/gpu_rows.lua DEVICE PROGRAM B T [precise]
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local device, program, rows, steps = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
@@ -52,6 +52,31 @@ function programs.together()
   h:otherwise((tempo.prev(mean, t, 0) + x:sum(-1)):tanh())
   return { h = h, mean = mean }
 end
+-- sums over all rows, of each step and of all, forwards and (the gradient of a matrix) backwards
+function programs.sums()
+  local h = P:tensor { domain = { b, t }, shape = { 3 } }
+  h:otherwise((tempo.prev(h, t, 0):matmul(w) + x):tanh())
+  local up = (h:sum(-1):gt(0)):to "i64"
+  local loss = (h * h):sum()[{ b = 0 .. B, t = 0 .. T }]:sum()
+  return { up = up[{ b = 0 .. B, t = 0 .. T }]:sum(), loss = loss, grad = tempo.grad(loss, { w })[1] }
+end
+-- small leaves: two matrices and Adam, t counts iterations; the host looks at each
+function programs.adam()
+  local p, q = P:param("p", { along = { t }, shape = { 3, 40 }, init = tempo.ones({ 3, 40 }) * 0.1 }),
+    P:param("q", { along = { t }, shape = { 40 }, init = tempo.ones { 40 } })
+  local y = x[{ b = 0 .. B }]:matmul(p):tanh() * q
+  local loss = (y - 0.5):square():mean()
+  tempo.optim.Adam({ p, q }, { lr = 0.1 }):step(loss)
+  P:sink({ loss }, function() end)
+  return { loss = loss }
+end
+-- a state of 96 elements: two leaves that go on at their own elements, then one that reads its neighbours'
+function programs.crossing()
+  local h = P:tensor { domain = { b, t }, shape = { 96 } }
+  local u = (tempo.prev(h, t, 0) * 0.5 + tempo.arange({ 96 }):to "f32"):tanh()
+  h:otherwise(u + u:roll(1, 0) * 0.3)
+  return { h = h + x:sum(-1) * 0 }
+end
 -- which row may fail, and when, is data: an index
 function programs.fails()
   local k = P:input("k", { domain = { b, t }, dtype = "i64" })
@@ -67,7 +92,8 @@ function programs.fails()
   return { h = h }
 end
 
-local f = P:compile { tier = "interpreter", outputs = programs[program](), device = device ~= "-" and device or nil }
+local f = P:compile { tier = "interpreter", outputs = programs[program](), device = device ~= "-" and device or nil,
+  precise = arg[5] == "precise" }
 local ok, got = pcall(f, inputs, { B = rows, T = steps })
 if not ok then print("error " .. tostring(got):gsub("\n", " ")) os.exit(0) end
 local function line(v, to)

@@ -18,8 +18,13 @@
  *                           defines elsewhere
  *   TP_FN, TP_ONCE, TP_AT  what the prelude asks for
  *
- * Pointers of an environment's functions (kernels/env) are to a thread's own arrays. Elementary functions of libm are the
- * prelude's, with the prelude's bits. `half` is a word of OpenCL C that the prelude has as a name.
+ * MEET() stands where threads read each other, LEAF_ENDS() behind each leaf of a kernel of several.
+ * In CUDA C threads meet at the first. In OpenCL C they meet at the second, which always suffices:
+ * pocl 3.1 mixes threads up that go on from the loop of one leaf to that of the next.
+ *
+ * Pointers of an environment's functions (kernels/env) are to a thread's own arrays. Elementary
+ * functions of libm are the prelude's, with the prelude's bits. `half` is a word of OpenCL C that
+ * the prelude has as a name.
  */
 #if defined(__OPENCL_VERSION__)
 #pragma OPENCL FP_CONTRACT OFF
@@ -36,19 +41,21 @@ typedef int int32_t;
 typedef uint uint32_t;
 typedef long int64_t;
 typedef ulong uint64_t;
-#define TP_U64(x)               x##ul
-#define TP_I64(x)               x##l
-#define KERNEL_OF(n, name)      __kernel __attribute__((reqd_work_group_size(n, 1, 1))) void name
-#define GLOBAL                  __global
-#define LOCAL                   __local
-#define RESTRICT                restrict
-#define TP_FN                   static inline
-#define TP_ONCE                 static __attribute__((noinline))
-#define THREAD                  ((int)get_local_id(0))
-#define THREADS                 ((int)get_local_size(0))
-#define BLOCK                   ((int)get_group_id(0))
-#define BLOCKS                  ((int)get_num_groups(0))
-#define BARRIER()               barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define TP_U64(x)          x##ul
+#define TP_I64(x)          x##l
+#define KERNEL_OF(n, name) __kernel __attribute__((reqd_work_group_size(n, 1, 1))) void name
+#define GLOBAL             __global
+#define LOCAL              __local
+#define RESTRICT           restrict
+#define TP_FN              static inline
+#define TP_ONCE            static __attribute__((noinline))
+#define THREAD             ((int)get_local_id(0))
+#define THREADS            ((int)get_local_size(0))
+#define BLOCK              ((int)get_group_id(0))
+#define BLOCKS             ((int)get_num_groups(0))
+#define BARRIER()          barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define MEET()
+#define LEAF_ENDS()             BARRIER()
 #define ATOMIC_ADD_I32(p, v)    atomic_add(p, v)
 #define ATOMIC_CAS_U32(p, c, v) atomic_cmpxchg(p, c, v)
 #define ATOMIC_ADD_U64(p, v)    atom_add(p, v)
@@ -83,15 +90,17 @@ typedef unsigned long long uint64_t;
 #define TP_I64(x)          x##ll
 #define KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n) name
 #define GLOBAL
-#define LOCAL                   __shared__
-#define RESTRICT                __restrict__
-#define TP_FN                   static __device__ __forceinline__
-#define TP_ONCE                 static __device__ __noinline__
-#define THREAD                  ((int)threadIdx.x)
-#define THREADS                 ((int)blockDim.x)
-#define BLOCK                   ((int)blockIdx.x)
-#define BLOCKS                  ((int)gridDim.x)
-#define BARRIER()               __syncthreads()
+#define LOCAL     __shared__
+#define RESTRICT  __restrict__
+#define TP_FN     static __device__ __forceinline__
+#define TP_ONCE   static __device__ __noinline__
+#define THREAD    ((int)threadIdx.x)
+#define THREADS   ((int)blockDim.x)
+#define BLOCK     ((int)blockIdx.x)
+#define BLOCKS    ((int)gridDim.x)
+#define BARRIER() __syncthreads()
+#define MEET()    BARRIER()
+#define LEAF_ENDS()
 #define ATOMIC_ADD_I32(p, v)    atomicAdd(p, v)
 #define ATOMIC_CAS_U32(p, c, v) atomicCAS(p, c, v)
 #define ATOMIC_ADD_U64(p, v)    atomicAdd(p, v)

@@ -149,6 +149,7 @@ end
 
 -- ---- the emulated CUDA device ----
 local emulator = B .. "/gpu/libcuda.so.1"
+device.emulator = emulator
 local findings = os.tmpname()
 if file(emulator) then device.cuda = ffi.load(emulator) else device.cuda_why = emulator .. " is not built" end
 local cuda = device.cuda

@@ -96,7 +96,8 @@ static void settings(void) {
     int64_t *to;
   } number[] = { { "alloc=", &emu_knob.alloc }, { "launch=", &emu_knob.launch },
     { "seed=", &emu_knob.seed }, { "units=", &emu_knob.units }, { "memory=", &emu_knob.memory },
-    { "arch=", &emu_knob.arch }, { "driver=", &emu_knob.driver }, { "fuel=", &emu_knob.fuel } };
+    { "arch=", &emu_knob.arch }, { "driver=", &emu_knob.driver }, { "fuel=", &emu_knob.fuel },
+    { "deaf=", &emu_knob.deaf } };
   emu_knob = (emu_knobs){ .units = 8,
     .memory = 4096,
     .arch = 90,

@@ -15,13 +15,14 @@
  *   units=N, memory=N  multiprocessors; memory in MiB
  *   arch=N             90: compute capability 9.0
  *   driver=N           12040: what cuDriverGetVersion says
+ *   deaf=N             to the watch, the N-th barrier of each block is none
  *   fuel=N             jumps back that a block may make before it is taken for stuck
  *   counts=PATH        a file with counts of what was done, written where somebody waits
  *   log=PATH           findings go there, added to what it has, instead of to stderr
  *   sync               work is done as it comes, not as late as it may be
  *   keep               files of modules stay readable beside what was built of them */
 typedef struct emu_knobs {
-  int64_t alloc, launch, seed, units, memory, arch, driver, fuel;
+  int64_t alloc, launch, seed, units, memory, arch, driver, fuel, deaf;
   bool watched, races, fresh, own, sync, keep;
   char counts[1024], log[1024];
 } emu_knobs;

@@ -1,6 +1,7 @@
 /* choose.c: chooses the kernels of a plan for given bounds, by counts of work. A loop whose leaves
  * are small is one kernel; of large ones each is one. A loop whose leaves can all be cut along one
- * axis, and whose shares never meet, goes by rows. */
+ * axis, and whose shares never meet, goes by rows. Leaves and branches that follow each other, and
+ * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. */
 #include "gpu/exec.h"
 
 enum {
@@ -9,7 +10,8 @@ enum {
   /* a leaf that runs so seldom and makes so little stays on the host */
   FEW_RUNS = 2,
   LITTLE = 1 << 12,
-  MOST_TRIED = 4096 /* values of a loop's variable */
+  MOST_SUMS = 1 << 26, /* bytes that blocks of a loop by rows add up to */
+  MOST_TRIED = 4096    /* values of a loop's variable */
 };
 
 bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
@@ -60,6 +62,22 @@ static bool is_own(by_rows *y, const tp_region *r, int at, int w, const int64_t 
   return own;
 }
 
+int64_t tp_gpu_sums(const tp_exec *x, const tp_kernel *of, int64_t *at) {
+  int64_t end = 0;
+  for (int i = 0; i < of->rows->nadded; i++) {
+    int buf = of->rows->added[i];
+    if (at) at[i] = end;
+    int64_t n =
+        tp_times_bytes(TP_MAX(x->count[buf], 0), tp_dtype_size(x->plan->bufs.v[buf]->dtype));
+    end = tp_sum_bytes(end, tp_sum_bytes(n, 63) / 64 * 64);
+  }
+  return end;
+}
+
+static int64_t blocks_of(const tp_exec *x, const tp_kernel *of) {
+  return TP_MIN(tp_ix_evalq(of->rows->share.whole, x->env), x->device->noting);
+}
+
 static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int64_t *hi) {
   by_rows *y = ud;
   int at = n->pos - y->of->node->pos;
@@ -67,7 +85,7 @@ static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int6
   for (int i = 0; i < n->rg->nin + n->rg->nout; i++) {
     int buf = tp_window_at(n->rg, i)->buf;
     int64_t step;
-    if (buf < 0) continue;
+    if (buf < 0 || (i == n->rg->nin && y->of->rows->cut[at].adds)) continue;
     bool own = is_own(y, n->rg, at, i, lo, hi, &step);
     y->written[buf] |= i >= n->rg->nin;
     y->bad[buf] |= !own || (y->step[buf] && y->step[buf] != step);
@@ -77,7 +95,9 @@ static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int6
 
 /* May shares of the loop's rows run apart? No two rows meet in a buffer that is written. */
 static bool runs_by_rows(tp_exec *x, const tp_kernel *of) {
-  if (!of->rows || tp_ix_evalq(of->rows->share.whole, x->env) <= 1) return false;
+  if (!of->rows || blocks_of(x, of) <= 1 ||
+      tp_times_bytes(tp_gpu_sums(x, of, NULL), blocks_of(x, of)) > MOST_SUMS)
+    return false;
   tp_arena a;
   tp_scratch_init(&a);
   int n = x->plan->bufs.n;
@@ -112,7 +132,7 @@ static void choose(tp_exec *x, const tp_counted *at) {
     bool rows = runs_by_rows(x, k->of);
     if (rows != k->of->by_rows) k->fn = NULL; /* its text is another */
     k->of->by_rows = rows;
-    k->blocks = rows ? TP_MIN(tp_ix_evalq(k->of->rows->share.whole, x->env), d->noting) : 1;
+    k->blocks = rows ? blocks_of(x, k->of) : 1;
   }
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];
@@ -124,19 +144,218 @@ static void choose(tp_exec *x, const tp_counted *at) {
       k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
     else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE;
     if (k->chosen && k->of->loop) inside = k->of->node;
+    bool sums = k->chosen && k->of->by_rows && k->of->rows->nadded;
+    if (sums && !k->sums) {
+      k->sums = TP_NEW(&x->a, tp_chosen);
+      *k->sums = (tp_chosen){ .of = tp_emit_sums_kernel(&x->a, k->of), .blocks = 1 };
+      TP_PUSH(&x->a, &d->more, k->sums);
+    }
+    if (k->sums) k->sums->chosen = sums;
   }
 }
+
+/* ---- stretches ---- */
+
+/* Neighbours that are gathered, v, which one kernel may run; of a branch that bounds decide for,
+ * what is in it. small: each leaf makes little, so that one block may. */
+typedef struct {
+  tp_exec *x;
+  const tp_counted *at;
+  tp_arena a;
+  bool *outside; /* by buffer: lies outside of the arena, and is used */
+  int noutside, most;
+  int64_t runs; /* of the sequence */
+  bool meets, small;
+  tp_stretch *s;
+  TP_VEC(const tp_pnode *) v;
+} gathering;
+
+static tp_chosen *kernel_of(const tp_device *d, const tp_pnode *node) {
+  for (int i = 0; i < d->n; i++)
+    if (d->kernel[i].of->node == node) return &d->kernel[i];
+  return NULL;
+}
+
+static bool makes_little(const gathering *g, const tp_pnode *x) {
+  TP_EACH_NODE (k, x) {
+    amount a = amount_of(g->x, k.x, g->at);
+    int64_t runs = k.x->kind == TP_P_FOR ? g->runs : a.runs;
+    if ((k.x->rg || k.x->kind == TP_P_FOR) && a.work > (double)TP_MAX(runs, 1) * LOOP_WORK)
+      return false;
+    if (k.x->kind == TP_P_FOR) tp_tour_skip(&k);
+  }
+  return true;
+}
+
+/* May it be in a stretch? What never runs may, a loop if all of it makes little. */
+static bool may_join(const gathering *g, const tp_pnode *x) {
+  const tp_device *d = g->x->device;
+  if (!tp_emit_stretch_takes(g->s, x)) return false;
+  TP_EACH_NODE (k, x) {
+    const tp_chosen *c = k.x->rg ? d->leaf[k.x->pos] : NULL,
+                    *loop = k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
+    if (loop && (loop->of->by_rows || !g->runs || !makes_little(g, k.x))) return false;
+    /* a product goes by tiles, or by the library */
+    if (k.x->rg && k.x->rg->op == TP_OP_MATMUL && !makes_little(g, k.x)) return false;
+    if (k.x->kind == TP_P_FOR) tp_tour_skip(&k);
+    else if (k.x->rg && !c->chosen && g->at[k.x->pos].runs) return false;
+  }
+  return true;
+}
+
+static void begin_stretch(gathering *g) {
+  g->v.n = g->noutside = 0;
+  g->meets = false;
+  g->small = true;
+  memset(g->outside, 0, (size_t)g->x->plan->bufs.n);
+  g->s = tp_emit_stretch(g->x->plan, &g->a);
+}
+
+/* The stretch of these nodes, which an earlier call may have had. */
+static tp_chosen *stretch_of(const gathering *g) {
+  tp_device *d = g->x->device;
+  for (int i = 0; i < d->more.n; i++) {
+    const tp_kernel *k = d->more.v[i]->of;
+    if (k->stretch && k->n == g->v.n && k->one == g->meets &&
+        !memcmp(k->all, g->v.v, sizeof *k->all * (size_t)k->n))
+      return d->more.v[i];
+  }
+  tp_chosen *c = TP_NEW(&g->x->a, tp_chosen);
+  *c = (tp_chosen){ .of = tp_emit_stretch_kernel(&g->x->a, g->v.n, g->v.v, g->meets), .blocks = 1 };
+  TP_PUSH(&g->x->a, &d->more, c);
+  return c;
+}
+
+static void end_stretch(gathering *g) {
+  tp_device *d = g->x->device;
+  int leaves = 0;
+  for (int i = 0; i < g->v.n; i++)
+    TP_EACH_NODE (k, g->v.v[i]) leaves += k.x->rg != NULL;
+  if (leaves > 1 && (g->v.n > 1 || g->v.v[0]->kind != TP_P_FOR)) {
+    tp_chosen *c = stretch_of(g);
+    c->chosen = true;
+    d->begins[c->of->node->pos] = c;
+    for (int i = 0; i < g->v.n; i++)
+      TP_EACH_NODE (k, g->v.v[i]) {
+        tp_chosen *in = k.x->rg || k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
+        if (in) in->chosen = false;
+      }
+  }
+  begin_stretch(g);
+}
+
+static void gather(gathering *g, const tp_pnode *x);
+
+/* Adds x to the stretch, or ends that and begins another. */
+static void join(gathering *g, const tp_pnode *x, bool again) {
+  TP_EACH_NODE (k, x)
+    for (int i = 0; k.x->rg && i < k.x->rg->nin + k.x->rg->nout; i++) {
+      int buf = tp_window_at(k.x->rg, i)->buf;
+      if (buf < 0 || g->outside[buf] || tp_in_arena(g->x->plan->bufs.v[buf])) continue;
+      g->outside[buf] = true;
+      g->noutside++;
+    }
+  g->meets |= tp_emit_stretch_add(g->s, x);
+  g->small &= makes_little(g, x);
+  if ((!g->meets || g->small) && g->noutside <= g->most) {
+    TP_PUSH(&g->a, &g->v, x);
+    return;
+  }
+  end_stretch(g);
+  if (again) join(g, x, false);
+  else if (!x->rg) gather(g, x);
+}
+
+/* The branch that bounds decide for; NULL: none; x: they decide nothing. */
+static const tp_pnode *decided(const gathering *g, const tp_pnode *x) {
+  if (x->kind != TP_P_IF || !tp_ix_of_bounds(x->cond)) return x;
+  int branch = !tp_ix_evalq(x->cond, g->x->env);
+  return branch < x->n ? x->kid[branch] : NULL;
+}
+
+/* SPILL and FETCH do nothing where kernels run. */
+static bool does_nothing(const tp_pnode *x) {
+  TP_EACH_NODE (k, x)
+    if (k.x->kind != TP_P_SEQ && k.x->kind != TP_P_IF && k.x->kind != TP_P_SPILL &&
+        k.x->kind != TP_P_FETCH)
+      return false;
+  return true;
+}
+
+static int64_t most_runs(const gathering *g, const tp_pnode *x) {
+  int64_t runs = x && x->rg ? g->at[x->pos].runs : 0;
+  for (int i = 0; x && x->kind == TP_P_SEQ && i < x->n; i++)
+    runs = TP_MAX(runs, most_runs(g, decided(g, x->kid[i])));
+  return runs;
+}
+
+static void gather_each(gathering *g, const tp_pnode *x) {
+  if (!x || does_nothing(x)) return;
+  if (x->kind == TP_P_SEQ) {
+    for (int i = 0; i < x->n; i++) gather_each(g, decided(g, x->kid[i]));
+  } else if (may_join(g, x)) join(g, x, true);
+  else {
+    end_stretch(g);
+    gather(g, x);
+  }
+}
+
+/* Finds stretches in what x contains, but not in a loop that is a kernel. */
+static void gather(gathering *g, const tp_pnode *x) {
+  const tp_chosen *c = x->kind == TP_P_FOR ? kernel_of(g->x->device, x) : NULL;
+  int64_t runs = g->runs;
+  for (int i = 0; i < x->n && !(c && c->chosen); i++) {
+    g->runs = most_runs(g, x->kid[i]);
+    begin_stretch(g);
+    gather_each(g, x->kid[i]);
+    end_stretch(g);
+  }
+  g->runs = runs;
+}
+
+/* Numbers that a kernel takes at most: symbols of bounds, of loops around, of ends by data. */
+static int most_numbers(const tp_exec *x) {
+  int n = 3 + x->nbound, deep = 0;
+  TP_EACH_NODE (k, x->plan->body) {
+    int loops = 0;
+    for (const tp_pnode *q = k.x; q; q = q->up) loops += q->kind == TP_P_FOR;
+    deep = TP_MAX(deep, loops);
+    n += k.x->kind == TP_P_LOAD;
+  }
+  return n + deep;
+}
+
+static void choose_stretches(tp_exec *x) {
+  tp_device *d = x->device;
+  gathering g = { .x = x, .at = d->at };
+  memset(d->begins, 0, sizeof *d->begins * (size_t)(x->plan->npos + 1));
+  for (int i = 0; i < d->more.n; i++)
+    if (d->more.v[i]->of->stretch) d->more.v[i]->chosen = false;
+  if (tp_setting("TEMPO_KERNELS") && !strcmp(tp_setting("TEMPO_KERNELS"), "leaves")) return;
+  tp_scratch_init(&g.a);
+  g.outside = TP_NEWN(&g.a, bool, x->plan->bufs.n + 1);
+  g.most = (d->driver->spec(d->dev)->parameters / 8 - most_numbers(x)) / 2 - 2;
+  begin_stretch(&g);
+  g.runs = most_runs(&g, x->plan->body);
+  gather_each(&g, x->plan->body);
+  end_stretch(&g);
+  tp_arena_free(&g.a);
+}
+
+/* ---- building ---- */
 
 /* Makes those kernels that are chosen for the first time. */
 static bool build(tp_exec *x) {
   tp_device *d = x->device;
   int n = 0;
-  for (int i = 0; i < d->n; i++) n += d->kernel[i].chosen && !d->kernel[i].fn;
+  tp_chosen **new = TP_NEWN(&x->a, tp_chosen *, d->n + d->more.n + 1);
+  for (int i = 0; i < d->n + d->more.n; i++) {
+    tp_chosen *k = tp_gpu_kernel(d, i);
+    if (k->chosen && !k->fn) new[n++] = k;
+  }
   if (!n) return true;
   tp_kernel **v = TP_NEWN(&x->a, tp_kernel *, n);
-  n = 0;
-  for (int i = 0; i < d->n; i++)
-    if (d->kernel[i].chosen && !d->kernel[i].fn) v[n++] = d->kernel[i].of;
+  for (int i = 0; i < n; i++) v[i] = new[i]->of;
   tp_buf text;
   tp_hold hold;
   tp_buf_hold(&text, &hold);
@@ -144,10 +363,8 @@ static bool build(tp_exec *x) {
   if (text.failed) tp_oom();
   if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
   tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
-  for (int i = 0; m && i < d->n; i++)
-    if (d->kernel[i].chosen && !d->kernel[i].fn &&
-        !(d->kernel[i].fn = d->driver->kernel(m, d->kernel[i].of->name, x->err)))
-      m = NULL;
+  for (int i = 0; m && i < n; i++)
+    if (!(new[i]->fn = d->driver->kernel(m, v[i]->name, x->err))) m = NULL;
   tp_buf_drop(&text, &hold);
   return m != NULL;
 }
@@ -169,5 +386,6 @@ bool tp_gpu_choose(tp_exec *x) {
   memset(d->at, 0, sizeof *d->at * (size_t)(x->plan->npos + 1));
   if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
   choose(x, d->at);
+  choose_stretches(x);
   return d->ready = build(x);
 }

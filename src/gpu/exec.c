@@ -4,9 +4,9 @@
  * a kernel, or at a leaf that is one, it puts a launch on the queue and goes on; other leaves run
  * on the host. Each buffer is, whole, in the host's memory, in the device's, or in both; it is
  * copied when one side needs what the other has made (see, reach). Buffers of the arena have the
- * same places on both sides, but for those of loops by rows (part_buffers). A copy of a buffer
- * whose values are dead writes over no live one: buffers share places only where their lives do not
- * meet (plan/color.c).
+ * same places on both sides, but for those of loops and stretches (part_buffers). A copy of a
+ * buffer whose values are dead writes over no live one: buffers share places only where their lives
+ * do not meet (plan/color.c).
  *
  * Kernels note the first fault (emit.h). When the host next waits it finds the note, and makes the
  * error by running that leaf itself at that point. */
@@ -70,8 +70,8 @@ static bool overlap(const tp_exec *x, int a, int b) {
       at[b] < at[a] + bytes_of(x, a);
 }
 
-/* Blocks of a loop by rows are at different iterations, so lives of buffers in it do not follow
- * each other: those that share memory get places of their own, behind the others. */
+/* Threads and blocks of a loop or stretch are at different leaves, so lives of buffers in it do not
+ * follow each other: those that share memory get places of their own, behind the others. */
 static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
   for (int i = 0; i < k->nbuf; i++)
     for (int j = 0; j < i; j++) {
@@ -88,10 +88,17 @@ static bool place_buffers(tp_exec *x) {
   tp_device *d = x->device;
   int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
   for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
+  for (int i = 0; i < d->n + d->more.n; i++) {
+    const tp_chosen *k = tp_gpu_kernel(d, i);
+    if (k->chosen && (k->of->loop || k->of->stretch)) bytes = part_buffers(x, k->of, bytes);
+  }
+  int64_t sums = 0;
   for (int i = 0; i < d->n; i++)
-    if (d->kernel[i].chosen && d->kernel[i].of->by_rows)
-      bytes = part_buffers(x, d->kernel[i].of, bytes);
-  if (!take(x, &d->arena, &d->arena_bytes, bytes)) return false;
+    if (d->kernel[i].sums && d->kernel[i].sums->chosen)
+      sums = TP_MAX(sums, tp_gpu_sums(x, d->kernel[i].of, NULL) * d->kernel[i].blocks);
+  if (!take(x, &d->arena, &d->arena_bytes, bytes) ||
+      (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
+    return false;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     d->where[i] = 0;
@@ -208,9 +215,9 @@ static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
 static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64_t end) {
   tp_device *d = x->device;
   const tp_kernel *of = k->of;
-  tp_gplace place[2 + of->nbuf];
-  int n = 0;
-  int64_t num[3 + of->nsym], most = (int64_t)d->driver->spec(d->dev)->units * MOST_BLOCKS;
+  int n = 0, sums = of->by_rows || of->sums ? of->rows->nadded : 0, nnum = 0;
+  tp_gplace place[3 + of->nbuf];
+  int64_t num[4 + of->nsym + sums], most = (int64_t)d->driver->spec(d->dev)->units * MOST_BLOCKS;
   int64_t blocks = of->by_rows ? k->blocks : (points + TP_KERNEL_THREADS - 1) / TP_KERNEL_THREADS;
   place[n++] = (tp_gplace){ d->notes, 0 };
   place[n++] = (tp_gplace){ d->arena, 0 };
@@ -218,8 +225,13 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
     if (!tp_gpu_reach(x, of->buf[i], of->written[i])) return false;
     if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = tp_gpu_place(x, of->buf[i]);
   }
-  num[0] = (int64_t)x->run->seed, num[1] = from, num[2] = end;
-  for (int i = 0; i < of->nsym; i++) num[3 + i] = x->env[of->sym[i]];
+  num[nnum++] = (int64_t)x->run->seed, num[nnum++] = from, num[nnum++] = end;
+  for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
+  if (sums) {
+    place[n++] = (tp_gplace){ d->sums, 0 };
+    num[nnum] = tp_gpu_sums(x, of, num + nnum + 1);
+    nnum += 1 + sums;
+  }
   d->doubtful = true;
   d->launches++;
   k->launches++;
@@ -229,7 +241,7 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
           .threads = TP_KERNEL_THREADS,
           .nplace = n,
           .place = place,
-          .nnum = 3 + of->nsym,
+          .nnum = nnum,
           .num = num },
       x->err);
 }
@@ -273,13 +285,23 @@ static bool finish(tp_exec *x) {
   return d->mark && d->driver->reached(d->mark, true, x->err) > 0;
 }
 
+/* A piece of the loop, and what its blocks added up. */
+static bool launch_range(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
+  int64_t most = 1;
+  if (!launch(x, k, 1, from, end)) return false;
+  if (!k->of->by_rows || !k->of->rows->nadded) return true;
+  for (int i = 0; i < k->of->rows->nadded; i++)
+    most = TP_MAX(most, x->count[k->of->rows->added[i]]);
+  return launch(x, k->sums, most, 0, k->blocks);
+}
+
 /* The host waits for each piece but the last, and for that too the first time. */
 static bool launch_piece(
     tp_exec *x, tp_chosen *k, int64_t from, int64_t end, int64_t n, bool last) {
   bool timed = !last || !k->each;
   if (timed && !k->each && !finish(x)) return false;
   double began = timed ? tp_now() : 0;
-  if (!launch(x, k, 1, from, end)) return false;
+  if (!launch_range(x, k, from, end)) return false;
   if (!timed) return true;
   if (!finish(x)) return false;
   k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
@@ -312,6 +334,22 @@ static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
     if (k->of->node == node && may_launch(x, k)) return launch_loop(x, k, from, end) ? 1 : -1;
   }
   return 0;
+}
+
+/* At most how many points a leaf in it has. */
+static int64_t most_points(const tp_exec *x, const tp_kernel *of) {
+  int64_t most = 1;
+  for (int i = 0; i < of->n; i++)
+    TP_EACH_NODE (k, of->all[i])
+      if (k.x->rg) most = TP_MAX(most, points_of(x, x->regat[k.x->pos]));
+  return most;
+}
+
+static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
+  tp_chosen *k = x->device->begins[first->pos];
+  if (!k || k->of->node != first || !may_launch(x, k)) return 0;
+  *last = k->of->all[k->of->n - 1];
+  return launch(x, k, k->of->one ? 1 : most_points(x, k->of), 0, 0) ? 1 : -1;
 }
 
 static bool begin(tp_exec *x) {
@@ -347,6 +385,7 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   d->n = tp_emit_find_kernels(x->plan, &x->a, &k);
   d->kernel = TP_NEWN(&x->a, tp_chosen, d->n + 1);
   d->leaf = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
+  d->begins = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
   d->mem = TP_NEWN(&x->a, tp_gmem *, x->plan->bufs.n + 1);
   d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
@@ -372,25 +411,31 @@ static void close_device(tp_exec *x) {
 static double bytes_by(const tp_exec *x, const tp_kernel *of) {
   double all = 0, once = 0;
   bool inside = false;
-  TP_EACH_NODE (k, of->node)
-    if (k.x->rg) all += x->device->at[k.x->pos].bytes;
+  for (int i = 0; i < of->n; i++)
+    TP_EACH_NODE (k, of->all[i])
+      if (k.x->rg) all += x->device->at[k.x->pos].bytes;
   for (const tp_pnode *q = of->node->up; q; q = q->up) inside |= q->kind == TP_P_FOR;
   for (int i = 0; i < of->nbuf; i++) once += (double)bytes_of(x, of->buf[i]);
   return of->loop && !inside ? TP_MIN(all, once) : all;
 }
+
+static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
 
 static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;
   int host = 0;
   tp_putf(b, "device %s\n", d->driver->spec(d->dev)->name);
   if (!d->ready) tp_puts(b, "kernels are chosen by the first call\n");
-  for (int i = 0; i < d->n && d->ready; i++) {
-    const tp_chosen *k = &d->kernel[i];
+  for (int i = 0; i < d->n + d->more.n && d->ready; i++) {
+    const tp_chosen *k = tp_gpu_kernel(d, i);
     tp_gneeds needs = { -1, -1, -1, -1 };
     if (!k->chosen) continue;
     d->driver->needs(k->fn, TP_KERNEL_THREADS, &needs);
-    tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, k->of->loop ? "loop" : "leaf",
-        k->of->node->pos, k->of->loop ? k->of->node->lastpos : k->of->node->pos,
+    const char *kind = k->of->loop ? "loop"
+        : k->of->stretch           ? "stretch"
+        : k->of->sums              ? "sums of loop"
+                                   : "leaf";
+    tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, kind, k->of->node->pos, last_of(k->of),
         (long long)k->launches);
     tp_putf(b, ", %.0f bytes a call", bytes_by(x, k->of));
     if (k->products) tp_putf(b, ", %lld products by the library", (long long)k->products);
@@ -400,11 +445,11 @@ static void tell(const tp_exec *x, tp_buf *b) {
     else tp_puts(b, k->of->one ? ", one block\n" : "\n");
   }
   for (int i = 0; i < x->nreg && d->ready; i++) {
-    bool there = d->leaf[x->reg[i]->pos] && d->leaf[x->reg[i]->pos]->chosen;
-    for (int j = 0; j < d->n && !there; j++)
-      there = d->kernel[j].chosen && d->kernel[j].of->loop &&
-          x->reg[i]->pos >= d->kernel[j].of->node->pos &&
-          x->reg[i]->pos <= d->kernel[j].of->node->lastpos;
+    bool there = false;
+    for (int j = 0; j < d->n + d->more.n && !there; j++) {
+      const tp_chosen *k = tp_gpu_kernel(d, j);
+      there = k->chosen && x->reg[i]->pos >= k->of->node->pos && x->reg[i]->pos <= last_of(k->of);
+    }
     if (there) continue;
     char name[256];
     tp_putf(b, host++ ? ", %d %s" : "on the host: %d %s", x->reg[i]->pos,
@@ -414,5 +459,5 @@ static void tell(const tp_exec *x, tp_buf *b) {
       (long long)d->launches, (long long)d->copies, (long long)d->copied);
 }
 
-const tp_offload tp_on_device = { open_device, close_device, begin, takes, loop, see, settle,
-  tell };
+const tp_offload tp_on_device = { open_device, close_device, begin, takes, loop, stretch, see,
+  settle, tell };

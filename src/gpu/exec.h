@@ -5,14 +5,16 @@
 #include "run/target.h"
 #include "emit/emit.h"
 
-typedef struct tp_chosen {
+typedef struct tp_chosen tp_chosen;
+struct tp_chosen {
   tp_kernel *of;
   const tp_gkernel *fn; /* NULL: no call has chosen it yet */
   bool chosen;
   /* products: how many the device's library made; blocks: of a loop by rows */
   int64_t launches, products, blocks;
-  double each; /* seconds of an iteration, as last measured; 0: not yet */
-} tp_chosen;
+  double each;     /* seconds of an iteration, as last measured; 0: not yet */
+  tp_chosen *sums; /* of a loop by rows that adds up: what is launched after it */
+};
 
 struct tp_device {
   const tp_gdriver *driver;
@@ -22,9 +24,13 @@ struct tp_device {
   int n;
   tp_chosen *kernel;
   tp_chosen **leaf; /* by position */
+  /* stretches and sums that any call chose; by position: the stretch that begins there, for these
+   * bounds */
+  TP_VEC(tp_chosen *) more;
+  tp_chosen **begins;
   /* the arena, and notes (emit.h); by buffer: memory of one that lies elsewhere, its bytes */
-  tp_gmem *arena, *notes, **mem;
-  int64_t arena_bytes, *bytes;
+  tp_gmem *arena, *notes, *sums, **mem;
+  int64_t arena_bytes, sums_bytes, *bytes;
   unsigned char *where; /* by buffer */
   int64_t *place;       /* by buffer: in the device's arena; -1: not there */
   int64_t *env;         /* bounds for which kernels were chosen, if they were */
@@ -51,9 +57,16 @@ bool tp_gpu_reach(tp_exec *x, int buf, bool writes);
  * do it. */
 bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products);
 
+/* Kernel i: those of leaves and loops, then more. */
+static inline tp_chosen *tp_gpu_kernel(const tp_device *d, int i) {
+  return i < d->n ? &d->kernel[i] : d->more.v[i - d->n];
+}
+
 /* choose.c */
 /* Is the loop, or the node itself, around x? */
 bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x);
+/* Bytes of the sums of one block; at: the place of each, or NULL. */
+int64_t tp_gpu_sums(const tp_exec *x, const tp_kernel *of, int64_t *at);
 /* Chooses kernels for these bounds, and builds those that no call has chosen before. */
 bool tp_gpu_choose(tp_exec *x);
 #endif

@@ -145,6 +145,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_erro
   pl->a = p->a;
   pl->machine = asked->machine;
   pl->reproducible = asked->reproducible;
+  pl->precise = asked->precise;
   pb b = {
     .pl = pl, .graph = g, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n)
   };

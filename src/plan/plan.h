@@ -155,6 +155,7 @@ typedef struct tp_plan {
                      more since */
   /* the same bits on every processor: nothing is fused, products are added up in one order */
   bool reproducible;
+  bool precise; /* no sum is taken apart further */
   /* The limit of memory in bytes. 0: none. TP_SPILL_ALL: everything that may lie in the file
    * does. */
   int64_t limit;
@@ -190,6 +191,7 @@ typedef struct tp_share {
 typedef struct tp_cut {
   int share, lead;
   bool columns;
+  bool adds; /* out[0] is added up along the cut, by each share in a place of its own */
 } tp_cut;
 typedef struct tp_teamed { /* a node of the plan, and that which threads run in its place */
   const tp_pnode *node;
@@ -218,11 +220,14 @@ const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
 int64_t tp_share_from(int64_t whole, int who, int n); /* of thread `who`; n: the end */
 /* A loop of which all leaves, one position after another, are cut along one extent. as: the loop
  * with leaves that go over a share of it; bounds and places in memory decide whether shares may run
- * apart (run/target.h: tp_cut_is_own). */
+ * apart (run/target.h: tp_cut_is_own). added: buffers that the loop's leaves only add to, floats or
+ * integers; each share has one that begins with zeros, to be added when all shares are over. */
 typedef struct tp_cut_loop {
   tp_share share;
   const tp_cut *cut; /* by position, from the loop's on */
   const tp_pnode *as;
+  int nadded;
+  int *added;
 } tp_cut_loop;
 /* NULL: they have no such extent. */
 const tp_cut_loop *tp_plan_cut_loop(const tp_plan *p, tp_arena *a, const tp_pnode *loop);

@@ -315,11 +315,47 @@ void tp_plan_teams(tp_plan *p, const tp_planned *asked) {
 
 /* ---- a loop ---- */
 
+/* May shares of axis k each add up out[0] for themselves? */
+static bool may_add(const teamster *t, const tp_region *r, int k) {
+  const tp_nd *sum = &r->out[0];
+  bool loop = r->kind == TP_RG_LOOP;
+  if (t->p->reproducible || t->p->precise || !takes_parts(t->p, r) || !r->acc) return false;
+  if (loop ? r->red != TP_RED_SUM || !(r->sums >> k & 1) : !is_product(r)) return false;
+  tp_dtype d = t->p->bufs.v[sum->buf]->dtype;
+  bool ok = d != TP_BOOL && !tp_half(d) && (!sum->lead || tp_is_number(sum->lead[k], 0));
+  TP_WINDOWS (x, r) ok &= x->wrap != k && (x == sum || x->buf != sum->buf);
+  tp_region rest = *r; /* without the sum */
+  rest.out = TP_DUPN(t->a, r->out, r->nout);
+  rest.out[0].buf = -1;
+  rest.acc = false;
+  return ok && tp_meet_along(t->p, &rest, k, &rest, k);
+}
+
 static bool way_along(const teamster *t, const tp_region *r, const tp_ix *extent, tp_cut *to) {
   tp_cut way[MOST_WAYS];
   for (int i = 0, n = ways_to_cut(t, r, way); i < n; i++)
     if (tp_cut_extent(r, &way[i]) == extent) return *to = way[i], true;
+  for (int k = 0; k < r->nlead; k++)
+    if (r->lead[k] == extent && may_add(t, r, k))
+      return *to = (tp_cut){ .lead = k, .adds = true }, true;
   return false;
+}
+
+/* Finds buffers that are added to. False: one of them is touched otherwise too. */
+static bool find_added(const teamster *t, const tp_pnode *loop, tp_cut_loop *to) {
+  bool *added = TP_NEWN(t->a, bool, t->p->bufs.n);
+  TP_EACH_NODE (k, loop)
+    if (k.x->rg && to->cut[k.x->pos - loop->pos].adds) added[k.x->rg->out[0].buf] = true;
+  TP_EACH_NODE (k, loop) {
+    if (!k.x->rg) continue;
+    bool adds = to->cut[k.x->pos - loop->pos].adds;
+    TP_WINDOWS (x, k.x->rg)
+      if (x->buf >= 0 && added[x->buf] && !(adds && x == &k.x->rg->out[0])) return false;
+  }
+  to->added = TP_NEWN(t->a, int, t->p->bufs.n);
+  for (int i = 0; i < t->p->bufs.n; i++)
+    if (added[i]) to->added[to->nadded++] = i;
+  return true;
 }
 
 static bool all_along(const teamster *t, const tp_pnode *loop, const tp_ix *extent, tp_cut *to) {
@@ -341,10 +377,13 @@ const tp_cut_loop *tp_plan_cut_loop(const tp_plan *p, tp_arena *a, const tp_pnod
     const tp_ix *extent = tp_cut_extent(leaf->rg, &way[i]);
     if (!all_along(&t, loop, extent, cut)) continue;
     tp_cut_loop *to = TP_NEW(a, tp_cut_loop);
+    *to = (tp_cut_loop){ .cut = cut };
+    if (!find_added(&t, loop, to)) continue;
     tp_pnode *as = copy_tree(&t, loop, loop->up);
     share_of(&t, extent);
     cut_along(&t, as, cut);
-    *to = (tp_cut_loop){ t.share.v[0], cut, as };
+    to->share = t.share.v[0];
+    to->as = as;
     return to;
   }
   return NULL;

@@ -172,6 +172,7 @@ static bool declaration(parser *p, bool *told) {
   if (accept(p, "output")) return product_line(p, false);
   if (accept(p, "parameter")) return product_line(p, true);
   if (accept(p, "reproducible")) return (pl->reproducible = true) && tp_scan_end(&p->in);
+  if (accept(p, "precise")) return (pl->precise = true) && tp_scan_end(&p->in);
   if (accept(p, "limit"))
     return tp_scan_int(&p->in, &pl->limit) &&
         (pl->limit > 0 || fail(p, "no such limit before this")) && tp_scan_end(&p->in);
@@ -220,6 +221,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   for (int i = 0; i < p->calls.n; i++)
     tp_putf(&text, "c%d", i), tp_put_text(&w, callee_rows(), &p->calls.v[i]), tp_puts(&text, "\n");
   if (p->reproducible) tp_puts(&text, "reproducible\n");
+  if (p->precise) tp_puts(&text, "precise\n");
   if (p->limit) tp_putf(&text, "limit %lld\n", (long long)p->limit);
   for (int i = 0; i < p->bufs.n; i++)
     tp_put_text(&w, tp_text_buffer(), p->bufs.v[i]), tp_puts(&text, "\n");

@@ -65,13 +65,20 @@ void tp_flow_begin(tp_exec *x) {
   x->flow->nshown = 0;
 }
 
-/* Does a device run the loop that begins here? */
-static bool device_takes(tp_exec *x, const tp_inst *i, const tp_goal *g, bool *ok) {
-  if (!x->device || x->flow->split || g->until || tp_run_ends(x->run)) return false;
-  int64_t lo = tp_dx_get(&i->lo, x->env), hi = tp_dx_get(&i->hi, x->env);
+/* Does a device run what begins here, up to instruction *to? */
+static bool device_takes(
+    tp_exec *x, const tp_inst *i, const tp_goal *g, const tp_inst **to, bool *ok) {
+  const tp_pnode *last = NULL;
+  if (!x->device || !i->node || x->flow->split || g->until || tp_run_ends(x->run)) return false;
   x->flow->front.pc = (int)(i - x->flow->inst);
   x->running = true;
-  int taken =
+  int taken = x->offload->stretch(x, i->node, &last);
+  *ok = taken > 0;
+  for (*to = i; last && (*to)->node != last;) ++*to;
+  *to = x->flow->inst + (*to)->behind;
+  if (taken || i->op != TP_I_FOR) return taken != 0;
+  int64_t lo = tp_dx_get(&i->lo, x->env), hi = tp_dx_get(&i->hi, x->env);
+  taken =
       i->step > 0 ? x->offload->loop(x, i->node, lo, hi) : x->offload->loop(x, i->node, hi - 1, lo);
   *ok = taken > 0;
   return taken != 0;
@@ -79,7 +86,7 @@ static bool device_takes(tp_exec *x, const tp_inst *i, const tp_goal *g, bool *o
 
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   tp_flow *f = x->flow;
-  const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst;
+  const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst, *to;
   tp_stand s = TP_AT_END;
   bool ok;
   while (i < end && s == TP_AT_END) {
@@ -89,9 +96,9 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       if (i->entry) tp_flow_turn(x, i, f->split);
       if (!tp_native_run(x, i)) s = TP_AT_ERROR;
       else i = f->inst + i->next;
-    } else if (i->op == TP_I_FOR && device_takes(x, i, g, &ok)) {
+    } else if (device_takes(x, i, g, &to, &ok)) {
       if (!ok) s = TP_AT_ERROR;
-      else i = f->inst + i->to;
+      else i = to;
     } else if (tp_team_takes(x, i, g) && tp_team_run(x, i, &ok)) {
       if (!ok) s = TP_AT_ERROR;
       else i = f->inst + i->beyond;

@@ -29,12 +29,9 @@ static int put(layout *l, tp_inst i) {
 static bool lay(layout *l, const tp_pnode *p);
 
 static bool lay_loop(layout *l, const tp_pnode *p) {
-  tp_inst i = { .op = TP_I_FOR,
-    .var = p->var->id,
-    .step = p->step,
-    .lo = dx(l, p->lo),
-    .hi = dx(l, p->hi),
-    .node = p };
+  tp_inst i = {
+    .op = TP_I_FOR, .var = p->var->id, .step = p->step, .lo = dx(l, p->lo), .hi = dx(l, p->hi)
+  };
   int begin = put(l, i), around = l->around;
   l->around = begin;
   if (!lay(l, p->kid[0])) return false;
@@ -136,6 +133,7 @@ static bool lay(layout *l, const tp_pnode *p) {
   const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
   bool first = part && part->node[0] == p, last = part && part->node[part->n - 1] == p;
   if (!lay_node(l, p)) return false;
+  if (p->kind != TP_P_SEQ) l->inst[at].node = p, l->inst[at].behind = l->n;
   if (first) {
     l->inst[at].part = l->parting + 1;
     l->partat = at;

@@ -59,7 +59,9 @@ typedef struct tp_inst {
   bool mixed;
   /* the same of a team */
   int team, beyond;
-  const tp_pnode *node; /* FOR: of the plan */
+  /* the node of the plan that begins here, and the instruction behind it; NULL: none does */
+  const tp_pnode *node;
+  int behind;
   int entry; /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
   tp_dreg *rg;
   tp_dend *end; /* LOAD */

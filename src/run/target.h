@@ -127,6 +127,8 @@ struct tp_offload {
   int (*takes)(tp_exec *x, tp_dreg *r);
   /* the same of a loop, from one value of its variable to its end */
   int (*loop)(tp_exec *x, const tp_pnode *loop, int64_t from, int64_t end);
+  /* the same of neighbours in the plan: up to *last, which it gives */
+  int (*stretch)(tp_exec *x, const tp_pnode *first, const tp_pnode **last);
   /* the host reads the buffer, or writes in it too */
   bool (*see)(tp_exec *x, int buf, bool writes);
   bool (*settle)(tp_exec *x);                /* work is over, and the host has all outputs */

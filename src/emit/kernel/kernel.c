@@ -6,8 +6,8 @@
  *
  * A leaf's points are shared by threads, each with all terms that are added to it, in the plan's
  * order: bits are those of other targets. That is right where no two points touch an element that
- * one of them writes (is_shared); else one thread makes all points, in order. */
-#include "emit/body/nest.h"
+ * one of them writes (kernel_is_shared); else one thread makes all points, in order. */
+#include "emit/kernel/kernel.h"
 #include "base/env.h"
 
 static const char *const device_cells[] = {
@@ -54,25 +54,24 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
   return true;
 }
 
-/* Do the windows have no element in common? */
-static bool windows_apart(tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b) {
+bool kernel_apart(
+    tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b) {
   int other;
   if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(e, a, b, &other)) return false;
   const tp_ix *lo_a = edge_of(e, r, a, false), *hi_a = edge_of(e, r, a, true),
-              *lo_b = edge_of(e, r, b, false), *hi_b = edge_of(e, r, b, true);
+              *lo_b = edge_of(e, q, b, false), *hi_b = edge_of(e, q, b, true);
   if (other < 0) return is_below(e, hi_a, lo_b) || is_below(e, hi_b, lo_a);
   const tp_ix *slot = a->ring[other].stride;
   return is_below(e, tp_ix_sub(e->ix, hi_a, lo_b), slot) &&
       is_below(e, tp_ix_sub(e->ix, hi_b, lo_a), slot);
 }
 
-/* May threads share the points of a LOOP? */
-static bool is_shared(tp_emit *e, const tp_region *r) {
+bool kernel_is_shared(tp_emit *e, const tp_region *r) {
   for (int i = r->nin; i < r->nin + r->nout; i++)
     for (int k = 0; k < r->nin + r->nout; k++) {
       const tp_nd *out = tp_window_at(r, i), *x = tp_window_at(r, k);
       if (k == i || out->buf < 0 || x->buf != out->buf) continue;
-      if (!tp_emit_same_elements(r, x, out) && !windows_apart(e, r, x, out)) return false;
+      if (!tp_emit_same_elements(r, x, out) && !kernel_apart(e, r, x, r, out)) return false;
     }
   return true;
 }
@@ -88,11 +87,12 @@ static bool has_kernel(tp_emit *e, const tp_pnode *x) {
 /* Do threads meet inside of the leaf, or does one of them do it all? */
 static bool takes_one_block(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  if (r->kind == TP_RG_LOOP) return !is_shared(e, r);
+  if (r->kind == TP_RG_LOOP) return !kernel_is_shared(e, r);
   return tp_emit_takes_one_block(r);
 }
 
-static bool is_kernel_loop(tp_emit *e, const tp_pnode *x) {
+/* Is there a kernel for all that is in x? */
+static bool has_kernels(tp_emit *e, const tp_pnode *x) {
   int leaves = 0;
   TP_EACH_NODE (k, x) {
     bool ok = k.x->kind == TP_P_REGION ? has_kernel(e, k.x)
@@ -109,7 +109,7 @@ static bool is_kernel_loop(tp_emit *e, const tp_pnode *x) {
 /* whole: it is all of a kernel. */
 static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   nest l = emit_nest_of(e, x);
-  bool shared = is_shared(e, l.r);
+  bool shared = kernel_is_shared(e, l.r);
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
   if (!shared) tp_emit_line(e, "const int64_t first_ = 0, step_ = 1;\n");
   emit_windows(&l);
@@ -129,19 +129,41 @@ static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   else put_loop_leaf(e, x, whole);
 }
 
-static bool leaf_fails(tp_emit *e, const tp_region *r) {
+bool kernel_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
-  if (r->kind == TP_RG_LOOP) return tp_loop_fails(e->p, r);
+  if (r->kind == TP_RG_LOOP) return tp_loop_fails(p, r);
   if (r->op == TP_OP_ARGMAX || r->op == TP_OP_ARGMIN)
     return !tp_ix_is_const(r->in[0].shape[r->how.axis], &n) || n < 1;
   return tp_op_is(r->op, TP_FAILS) || r->op == TP_OP_ENV_STEP;
 }
 
+static void put_node(meeting *m, const tp_pnode *x, bool top);
+
+static void put_barrier(meeting *m) {
+  tp_emit_line(m->e, "MEET();\n");
+  m->left.n = 0;
+}
+
+static void put_branches(meeting *m, const tp_pnode *x) {
+  meet_uses before = meet_copy(m), first = before;
+  for (int i = 0; i < x->n; i++) {
+    if (i) emit_open(m->e, "else {\n");
+    else emit_open(m->e, "if (%s) {\n", emit_ix(m->e, x->cond));
+    put_node(m, x->kid[i], false);
+    emit_shut(m->e, 1);
+    if (i) break;
+    first = m->left;
+    m->left = before;
+  }
+  meet_add(m, &first);
+}
+
 /* top: the kernel's own loop, which goes from one parameter to another. */
-static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
+static void put_node(meeting *m, const tp_pnode *x, bool top) {
+  tp_emit *e = m->e;
   switch (x->kind) {
   case TP_P_SEQ:
-    for (int i = 0; i < x->n; i++) put_node(e, x->kid[i], false);
+    for (int i = 0; i < x->n; i++) put_node(m, x->kid[i], false);
     return;
   case TP_P_FOR: {
     int v = x->var->id;
@@ -149,24 +171,24 @@ static void put_node(tp_emit *e, const tp_pnode *x, bool top) {
     const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
     emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
         top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
-    put_node(e, x->kid[0], false);
+    /* leaves of the iteration before are over; there may be no iteration */
+    meet_uses before = meet_copy(m);
+    put_node(m, x->kid[0], false);
+    if (m->left.n) put_barrier(m);
+    m->left = before;
     emit_shut(e, 1);
     e->sym[v] = was;
     return;
   }
-  case TP_P_IF:
-    for (int i = 0; i < x->n; i++) {
-      if (i) emit_open(e, "else {\n");
-      else emit_open(e, "if (%s) {\n", emit_ix(e, x->cond));
-      put_node(e, x->kid[i], false);
-      emit_shut(e, 1);
-    }
-    return;
+  case TP_P_IF: put_branches(m, x); return;
   case TP_P_REGION:
+    if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
     put_kernel_leaf(e, x, false);
-    tp_emit_line(e, "BARRIER();\n");
+    tp_emit_line(e, "LEAF_ENDS();\n");
+    if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
-    if (leaf_fails(e, x->rg)) tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
+    put_barrier(m);
+    tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
     return;
   default: return;
   }
@@ -193,6 +215,51 @@ static void put_share(tp_emit *e, const tp_share *s) {
       s->from->id, all, s->n->id, all, s->from->id);
 }
 
+/* ---- sums by block ---- */
+
+static int sums_of(const tp_kernel *k) { return k->by_rows || k->sums ? k->rows->nadded : 0; }
+
+static bool adds_to(const tp_kernel *k, int buf) {
+  for (int i = 0; i < sums_of(k); i++)
+    if (k->rows->added[i] == buf) return true;
+  return false;
+}
+
+/* The sum of block `block`. */
+static void put_sum(tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
+  const char *cell = tp_emit_cell(e, e->p->bufs.v[k->rows->added[i]]->dtype);
+  tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*each_ + q%d);\n", cell, name,
+      k->rows->added[i], cell, block, i);
+}
+
+static void put_empty_sums(tp_emit *e, const tp_kernel *k) {
+  for (int i = 0; i < sums_of(k); i++) {
+    int buf = k->rows->added[i];
+    put_sum(e, k, i, "b", "BLOCK");
+    tp_emit_line(e, "for (int64_t i_ = THREAD; i_ < %s; i_ += THREADS) b%d[i_] = 0;\n",
+        emit_ix(e, e->p->bufs.v[buf]->size), buf);
+  }
+  if (sums_of(k)) tp_emit_line(e, "BARRIER();\n");
+}
+
+/* Each thread adds one element of all blocks, floats in f64. */
+static void put_sums(tp_emit *e, const tp_kernel *k) {
+  for (int i = 0; i < sums_of(k); i++) {
+    int buf = k->rows->added[i];
+    tp_dtype d = e->p->bufs.v[buf]->dtype;
+    e->buf[buf] = true;
+    emit_open(e, "for (int64_t i_ = first_; i_ < %s; i_ += step_) {\n",
+        emit_ix(e, e->p->bufs.v[buf]->size));
+    tp_emit_line(e, "%s sum_ = b%d[i_];\n", tp_dtype_float(d) ? "double" : "uint64_t", buf);
+    emit_open(e, "for (int64_t block_ = 0; block_ < to_; block_++) {\n");
+    put_sum(e, k, i, "s", "block_");
+    tp_emit_line(e, "sum_ += s%d[i_];\n", buf);
+    emit_shut(e, 1);
+    tp_emit_line(e, "b%d[i_] = (%s)sum_;\n", buf, tp_emit_type(d));
+    emit_shut(e, 1);
+  }
+}
+
 static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   tp_buf body;
   tp_hold hold;
@@ -203,20 +270,29 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   e->depth = 1;
   e->local = NULL;
   if (k->by_rows) put_share(e, &k->rows->share);
-  if (k->loop) put_node(e, k->by_rows ? k->rows->as : k->node, true);
-  else put_kernel_leaf(e, k->node, true);
+  if (k->by_rows) put_empty_sums(e, k);
+  meeting m = { .e = e };
+  if (k->loop) put_node(&m, k->by_rows ? k->rows->as : k->node, true);
+  else if (k->sums) put_sums(e, k);
+  else if (!k->stretch) put_kernel_leaf(e, k->node, true);
+  for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
   if (k->by_rows) e->sym[k->rows->share.from->id] = e->sym[k->rows->share.n->id] = false;
+  for (int i = 0; i < e->p->bufs.n; i++) e->buf[i] &= k->sums || !adds_to(k, i);
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
   k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
-  for (int i = 0; i < k->nbuf; i++) k->written[i] = writes_any(k->node, k->buf[i]);
+  for (int i = 0; i < k->nbuf; i++)
+    for (int j = 0; j < k->n; j++) k->written[i] |= writes_any(k->all[j], k->buf[i]);
   tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
   tp_puts(b, ", GLOBAL char *arena_p, int64_t arena_o");
   for (int i = 0; i < k->nbuf; i++)
     if (!tp_in_arena(e->p->bufs.v[k->buf[i]]))
       tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
+  if (sums_of(k)) tp_puts(b, ", GLOBAL char *sums_p, int64_t sums_o");
   tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
   for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
+  if (sums_of(k)) tp_puts(b, ", int64_t each_");
+  for (int i = 0; i < sums_of(k); i++) tp_putf(b, ", int64_t q%d", i);
   tp_puts(b, ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n");
   int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
   tp_putf(b, "  GLOBAL int64_t *const failed_ = note_ + %d;\n", failed);
@@ -230,7 +306,9 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
       "  const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n"
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
       "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
-  tp_puts(b, k->by_rows ? "  if (note_[0] || fault_[0]) return;\n" : "  if (*failed_) return;\n");
+  /* a thread may note a fault before another one has begun */
+  tp_putf(b, k->loop || k->stretch ? "  TP_RETURN_IF(%s);\n" : "  if (%s) return;\n",
+      k->by_rows ? "note_[0] || fault_[0]" : "*failed_");
   if (body.s && strstr(body.s, " room_")) tp_puts(b, "  TP_ROOM;\n");
   if (body.s && strstr(body.s, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
   if (body.s && strstr(body.s, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
@@ -259,16 +337,63 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
   tp_emit e = printer(p, a);
   TP_VEC(tp_kernel) v = { 0 };
   TP_EACH_NODE (k, p->body) {
-    tp_kernel x = { .node = k.x, .loop = k.x->kind == TP_P_FOR };
-    if (x.loop ? !is_kernel_loop(&e, k.x) : !(k.x->rg && has_kernel(&e, k.x))) continue;
+    tp_kernel x = { .node = k.x, .n = 1, .loop = k.x->kind == TP_P_FOR };
+    if (x.loop ? !has_kernels(&e, k.x) : !(k.x->rg && has_kernel(&e, k.x))) continue;
     x.one = x.loop || takes_one_block(&e, k.x);
     if (x.loop) x.rows = tp_plan_cut_loop(p, a, k.x);
     if (x.loop) snprintf(x.name, sizeof x.name, "loop_%d_%d", k.x->var->id, k.x->pos);
     else snprintf(x.name, sizeof x.name, "leaf_%d", k.x->pos);
+    x.all = TP_DUPN(a, &k.x, 1);
     TP_PUSH(a, &v, x);
   }
   *out = v.v;
   return v.n;
+}
+
+/* ---- stretches ---- */
+
+/* meets: threads meet in it */
+struct tp_stretch {
+  tp_emit e;
+  meeting m;
+  bool meets;
+};
+
+static void add_node(tp_stretch *s, const tp_pnode *x) {
+  s->meets |= x->kind == TP_P_FOR;
+  if (x->rg)
+    s->meets |= meet_before(&s->m, x) || kernel_fails(s->e.p, x->rg) || takes_one_block(&s->e, x);
+  for (int i = 0; i < x->n; i++) add_node(s, x->kid[i]);
+}
+
+tp_stretch *tp_emit_stretch(const tp_plan *p, tp_arena *a) {
+  tp_stretch *s = TP_NEW(a, tp_stretch);
+  s->e = printer(p, a);
+  s->m.e = &s->e;
+  return s;
+}
+
+bool tp_emit_stretch_takes(tp_stretch *s, const tp_pnode *x) { return has_kernels(&s->e, x); }
+
+bool tp_emit_stretch_add(tp_stretch *s, const tp_pnode *x) {
+  add_node(s, x);
+  return s->meets;
+}
+
+tp_kernel *tp_emit_stretch_kernel(tp_arena *a, int n, const tp_pnode *const *all, bool meets) {
+  tp_kernel *k = TP_NEW(a, tp_kernel);
+  *k = (tp_kernel){ .node = all[0], .n = n, .all = TP_DUPN(a, all, n), .one = meets };
+  k->stretch = true;
+  snprintf(k->name, sizeof k->name, "stretch_%d_%d", all[0]->pos, all[n - 1]->lastpos);
+  return k;
+}
+
+tp_kernel *tp_emit_sums_kernel(tp_arena *a, const tp_kernel *loop) {
+  tp_kernel *k = TP_NEW(a, tp_kernel);
+  *k =
+      (tp_kernel){ .node = loop->node, .n = 1, .all = loop->all, .rows = loop->rows, .sums = true };
+  snprintf(k->name, sizeof k->name, "sums_%d_%d", loop->node->var->id, loop->node->pos);
+  return k;
 }
 
 void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n) {

@@ -1,0 +1,25 @@
+/* Inside emit/kernel. */
+#ifndef TP_EMIT_KERNEL_H
+#define TP_EMIT_KERNEL_H
+#include "emit/body/nest.h"
+
+/* kernel.c: may threads share the points of a LOOP? */
+bool kernel_is_shared(tp_emit *e, const tp_region *r);
+/* Have windows of two LOOPs no element in common? */
+bool kernel_apart(
+    tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b);
+/* Does the leaf note faults? */
+bool kernel_fails(const tp_plan *p, const tp_region *r);
+
+/* meet.c. left: leaves since threads met last. */
+typedef struct meet_use meet_use;
+typedef TP_VEC(meet_use *) meet_uses;
+typedef struct meeting {
+  tp_emit *e;
+  meet_uses left;
+} meeting;
+/* Must threads meet before the leaf? Then they do, and the leaf is run. */
+bool meet_before(meeting *m, const tp_pnode *leaf);
+meet_uses meet_copy(const meeting *m);
+void meet_add(meeting *m, const meet_uses *more);
+#endif
