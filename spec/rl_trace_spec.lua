@@ -118,7 +118,8 @@ local function compare(name, B, T, tier, given)
     and "f32" or "i64" })
   env:step(action)
   local outputs = { obs = env.obs, next_obs = env.next_obs, reward = env.reward,
-    terminated = env.terminated, truncated = env.truncated, draws = env.draws, start_draws = env.start_draws }
+    terminated = env.terminated, truncated = env.truncated, draws = env.draws,
+    start_draws = env.start_draws }
   for key, x in pairs(env.state) do outputs["state " .. key] = x end
   local next, actions = helper.rng(3), {}
   for k = 1, B do

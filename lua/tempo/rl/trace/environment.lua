@@ -91,7 +91,7 @@ return function(P, got, o)
     end
     local next_obs, done = observed(after), terminated:lor(truncated)
     local first = reset(u, ns, env.domain)
-    for key, x in pairs(after) do after[key] = tempo.where(done, first[key], x) end
+    for key, v in pairs(after) do after[key] = tempo.where(done, first[key], v) end
     return after, next_obs, reward, terminated, truncated
   end
 

@@ -15,7 +15,7 @@ local function keys_of(t, path, refuse)
   local keys = {}
   for k in next, t do
     if type(k) ~= "string" and type(k) ~= "number" then
-      refuse("the state has a %s as a key%s; texts and numbers may be keys", type(k),
+      refuse("makes a state with a %s as a key%s; texts and numbers may be keys", type(k),
         path ~= "" and " of '" .. path .. "'" or "")
     end
     keys[#keys + 1] = k
