@@ -67,7 +67,7 @@ return function(P, got, o)
 
   function kind.step(env, action)
     local state, components = env.state, {}
-    local x = action:to "f64"
+    local x = action:detach():to "f64"           -- no gradient goes through a game
     if #action:shape() == 0 then components[1] = x
     else
       local flat = x:flatten()
