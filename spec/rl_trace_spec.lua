@@ -413,3 +413,11 @@ describe("a traced environment", function()
     helper.fails(function() env:step(tempo.zeros({}, { domain = { t } })) end, "dtype", "i64")
   end)
 end)
+
+describe("the example", function()
+  it("learns Pong and plays it in plain Lua #long", function()
+    local out = helper.lua("examples/rl/trace_pong.lua --quiet --out " .. os.tmpname() .. ".d")
+    local won = out:match "in plain Lua (%d+) of 20 rallies won"
+    assert.is_true(tonumber(won) >= 12, out)
+  end)
+end)

@@ -133,8 +133,8 @@ local function hook(event, line)
     self.count = self.count + limits.every
     if self.count > limits.instructions then
       self.refuse("more than %d instructions in one run of '%s': a loop that does not end, or "
-        .. "whose end is not known while it is recorded; loop up to a constant, and leave with `break`",
-        limits.instructions, self.what)
+        .. "whose end is not known while it is recorded; loop up to a constant, and leave with "
+        .. "`break`", limits.instructions, self.what)
     end
   else
     check_call(self)
