@@ -293,7 +293,8 @@ local function result(self, v, kind, what)
 end
 
 local function describe(self, state)
-  return shape.of(state, kind_of, function(text, ...) reject(self, text, ...) end)
+  local function known(v) return self.outside:knows(v) or self.outside.seen[v] ~= nil end
+  return shape.of(state, kind_of, known, function(text, ...) reject(self, text, ...) end)
 end
 
 -- The nodes of a state that must be built as `model` is.
