@@ -33,6 +33,7 @@ end
 -- for each pc, how many lines later it is.
 local function number_lines(file, lines, watched, starts)
   local first, n, of = last, 0, {}
+  sites[first] = { file = file, line = lines[1] }          -- where LuaJIT enters a function
   for pc = 1, #lines do
     if pc == 1 or watched[pc] or starts[pc] or lines[pc] ~= lines[pc - 1] then
       n = n + 1

@@ -20,7 +20,8 @@ local unpack = table.unpack or unpack       -- luacheck: globals unpack
 local pcall, rawequal, select = pcall, rawequal, select
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
-local limits = { instructions = 1000000, every = 10000 }        -- of one run of a function
+-- Of one run of a function. A hook costs what the stack is deep, so a deep stack is looked for.
+local limits = { instructions = 1000000, every = 10000, depth = 2000 }
 
 -- ---- errors -------------------------------------------------------------------------------------
 
@@ -98,6 +99,11 @@ end
 
 -- Is it a function that must not be called, because nothing is replaced in it?
 local function check_call(self)
+  self.calls = self.calls + 1
+  if self.calls % limits.depth == 0 and getinfo(limits.depth, "l") then
+    self.refuse("more than %d calls inside one another in '%s': a function that calls itself "
+      .. "without an end", limits.depth, self.what)
+  end
   local f = getinfo(3, "f").func
   if self.safe[f] then return end
   local info = getinfo(f, "S")
@@ -201,7 +207,8 @@ end
 
 -- Calls fn under the hook, then finish(whether it ended well, its results or its error).
 local function call(self, answers, fn, given, finish)
-  self.answers, self.trail, self.drawn, self.count, self.borrowed = answers, {}, 0, 0, nil
+  self.answers, self.trail, self.drawn, self.borrowed = answers, {}, 0, nil
+  self.count, self.calls = 0, 0
   self.facts = facts.new(self.graph)
   self.watching = true
   self.watch()
