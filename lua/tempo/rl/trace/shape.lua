@@ -24,8 +24,8 @@ local function keys_of(t, path, refuse)
   return keys
 end
 
--- The text of a metatable: one from outside is itself, one that the game makes on the way is what it
--- holds from outside.
+-- The text of a metatable: one from outside is itself, one that the game makes on the way is what
+-- it holds from outside.
 local function meta_text(meta, path, known, refuse)
   if meta == nil or known(meta) then return tostring(meta) end
   local list = {}
@@ -62,8 +62,8 @@ function shape.of(state, kind_of, known, refuse)
         at[#at + 1] = { key = k, place = n }
         text[#text + 1] = name .. ": a " .. kind
       elseif kind == "function" and not known(v) then
-        refuse("keeps a function in '%s' that it makes on the way: write it outside of the functions",
-          name)
+        refuse("keeps a function in '%s' that it makes on the way: write it outside of the "
+          .. "functions", name)
       elseif kind == "table" and seen[v] then
         at[#at + 1] = { key = k, same = v }
         text[#text + 1] = name .. ": '" .. seen[v] .. "' again"
