@@ -2,7 +2,7 @@
 -- the game itself in a loop of plain Lua under LuaJIT, and against the same game written in JAX in
 -- f32, its default, and in f64. Ours has the state in f64 and plays as Lua does. The agent follows
 -- the ball everywhere.
---   lua5.4 bench/trace.lua [STEPS]        (needs luajit and JAX; ends non-zero where one cannot run)
+--   lua5.4 bench/trace.lua [STEPS]      (needs luajit and JAX; ends non-zero where one cannot run)
 package.path = "./?.lua;" .. package.path
 local tempo = require "tempo"
 local sides = require "bench.common.sides"
@@ -78,7 +78,8 @@ local function plain()
 end
 
 local speed, mean, spec = ours()
-print(("traced Pong: %d paths through step, %.1f M steps/s, mean reward %.5f"):format(spec.paths.step, speed / 1e6, mean))
+print(("traced Pong: %d paths through step, %.1f M steps/s, mean reward %.5f"):format(
+  spec.paths.step, speed / 1e6, mean))
 
 local function jax(dtype)
   return function()

@@ -118,7 +118,8 @@ local function compare(name, B, T, tier, given)
     and "f32" or "i64" })
   env:step(action)
   local outputs = { obs = env.obs, next_obs = env.next_obs, reward = env.reward,
-    terminated = env.terminated, truncated = env.truncated, draws = env.draws, start_draws = env.start_draws }
+    terminated = env.terminated, truncated = env.truncated, draws = env.draws,
+    start_draws = env.start_draws }
   for key, x in pairs(env.state) do outputs["state " .. key] = x end
   local next, actions = helper.rng(3), {}
   for k = 1, B do
@@ -410,5 +411,13 @@ describe("a traced environment", function()
     local env = rl.trace(P, walk, { domain = { t }, time = t, actions = 2 })
     helper.fails(function() env:step(1) end, "option", "a tensor")
     helper.fails(function() env:step(tempo.zeros({}, { domain = { t } })) end, "dtype", "i64")
+  end)
+end)
+
+describe("the example", function()
+  it("learns Pong and plays it in plain Lua #long", function()
+    local out = helper.lua("examples/rl/trace_pong.lua --quiet --out " .. os.tmpname() .. ".d")
+    local won = out:match "in plain Lua (%d+) of 20 rallies won"
+    assert.is_true(tonumber(won) >= 12, out)
   end)
 end)

@@ -1,6 +1,7 @@
 -- Pong in plain Lua learns by itself: rl.trace makes 128 copies of the game below an environment,
 -- PPO learns in it, and the policy then plays the very same functions, in plain Lua.
---     lua5.4 examples/rl/trace_pong.lua [--seed 0] [--iterations 150] [--games 20] [--out DIR] [--quiet]
+--     lua5.4 examples/rl/trace_pong.lua [--seed 0] [--iterations 150] [--games 20]
+--                                       [--out DIR] [--quiet]
 -- Prints the mean reward of a step while learning, then how many rallies against the computer were
 -- won before and after. luajit runs it too.
 local tempo = require "tempo"
@@ -142,5 +143,7 @@ end
 
 local won0, lost0 = play(before)
 local won, lost = play(layers(f:params()))
-print(("seed %d: %d steps in %.1f s; in plain Lua %d of %d rallies won and %d lost, before learning %d and %d"):format(
-  opt.seed, opt.iterations * opt.steps * opt.envs, seconds, won, opt.games, lost, won0, lost0))
+local said = "seed %d: %d steps in %.1f s; in plain Lua %d of %d rallies won and %d lost, "
+  .. "before learning %d and %d"
+print(said:format(opt.seed, opt.iterations * opt.steps * opt.envs, seconds, won, opt.games, lost,
+  won0, lost0))

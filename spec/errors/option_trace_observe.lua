@@ -4,7 +4,7 @@ local game = {}
 function game.reset(g) g.x = 0 end
 function game.step(g, action) g.x = g.x + action return 0, false end
 function game.observe(g) -- here
-  g.x = g.x / 2
+  g.x = 0
   return g.x
 end
 local P = tempo.program()

@@ -1,5 +1,4 @@
 -- rl.trace: a game in plain Lua as an environment.
-local tempo = require "tempo"
 local util = require "tempo.util"
 local frame = require "tempo.rl.frame"
 
@@ -19,7 +18,8 @@ local function actions_of(o)
     for _, n in ipairs(a) do count = whole(n) and count and count * n end
   end
   if not count then
-    util.fail("option", "rl.trace: actions: expected how many there are, or a shape of numbers such as { 2 }; got %s",
+    util.fail("option", "rl.trace: actions: expected how many there are, or a shape of numbers "
+      .. "such as { 2 }; got %s",
       a == nil and "nothing" or type(a) == "number" and tostring(a) or "a " .. type(a))
   end
   local components = {}
@@ -29,7 +29,8 @@ end
 
 local function check_game(game)
   if type(game) ~= "table" then
-    util.fail("option", "rl.trace: expected a game, a table with the functions reset, step and observe; got a %s",
+    util.fail("option", "rl.trace: expected a game, a table with the functions reset, step and "
+      .. "observe; got a %s",
       type(game))
   end
   for _, name in ipairs { "reset", "step", "observe" } do
@@ -55,6 +56,15 @@ local function check_action(env, action)
   end
 end
 
+---@class tempo.rl.TraceOptions
+---@field domain tempo.Dims
+---@field time tempo.Index
+---@field actions integer|integer[]
+---@field carry tempo.Index?
+---@field max_steps integer?
+---@field paths integer?
+---@field name string?
+
 ---@class tempo.rl.Game
 ---@field reset function
 ---@field step function
@@ -71,7 +81,7 @@ end
 --- many ways through one function are followed at most.
 ---@param P tempo.Program
 ---@param game tempo.rl.Game
----@param o { domain: tempo.Dims, time: tempo.Index, actions: integer|integer[], carry?: tempo.Index, max_steps?: integer, paths?: integer, name?: string }
+---@param o tempo.rl.TraceOptions
 ---@return tempo.rl.Env
 function rl.trace(P, game, o)
   util.program("rl.trace", P)
@@ -87,7 +97,7 @@ function rl.trace(P, game, o)
   local got = recorder:record(game, nodes)
   local kind = require "tempo.rl.trace.environment"(P, got, o)
   kind.spec = { observation = { #got.observe }, actions = whole(o.actions) and o.actions or nil,
-    action = action, max_steps = o.max_steps, draws = got.draws, paths = got.paths, nodes = #got.graph.nodes }
+    action = action, max_steps = o.max_steps, draws = got.draws, paths = got.paths }
   local step = kind.step
   function kind.step(env, a)
     check_action(env, a)

@@ -63,7 +63,8 @@ local forbidden = { print = once, load = once, loadstring = once, loadfile = onc
   setfenv = once, collectgarbage = once }
 local libraries = {
   io = once, os = once,
-  coroutine = "a function that rests between two steps has no value that can be kept; keep a number in the state",
+  coroutine = "a function that rests between two steps has no value that can be kept; "
+    .. "keep a number in the state",
 }
 
 --- Function of Lua's -> what stands for it while a game is recorded.

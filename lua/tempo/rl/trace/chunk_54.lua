@@ -1,6 +1,7 @@
 -- Chunks of Lua 5.4 (ldump.c), read and written in one pass: what code.lua copies functions with.
 local chunk = {}
 
+local unpack = rawget(string, "unpack")
 local byte, char, concat, floor = string.byte, string.char, table.concat, math.floor
 
 --- Is it a chunk of this version?
@@ -61,7 +62,7 @@ end
 
 -- What is looked at in front of instruction pc of Lua 5.4.
 local function watch54(text, at, pc, constants, watched, starts)
-  local word = string.unpack("<I4", text, at + 4 * (pc - 1))
+  local word = unpack("<I4", text, at + 4 * (pc - 1))
   local op, a, b, c = word % 128, floor(word / 128) % 256, floor(word / 65536) % 256,
     floor(word / 16777216)
   if op == ops.TEST then watched[pc] = { op = "test", a = a + 1 }
@@ -74,7 +75,7 @@ local function watch54(text, at, pc, constants, watched, starts)
     elseif op == ops.EQI then site.constant = b - 127
     else site.constant = constants[b + 1] end
     watched[pc] = site
-    local jump = string.unpack("<I4", text, at + 4 * pc)
+    local jump = unpack("<I4", text, at + 4 * pc)
     starts[pc + 2] = true
     if jump % 128 == ops.JMP then starts[pc + 2 + floor(jump / 128) - 0xffffff] = true end
   end
@@ -84,8 +85,8 @@ local function constants54(r, text)
   local list, n = {}, r.copy_size()
   for k = 1, n do
     local kind = byte(text, r.copy(1))
-    if kind == 0x13 then list[k] = string.unpack("<d", text, r.copy(8))
-    elseif kind == 0x03 then list[k] = string.unpack("<i8", text, r.copy(8))
+    if kind == 0x13 then list[k] = unpack("<d", text, r.copy(8))
+    elseif kind == 0x03 then list[k] = unpack("<i8", text, r.copy(8))
     elseif kind == 0x04 or kind == 0x14 then list[k] = r.copy_string()
     elseif kind == 0x01 then list[k] = false
     elseif kind == 0x11 then list[k] = true end

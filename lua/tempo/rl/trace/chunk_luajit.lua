@@ -56,7 +56,7 @@ end
 -- One prototype, between `at` and `stop`.
 local function prototype_jit(text, at, stop, file, how)
   local head = text:sub(at, at + 3)
-  local from, n, debug_size, first, count = at + 4, nil, nil, nil, nil
+  local from, n, debug_size, first, count = at + 4
   at = from
   for _ = 1, 2 do local _; _, at = uleb(text, at) end
   n, at = uleb(text, at)

@@ -6,11 +6,13 @@
 -- instruction that is to be watched is one, so that a line hook is called in front of it and knows
 -- which it is. `sites` says for each such line where it is in the script and what is to be looked
 -- at:
---   { file =, line =, op = "test" | "index" | "equal", a =, b =, constant =, here = the place that runs after it }
+--   { file =, line =, op = "test" | "index" | "equal", a =, b =, constant = }
 -- a, b count registers as debug.getlocal does.
 local code = {}
 
 local jit = rawget(_G, "jit")
+-- luacheck: globals setfenv getfenv
+local setfenv, getfenv, upvaluejoin = setfenv, getfenv, rawget(debug, "upvaluejoin")
 local load, pcall, assert = load, pcall, assert           -- they are replaced
 local chunk = require("tempo.rl.trace." .. (jit and "chunk_luajit" or "chunk_54"))
 
@@ -31,6 +33,7 @@ end
 -- for each pc, how many lines later it is.
 local function number_lines(file, lines, watched, starts)
   local first, n, of = last, 0, {}
+  sites[first] = { file = file, line = lines[1] }          -- where LuaJIT enters a function
   for pc = 1, #lines do
     if pc == 1 or watched[pc] or starts[pc] or lines[pc] ~= lines[pc - 1] then
       n = n + 1
@@ -65,10 +68,10 @@ function code.copy(f)
   local g = assert(load(made, code.mark, "b"))
   local k = 1
   while debug.getupvalue(f, k) do
-    debug.upvaluejoin(g, k, f, k)
+    upvaluejoin(g, k, f, k)
     k = k + 1
   end
-  if jit then debug.setfenv(g, debug.getfenv(f)) end
+  if jit then setfenv(g, getfenv(f)) end
   return g, found.names
 end
 

@@ -62,7 +62,7 @@ function emit.new(graph, leaf, constant)
   local made = {}
   local function tensor(id)
     if made[id] ~= nil then return made[id] end
-    local n, v = graph.nodes[id], nil
+    local n, v = graph.nodes[id]
     local op = n[1]
     if op == "const" then v = n[2]
       if type(v) == "boolean" then v = constant(v) end

@@ -67,7 +67,7 @@ return function(P, got, o)
 
   function kind.step(env, action)
     local state, components = env.state, {}
-    local x = action:to "f64"
+    local x = action:detach():to "f64"           -- no gradient goes through a game
     if #action:shape() == 0 then components[1] = x
     else
       local flat = x:flatten()
@@ -91,7 +91,7 @@ return function(P, got, o)
     end
     local next_obs, done = observed(after), terminated:lor(truncated)
     local first = reset(u, ns, env.domain)
-    for key, x in pairs(after) do after[key] = tempo.where(done, first[key], x) end
+    for key, v in pairs(after) do after[key] = tempo.where(done, first[key], v) end
     return after, next_obs, reward, terminated, truncated
   end
 

@@ -6,7 +6,7 @@
 local graph = {}
 graph.__index = graph
 
-local floor, ceil, huge = math.floor, math.ceil, math.huge
+local floor, huge = math.floor, math.huge
 local format, concat = string.format, table.concat
 local type, tostring = type, tostring
 local jit = rawget(_G, "jit")

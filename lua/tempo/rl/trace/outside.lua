@@ -9,7 +9,8 @@ outside.__index = outside
 
 local jit = rawget(_G, "jit")
 local type, next, pairs, rawget, rawset, rawequal = type, next, pairs, rawget, rawset, rawequal
-local remove = table.remove
+local remove, upvalueid = table.remove, rawget(debug, "upvalueid")
+local getfenv = getfenv                         -- luacheck: globals getfenv
 local getupvalue, setupvalue, getmetatable = debug.getupvalue, debug.setupvalue, debug.getmetatable
 
 --- replaced: function -> what stands for it. is_ours(f): is it a function of tempo's, which
@@ -89,11 +90,11 @@ function outside:watched(f)
         self.swaps[#self.swaps + 1] = { f, k, v, upvalue = true }
         setupvalue(f, k, w)
       end
-      self.cells[#self.cells + 1] = { f = f, k = k, name = name, id = debug.upvalueid(f, k) }
+      self.cells[#self.cells + 1] = { f = f, k = k, name = name, id = upvalueid(f, k) }
     end
     k = k + 1
   end
-  if jit then globals(self, debug.getfenv(f), names) end
+  if jit then globals(self, getfenv(f), names) end
   return made
 end
 

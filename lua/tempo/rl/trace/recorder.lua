@@ -17,10 +17,11 @@ local jit = rawget(_G, "jit")
 local getinfo, getlocal, setlocal = debug.getinfo, debug.getlocal, debug.setlocal
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
 -- they are replaced
-local type, pcall, assert, rawequal, select = type, pcall, assert, rawequal, select
+local pcall, rawequal, select = pcall, rawequal, select
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
-local limits = { instructions = 1000000, every = 10000 }        -- of one run of a function
+-- Of one run of a function. A hook costs what the stack is deep, so a deep stack is looked for.
+local limits = { instructions = 1000000, every = 10000, depth = 2000 }
 
 -- ---- errors -------------------------------------------------------------------------------------
 
@@ -98,12 +99,18 @@ end
 
 -- Is it a function that must not be called, because nothing is replaced in it?
 local function check_call(self)
+  self.calls = self.calls + 1
+  if self.calls % limits.depth == 0 and getinfo(limits.depth, "l") then
+    self.refuse("more than %d calls inside one another in '%s': a function that calls itself "
+      .. "without an end", limits.depth, self.what)
+  end
   local f = getinfo(3, "f").func
   if self.safe[f] then return end
   local info = getinfo(f, "S")
   if not (info.what == "C" or info.source == code.mark or self.outside:knows(f) or is_ours(f)) then
-    self.refuse("the function at %s:%d cannot be watched while the game is recorded: call it by a local variable, "
-      .. "a global, or a field of a table that these hold", info.short_src, info.linedefined)
+    self.refuse("the function at %s:%d cannot be watched while the game is recorded: call it by "
+      .. "a local variable, a global, or a field of a table that these hold", info.short_src,
+      info.linedefined)
   end
   self.safe[f] = true
 end
@@ -131,9 +138,9 @@ local function hook(event, line)
   elseif event == "count" then
     self.count = self.count + limits.every
     if self.count > limits.instructions then
-      self.refuse("more than %d instructions in one run of '%s': a loop that does not end, or whose end is not known "
-        .. "while it is recorded; loop up to a constant, and leave with `break`",
-          limits.instructions, self.what)
+      self.refuse("more than %d instructions in one run of '%s': a loop that does not end, or "
+        .. "whose end is not known while it is recorded; loop up to a constant, and leave with "
+        .. "`break`", limits.instructions, self.what)
     end
   else
     check_call(self)
@@ -154,9 +161,9 @@ end
 local function too_many(self)
   local p = busiest(self)
   give_up(self, p.file, p.line,
-    ("'%s' has more than %d paths, and most come from this line: compute with math.min, "
-    .. "math.max and numbers 0 and 1 in place of an `if`, leave loops with `break`, or give paths = N")
-    :format(self.what, self.limit))
+    ("'%s' has more than %d paths, and most come from this line: compute with math.min, math.max "
+      .. "and numbers 0 and 1 in place of an `if`, leave loops with `break`, or give paths = N")
+      :format(self.what, self.limit))
 end
 
 --- A recorder. limit: paths of one function at most.
@@ -200,7 +207,8 @@ end
 
 -- Calls fn under the hook, then finish(whether it ended well, its results or its error).
 local function call(self, answers, fn, given, finish)
-  self.answers, self.trail, self.drawn, self.count, self.borrowed = answers, {}, 0, 0, nil
+  self.answers, self.trail, self.drawn, self.borrowed = answers, {}, 0, nil
+  self.count, self.calls = 0, 0
   self.facts = facts.new(self.graph)
   self.watching = true
   self.watch()
@@ -275,23 +283,25 @@ end
 
 -- ---- a game -------------------------------------------------------------------------------------
 
+-- Says what is wrong with the function as a whole.
+local function reject(self, text, ...)
+  local info = getinfo(self.original, "S")
+  give_up(self, info.short_src, info.linedefined, ("'%s' " .. text):format(self.what, ...))
+end
+
 -- The node of a result: what it must be, and what it is called in an error.
 local function result(self, v, kind, what)
   if kind == "boolean" and v == nil then v = false end
   if kind_of(v) ~= kind then
-    local info = getinfo(self.original, "S")
-    give_up(self, info.short_src, info.linedefined,
-      ("'%s' returns %s as %s: a %s is wanted"):format(self.what,
-      v == nil and "nothing" or "a " .. kind_of(v), what, kind))
+    local got = v == nil and "nothing" or "a " .. kind_of(v)
+    reject(self, "returns %s as %s: a %s is wanted", got, what, kind)
   end
   return id_of(v) or self.graph:const(v)
 end
 
 local function describe(self, state)
-  local info = getinfo(self.original, "S")
-  return shape.of(state, kind_of, function(text, ...)
-    give_up(self, info.short_src, info.linedefined, text:format(...))
-  end)
+  local function known(v) return self.outside:knows(v) or self.outside.seen[v] ~= nil end
+  return shape.of(state, kind_of, known, function(text, ...) reject(self, text, ...) end)
 end
 
 -- The nodes of a state that must be built as `model` is.
@@ -299,11 +309,8 @@ local function state_nodes(self, state, model)
   local now = describe(self, state)
   local want, got = shape.differ(model, now)
   if want then
-    local info = getinfo(self.original, "S")
-    give_up(self, info.short_src, info.linedefined,
-      ("'%s' leaves a state of another build: %s, and on another path or "
-      .. "after reset %s; set every field in reset, keep its kind, and mark what is gone by a boolean"):format(self.what,
-      got, want))
+    reject(self, "leaves a state of another build: %s, and on another path or after reset %s; set "
+      .. "every field in reset, keep its kind, and mark what is gone by a boolean", got, want)
   end
   local ids = {}
   for k, v in ipairs(now.values) do ids[k] = id_of(v) or self.graph:const(v) end
@@ -355,16 +362,15 @@ local function record_observe(self, game, model, fields)
   end, function(given, ...)
     local out, list = state_nodes(self, given[1], model), { ... }
     for k, v in ipairs(out) do
-      if v ~= id_of(fields[k]) and self.graph:value(v) == nil then
-        give_up(self, nil, nil, ("'observe' writes '%s': it may only look"):format(model.paths[k]))
+      if v ~= id_of(fields[k]) then
+        reject(self, "writes '%s': it may only look", model.paths[k])
       end
     end
     if select("#", ...) == 1 and kind_of(list[1]) == "table" then list = list[1] end
     count = count or #list
-    if #list ~= count or count == 0 then
-      local info = getinfo(game.observe, "S")
-      give_up(self, info.short_src, info.linedefined, count == 0 and "'observe' returns nothing"
-        or ("'observe' returns %d numbers on one path and %d on another"):format(count, #list))
+    if count == 0 then reject(self, "returns nothing") end
+    if #list ~= count then
+      reject(self, "returns %d numbers on one path and %d on another", count, #list)
     end
     local seen = {}
     for k = 1, count do
@@ -379,7 +385,7 @@ local function record_observe(self, game, model, fields)
     return seen
   end)
   if (self.draws.observe or 0) > 0 then
-    give_up(self, nil, nil, "'observe' draws: draw in step and keep the number in the state")
+    reject(self, "draws: draw in step and keep the number in the state")
   end
   return ids
 end

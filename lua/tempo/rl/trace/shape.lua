@@ -15,7 +15,7 @@ local function keys_of(t, path, refuse)
   local keys = {}
   for k in next, t do
     if type(k) ~= "string" and type(k) ~= "number" then
-      refuse("the state has a %s as a key%s; texts and numbers may be keys", type(k),
+      refuse("makes a state with a %s as a key%s; texts and numbers may be keys", type(k),
         path ~= "" and " of '" .. path .. "'" or "")
     end
     keys[#keys + 1] = k
@@ -24,15 +24,35 @@ local function keys_of(t, path, refuse)
   return keys
 end
 
---- Describes a state. kind_of(v) is "number" or "boolean" for what may vary. Returns { values =,
---- paths =, kinds =, tree =, text = }; two states are built alike when their texts are equal.
-function shape.of(state, kind_of, refuse)
+-- The text of a metatable: one from outside is itself, one that the game makes on the way is what
+-- it holds from outside.
+local function meta_text(meta, path, known, refuse)
+  if meta == nil or known(meta) then return tostring(meta) end
+  local list = {}
+  for _, k in ipairs(keys_of(meta, path, refuse)) do
+    local v = meta[k]
+    if type(v) == "table" or type(v) == "function" then
+      if not known(v) then
+        refuse("makes '%s' of the metatable of '%s' on the way: write it outside of the functions",
+          tostring(k), path)
+      end
+    end
+    list[#list + 1] = tostring(k) .. " = " .. tostring(v)
+  end
+  return table.concat(list, ", ")
+end
+
+--- Describes a state. kind_of(v) is "number" or "boolean" for what may vary; known(v) says of a
+--- function or table that it is from outside, so that it is the same one on every path. Returns
+--- { values =, paths =, kinds =, tree =, text = }; two states are built alike when their texts are
+--- equal.
+function shape.of(state, kind_of, known, refuse)
   local self = { values = {}, paths = {}, kinds = {} }
   local text, seen = {}, {}
   local function visit(t, path)
     local at = { meta = getmetatable(t) }
     seen[t] = path == "" and "the state" or path
-    text[#text + 1] = path .. ": " .. tostring(at.meta)
+    text[#text + 1] = path .. ": " .. meta_text(at.meta, path, known, refuse)
     for _, k in ipairs(keys_of(t, path, refuse)) do
       local v = t[k]
       local kind, name = kind_of(v), path == "" and tostring(k) or path .. "." .. tostring(k)
@@ -41,10 +61,13 @@ function shape.of(state, kind_of, refuse)
         self.values[n], self.paths[n], self.kinds[n] = v, name, kind
         at[#at + 1] = { key = k, place = n }
         text[#text + 1] = name .. ": a " .. kind
+      elseif kind == "function" and not known(v) then
+        refuse("keeps a function in '%s' that it makes on the way: write it outside of the "
+          .. "functions", name)
       elseif kind == "table" and seen[v] then
         at[#at + 1] = { key = k, same = v }
         text[#text + 1] = name .. ": '" .. seen[v] .. "' again"
-      elseif kind == "table" then
+      elseif kind == "table" and not known(v) then
         at[#at + 1] = { key = k, table = visit(v, name), of = v }
       else
         at[#at + 1] = { key = k, constant = v }

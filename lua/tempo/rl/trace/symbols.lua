@@ -230,7 +230,8 @@ if real.tointeger then
   function traced.type(x)
     if kind_of(x) ~= "number" then return real.type(x) end
     if not id_of(x) then return real.type(x) end
-    current.refuse "math.type of a traced number: whether it is an integer or a float is not recorded"
+    current.refuse("math.type of a traced number: whether it is an integer or a float is not "
+      .. "recorded")
   end
   function traced.ult(a, b)
     if not any(a, b) then return real.ult(a, b) end
