@@ -6,6 +6,8 @@ local ceiling = {
   columns = 100,            -- of .c, .h and .def
   lines = 600,              -- of a file of src
   circle = 2,               -- files of one folder that call each other in a circle
+  -- Lines of Lua wider than that, by folder. Generated annotations and fixtures do not count.
+  wide = { lua = 300, spec = 3000, ["docs/source"] = 280 },
 }
 local wrong = 0
 
@@ -44,6 +46,19 @@ for _, path in ipairs(sources) do
   end
 end
 if bytes > ceiling.bytes then say("src has %d bytes, at most %d", bytes, ceiling.bytes) end
+
+for folder, most in pairs(ceiling.wide) do
+  local wide = 0
+  each("git ls-files '" .. folder .. "/*.lua'", function(path)
+    if path:find "/meta/" or path:find "/fixtures/" then return end
+    for line in io.lines(path) do
+      if (utf8.len(line) or #line) > ceiling.columns then wide = wide + 1 end
+    end
+  end)
+  if wide > most then
+    say("%s: %d lines are wider than %d columns, at most %d", folder, wide, ceiling.columns, most)
+  end
+end
 
 -- ---- format --------------------------------------------------------------------------------------------------------
 if os.execute "command -v clang-format >/dev/null" then

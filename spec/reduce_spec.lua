@@ -131,7 +131,7 @@ describe("reductions and copies over each axis", function()
     for _, size in ipairs { { 1, 1 }, { 1, 31 }, { 32, 1 }, { 2, 1025 }, { 1025, 2 }, { 31, 33 }, { 64, 32 }, { 40, 1057 }, { 1057, 40 } } do
       for k = 1, 2 do
         check("f32", size[1], size[2], views[k])
-        check("f64", size[1], size[2], views[k])
+        if size[1] * size[2] < 40000 then check("f64", size[1], size[2], views[k]) end
       end
     end
   end)

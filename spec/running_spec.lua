@@ -603,9 +603,10 @@ describe("budgets", function()
     end)
   end)
 
-  -- Iteration i acts with the weight of i - lag until y exceeds `most`.
-  local function episodes(lag, most, log, tier)
+  -- Iteration i acts with the weight of i - lag until y exceeds the input `most`.
+  local function episodes(lag, log, tier)
     local P = tempo.program()
+    local most = P:input("most", { dtype = "f64" })
     local i = P:dim "i"
     local t, N = P:dim "t"
     local x = P:input("x", { domain = { i, t }, shape = { 4 }, dtype = "f64" })
@@ -621,14 +622,15 @@ describe("budgets", function()
   it("let learning fall behind where episodes end by data", function()
     each(function(tier)
       for lag = 1, 3 do
+        local log = {}
+        local f, g = episodes(lag, log, tier), episodes(lag, log, tier)
         for _, most in ipairs { 99, 0.2, 0.05, -0.1 } do
-          local log = {}
-          local f, g = episodes(lag, most, log, tier), episodes(lag, most, log, tier)
-          local want = f({ x = tempo.array(X, "f64") }, { I = I, T = T })
+          for k = #log, 1, -1 do log[k] = nil end
+          local want = f({ x = tempo.array(X, "f64"), most = most }, { I = I, T = T })
           local params = f:params().w:totable()
           for _, budget in ipairs { 0, 1e6, 0.01 } do
             for k = #log, 1, -1 do log[k] = nil end
-            f:start({}, { I = I, T = T })
+            f:start({ most = most }, { I = I, T = T })
             local behind, done = 0, false
             for a = 1, I do
               for b = 1, want.T:get(a - 1) do
@@ -654,14 +656,14 @@ describe("budgets", function()
   end)
 
   -- The weight is another at each tick; tick (i, t) acts with that of t - lag, in its own iteration.
-  local function at_each_tick(lag, most, log, tier)
+  local function at_each_tick(lag, ends, log, tier)
     local P = tempo.program()
     local i = P:dim "i"
     local t = P:dim "t"
     local x = P:input("x", { domain = { i, t }, shape = { 4 }, dtype = "f64" })
     local w = P:param("w", { along = { i, t }, shape = { 4 }, init = tempo.full({ 4 }, 0.1, { dtype = "f64" }), dtype = "f64" })
     local y = (w[{ t = tempo.max(t - lag, 0) }] * x):sum()
-    if most then P:stop(t, y:gt(most)) end
+    if ends then P:stop(t, y:gt(P:input("most", { dtype = "f64" }))) end
     local loss = ((w * x):sum() - 1):square()
     P:sink({ loss }, function(_, p) log[#log+1] = p.i * T + p.t end)
     tempo.optim.Adam({ w }, { lr = 0.05 }):step(loss)
@@ -671,14 +673,16 @@ describe("budgets", function()
   it("let updates at each tick of two dims fall behind inside an iteration", function()
     each(function(tier)
       for lag = 1, 3 do
+        local log = {}
+        local f, g = at_each_tick(lag, false, log, tier), at_each_tick(lag, false, log, tier)
         for _, most in ipairs { false, 0.2, 0.05 } do
-          local log = {}
-          local f, g = at_each_tick(lag, most, log, tier), at_each_tick(lag, most, log, tier)
-          local want = f({ x = tempo.array(X, "f64") }, { I = I, T = T })
+          if most == 0.2 then f, g = at_each_tick(lag, true, log, tier), at_each_tick(lag, true, log, tier) end
+          for k = #log, 1, -1 do log[k] = nil end
+          local want = f({ x = tempo.array(X, "f64"), most = most or nil }, { I = I, T = T })
           local params, order = f:params().w:totable(), { (table.unpack or unpack)(log) }          -- luacheck: globals unpack
           for _, budget in ipairs { 0, 1e6, 0.01 } do
             for k = #log, 1, -1 do log[k] = nil end
-            f:start({}, { I = I, T = T })
+            f:start({ most = most or nil }, { I = I, T = T })
             local n = 0
             for a = 1, I do
               for b = 1, most and want.T:get(a - 1) or T do

@@ -1,6 +1,7 @@
--- The part of the binding that takes values apart, words errors or calls other functions; src/lua has the rest. The
--- module calls this function with itself, with functions that are known only here (`core` of src/lua/module.c) and with
--- the metatables of handles. It returns two functions: one makes an error's object, one finds the names of variables.
+-- The part of the binding that takes values apart, words errors or calls other functions; src/lua
+-- has the rest. The module calls this function with itself, with functions that are known only here
+-- (`core` of src/lua/module.c) and with the metatables of handles. It returns two functions: one
+-- makes an error's object, one finds the names of variables.
 -- While a program runs, only rows of arrays come here.
 local next, getmetatable, setmetatable, debug_metatable = next, getmetatable, setmetatable, debug.getmetatable
 local getinfo, getlocal, getupvalue = debug.getinfo, debug.getlocal, debug.getupvalue
@@ -18,9 +19,9 @@ local function is_tensor(v)
 end
 
 -- ---- errors ---------------------------------------------------------------------------------------------------------
--- A table { code, message, where = { file, line }, notes = { ... }, text } that acts as its text in tostring, print, ..,
--- the standalone interpreters, and every method of strings (e:find "cycle"). A function that insists on a string is
--- given tostring(e).
+-- A table { code, message, where = { file, line }, notes = { ... }, text } that acts as its text in
+-- tostring, print, .., the standalone interpreters, and every method of strings (e:find "cycle"). A
+-- function that insists on a string is given tostring(e).
 local Error = { __name = "tempo.Error" }
 
 local function text_of(v)
@@ -330,8 +331,8 @@ define(Program, "dims", 2, function(P, names)
   return (table.unpack or rawget(_G, "unpack"))(dims)
 end)
 
--- The first value v as a tensor of P, of this dtype if it is a table. A number, a boolean or an index
--- expression stays: it fills its place, and takes the dtype of it.
+-- The first value v as a tensor of P, of this dtype if it is a table. A number, a boolean or an
+-- index expression stays: it fills its place, and takes the dtype of it.
 local function strong(P, what, v, dtype)
   if type(v) == "number" or type(v) == "boolean" then return v end
   if is_index(v) and v:value():dtype() ~= "bool" then return v end
@@ -432,7 +433,8 @@ local function check_function(what, f)
   end
 end
 
--- P:call(fn, {a, b}, {spec, ...}[, {over =}]). The core calls a function without inputs with the point alone.
+-- P:call(fn, {a, b}, {spec, ...}[, {over =}]). The core calls a function without inputs with the
+-- point alone.
 define(Program, "call", 5, function(P, f, inputs, specs, o)
   check_function("call", f)
   local g = f
@@ -522,8 +524,8 @@ define(Program, "compile", 2, function(P, o)
 end)
 
 -- ---- parameters of functions ----------------------------------------------------------------------------------------
--- The paths of a module, a parameter or a list of them, as a set. All that was seen is in it too, for modules that hold
--- each other.
+-- The paths of a module, a parameter or a list of them, as a set. All that was seen is in it too,
+-- for modules that hold each other.
 local function put_paths(of, set)
   if is_tensor(of) then set[of:name() or of] = true end
   if type(of) ~= "table" or set[of] then return end
@@ -614,11 +616,11 @@ define(Function, "save", 3, function(f, path, o)
 end)
 
 -- ---- variables of unnamed tensors -----------------------------------------------------------------------------------
--- Messages call a tensor without a name by the script's local, upvalue, field or global that holds it. The script's
--- frames are looked through, the innermost first, for locals, then for upvalues, then the globals. A local names a
--- tensor only in the function whose lines made it: a helper's parameter is another name for it. If several fields of a
--- table hold it, or results of its operator, the first name in order is taken, because a table's own order differs from
--- run to run.
+-- Messages call a tensor without a name by the script's local, upvalue, field or global that holds
+-- it. The script's frames are looked through, the innermost first, for locals, then for upvalues,
+-- then the globals. A local names a tensor only in the function whose lines made it: a helper's
+-- parameter is another name for it. If several fields of a table hold it, or results of its
+-- operator, the first name in order is taken, because a table's own order differs from run to run.
 local libdir = getinfo(1, "S").source:match "^.*/"
 
 local function field_name(t, key)

@@ -161,7 +161,8 @@ function categorical:_kl(q) return (self.probs * (finite(self) - finite(q))):sum
 categorical.meta = class("Categorical", categorical, {
   logits = function(self) return self.scores:log_softmax(-1) end,          -- normalised, as torch's
   probs = function(self) return self.scores:softmax(-1) end,
-  scores = function(self) return self.probs:log() end,                  -- for draws: 0 is never drawn
+  -- for draws: 0 is never drawn
+  scores = function(self) return self.probs:log() end,
   mode = function(self) return self.scores:argmax(-1) end,
 }, { mean = "categories have none", rsample = "categories have no gradient; weigh by log_prob" })
 

@@ -1,5 +1,6 @@
--- `require "tempo"` finds this file first. It refuses a Lua that tempo is not built for, under which the C module would
--- only miss symbols, and otherwise returns the C module, tempo.so on package.cpath.
+-- `require "tempo"` finds this file first. It refuses a Lua that tempo is not built for, under
+-- which the C module would only miss symbols, and otherwise returns the C module, tempo.so on
+-- package.cpath.
 if _VERSION ~= "Lua 5.4" and not jit then
   error("tempo runs under Lua 5.4 and LuaJIT 2.1; this is " .. _VERSION, 3)
 end

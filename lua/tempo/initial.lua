@@ -11,7 +11,8 @@ local util = require "tempo.util"
 ---@class tempo.nn.init
 local init = {}
 
--- Checks an initialiser's arguments; it takes the options of all and those in `numbers`. Returns the options.
+-- Checks an initialiser's arguments; it takes the options of all and those in `numbers`. Returns
+-- the options.
 local function options(what, P, shape, o, numbers)
   what = "nn.init." .. what
   util.program(what, P)

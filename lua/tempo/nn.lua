@@ -44,9 +44,9 @@ local function evolves(x) return util.is_tensor(x) and #x:along() > 0 end
 
 local function is_list(x) return type(x) == "table" and getmetatable(x) == nil end
 
--- A module or parameter that a script assigns is adopted: self.fc = nn.Linear(...) is self:add("fc", ...). A plain
--- table is searched only when parameters are listed, so that self.layers = {} may be filled later; a table whose name
--- begins with '_' is not.
+-- A module or parameter that a script assigns is adopted: self.fc = nn.Linear(...) is
+-- self:add("fc", ...). A plain table is searched only when parameters are listed, so that
+-- self.layers = {} may be filled later; a table whose name begins with '_' is not.
 function Module:__newindex(key, value)
   if is_module(value) then self:add(key, value)
   elseif evolves(value) then self:register(key, value)
@@ -173,8 +173,8 @@ local function keys_of(list)
   return keys
 end
 
--- { path, parameter } once for each path: a module that stands in two places counts once. x: a module, a parameter or a
--- list of them, lists in it included.
+-- { path, parameter } once for each path: a module that stands in two places counts once. x: a
+-- module, a parameter or a list of them, lists in it included.
 local function collect(x, out, seen)
   local function take(path, p)
     if seen[path] then return end
@@ -221,10 +221,10 @@ end
 
 local function same(p) return p end
 
--- A copy of a module, or of a list of modules and parameters: change.param(p, path) and change.state(p) return the
--- copies of a parameter and of a buffer; change.training (nil: as it was) says whether the copy trains. With
--- change.views a tensor in a list goes to change.param too: it may be a parameter read elsewhere. A value in two places
--- (change.made) is copied once.
+-- A copy of a module, or of a list of modules and parameters: change.param(p, path) and
+-- change.state(p) return the copies of a parameter and of a buffer; change.training (nil: as it
+-- was) says whether the copy trains. With change.views a tensor in a list goes to change.param too:
+-- it may be a parameter read elsewhere. A value in two places (change.made) is copied once.
 local function copied(x, change)
   if evolves(x) or (change.views and util.is_tensor(x)) then return change.param(x, x:name()) end
   if not (is_module(x) or is_list(x)) then return x end
@@ -339,7 +339,8 @@ local function declared_like(p, dtype, path)
   return p:program():tensor { domain = { p }, shape = p:shape(), dtype = dtype, name = path .. ".target" }
 end
 
--- w at k - k % n, where it evolves along k: carried from k to k, so that one copy is kept and not the last n.
+-- w at k - k % n, where it evolves along k: carried from k to k, so that one copy is kept and not
+-- the last n.
 local function snapshot(n)
   return function(w, path)
     local along = w:along()
@@ -355,8 +356,8 @@ local function snapshot(n)
   end
 end
 
--- p at the point before and where it is that: dim j of `along` has moved, those inside it were at their last (which may
--- be one of that very point, so it is taken first).
+-- p at the point before and where it is that: dim j of `along` has moved, those inside it were at
+-- their last (which may be one of that very point, so it is taken first).
 local function before(p, along, j)
   local moved = along[j]:ge(1)
   for k = #along, j + 1, -1 do
@@ -365,7 +366,8 @@ local function before(p, along, j)
   return p:at { [along[j]] = along[j] - 1 }, moved
 end
 
--- p[0] = w[0], p[k+1] = (1 - a) p[k] + a w[k+1] along the dims of w; beside f16 and bf16 in f32, where 0.995 is not 1.
+-- p[0] = w[0], p[k+1] = (1 - a) p[k] + a w[k+1] along the dims of w; beside f16 and bf16 in f32,
+-- where 0.995 is not 1.
 local function follower(a)
   return function(w, path)
     local along, dtype = w:along(), w:dtype()
@@ -661,7 +663,8 @@ end
 function BatchNorm:forward(x)
   local affine = { weight = self.weight, bias = self.bias, training = self.training, eps = self.eps }
   if not self.training then return x:batch_norm(self.running_mean, self.running_var, affine) end
-  local moved = self._moved                                 -- the states themselves, whatever view self is
+  -- the states themselves, whatever view self is
+  local moved = self._moved
   if not moved.done then
     moved.done = true
     local axes = { 0 }

@@ -31,7 +31,8 @@ local function total(x, over)
   return x
 end
 
--- Dims of the gradients that are one model's parts (layers), not many models (seeds): those the loss does not have.
+-- Dims of the gradients that are one model's parts (layers), not many models (seeds): those the
+-- loss does not have.
 local function parts(grads, loss)
   local has, over = loss and util.dimset(loss), {}
   for _, g in ipairs(grads) do
@@ -191,8 +192,9 @@ function Optimizer:keep(p, e)
   return e
 end
 
--- How many steps were taken, this one included: f64, one for all parameters of one along. A state rather than the
--- index, so that loaded moments go on with the bias correction they had, and those of a step with `when` too.
+-- How many steps were taken, this one included: f64, one for all parameters of one along. A state
+-- rather than the index, so that loaded moments go on with the bias correction they had, and those
+-- of a step with `when` too.
 --- How many steps were taken, this one included: f64, one for all parameters of one along.
 ---@param w tempo.Tensor a parameter
 ---@return tempo.Tensor
@@ -237,7 +239,8 @@ local function condition(self, c)
   return c
 end
 
--- The loss where c holds; it is not needed elsewhere. One that lacks a dim of c belongs to no such point.
+-- The loss where c holds; it is not needed elsewhere. One that lacks a dim of c belongs to no such
+-- point.
 local function restricted(loss, c)
   local has = util.dimset(loss)
   for _, d in ipairs(c:value():domain()) do
@@ -314,7 +317,8 @@ local function defaults(o, lr)
   return with
 end
 
--- m / (1 - b1^n) / (sqrt(v / (1 - b2^n)) + eps); the corrections in f64: 1 - 0.999 has few digits in f32.
+-- m / (1 - b1^n) / (sqrt(v / (1 - b2^n)) + eps); the corrections in f64: 1 - 0.999 has few digits
+-- in f32.
 local function adam_direction(self, w, g)
   local b1, b2 = self.betas[1], self.betas[2]
   local m, v, n = self:moment("m", w), self:moment("v", w), self:count(w)

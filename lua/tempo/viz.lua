@@ -19,7 +19,8 @@ end
 
 local function finite(v) return v == v and v ~= math.huge and v ~= -math.huge end
 
--- The mean of the finite values of each of at most `width` stretches of equal length; NaN where there are none.
+-- The mean of the finite values of each of at most `width` stretches of equal length; NaN where
+-- there are none.
 local function buckets(values, width)
   local n = math.min(#values, width)
   local out = {}
