@@ -1,5 +1,7 @@
--- Programs on a device, by counts that are exact on any: launches, copies and bytes of one iteration more, and how many blocks of each kernel
--- an H100 holds at once, by its limits and the registers and shared memory that NVRTC gives them. Counts come from the tests' own libcuda
+-- Programs on a device, by counts that are exact on any: launches, copies and bytes of one
+-- iteration more, and how many blocks of each kernel
+-- an H100 holds at once, by its limits and the registers and shared memory that NVRTC gives them.
+-- Counts come from the tests' own libcuda
 -- where there is NVRTC, else from pocl.
 --   make bench-gpu ARGS="DEVICE ROW"      (cuda, opencl; one row of the table below)
 -- In a process of its own, --child NAME N: a row of `programs` at size N, and what explain says.
@@ -128,7 +130,8 @@ local function one_more(name, n)
   return x
 end
 
--- What NVRTC gives the kernels of this text: by name, registers, shared bytes, spilled bytes. It needs LuaJIT's FFI.
+-- What NVRTC gives the kernels of this text: by name, registers, shared bytes, spilled bytes. It
+-- needs LuaJIT's FFI.
 local function needs(path)
   local pipe, all = io.popen("luajit bench/gpu_needs.lua " .. path .. " 2>/dev/null"), {}
   for line in pipe:lines() do
@@ -139,7 +142,8 @@ local function needs(path)
   return all
 end
 
--- Blocks of 256 threads that an H100 has at once: 132 multiprocessors of 65,536 registers, 2,048 threads, 227 KB that blocks share.
+-- Blocks of 256 threads that an H100 has at once: 132 multiprocessors of 65,536 registers, 2,048
+-- threads, 227 KB that blocks share.
 local function at_once(need)
   local a_block = math.ceil(need.registers / 8) * 8 * 256
   return 132 * math.min(2048 // 256, 65536 // a_block, 232448 // (need.shared + 1024))
@@ -150,7 +154,8 @@ local function ratio(name, most, ours, what)
   print(("RATIO %s %.2f (%d vs %d %s)"):format(name, (most + one) / (ours + one), ours, most, what))
 end
 
--- Rows: a program, a size, the most launches of one more; the least bytes of one more (each array once).
+-- Rows: a program, a size, the most launches of one more; the least bytes of one more (each array
+-- once).
 local ROW = ROWS * WIDTH * 4
 for _, row in ipairs {
   { "reinforce", 1, launches = 8, copies = 0, rollout = true }, { "ppo", 1, launches = 16, copies = 0 },

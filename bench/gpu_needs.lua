@@ -1,4 +1,5 @@
--- What NVRTC gives kernels on an H100: a line "NAME REGISTERS SHARED SPILLED" for each kernel of the texts that TEMPO_DUMP=kernels put into a
+-- What NVRTC gives kernels on an H100: a line "NAME REGISTERS SHARED SPILLED" for each kernel of
+-- the texts that TEMPO_DUMP=kernels put into a
 -- file.   luajit bench/gpu_needs.lua FILE
 local device = require "spec.gpu.device"
 if not device.nvrtc then

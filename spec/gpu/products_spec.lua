@@ -1,4 +1,5 @@
--- Products of matrices on the emulated device: large ones by its library, which checks layouts (spec/gpu/libcublas.c), others by kernels.
+-- Products of matrices on the emulated device: large ones by its library, which checks layouts
+-- (spec/gpu/libcublas.c), others by kernels.
 local helper = require "spec.helper"
 
 if not io.open("build/gpu/libcuda.so.1") then
@@ -6,7 +7,8 @@ if not io.open("build/gpu/libcuda.so.1") then
   return
 end
 
--- Says of each output whether the device has the interpreter's numbers, then how many products the library made, and what copied.
+-- Says of each output whether the device has the interpreter's numbers, then how many products the
+-- library made, and what copied.
 local function run(dtype, tolerance, build, shapes, more)
   return helper.script(([=[
     local tempo = require "tempo"

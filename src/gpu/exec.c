@@ -392,12 +392,12 @@ static void tell(const tp_exec *x, tp_buf *b) {
     tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, k->of->loop ? "loop" : "leaf",
         k->of->node->pos, k->of->loop ? k->of->node->lastpos : k->of->node->pos,
         (long long)k->launches);
-    tp_putf(b, ", %.0f bytes a call", bytes_by(x, k->of));
     if (k->products) tp_putf(b, ", %lld products by the library", (long long)k->products);
     if (needs.registers >= 0) tp_putf(b, ", %d registers", needs.registers);
     if (needs.spilled > 0) tp_putf(b, ", %d bytes spilled", needs.spilled);
-    if (k->of->by_rows) tp_putf(b, ", %lld blocks by rows\n", (long long)k->blocks);
-    else tp_puts(b, k->of->one ? ", one block\n" : "\n");
+    if (k->of->by_rows) tp_putf(b, ", %lld blocks by rows", (long long)k->blocks);
+    else tp_puts(b, k->of->one ? ", one block" : "");
+    tp_putf(b, ", %.0f bytes a call\n", bytes_by(x, k->of));
   }
   for (int i = 0; i < x->nreg && d->ready; i++) {
     bool there = d->leaf[x->reg[i]->pos] && d->leaf[x->reg[i]->pos]->chosen;
