@@ -6,7 +6,7 @@
 -- is the same: they run under the first LUA only. All others run under each: what goes through a lua_State
 -- (arrays, indices, calls, options, errors, callbacks, states, the language's sentences, docs) and what is
 -- written in Lua (libraries, examples). A new spec is one of these until it is listed here.
-local core = [[ again agents algebra auto block c_examples conv dtypes ends export fuzz gpu gpu_ops
+local core = [[ again agents algebra auto block c_examples conv dtypes ends export failures fuzz gpu gpu_ops
   gpu_rows grad grad_rows halves incremental late_cycle lead leaf memory moving native
   one_compile oracle products programs reproducible ridge schedule schedule_golden shown sorts stop storage
   threads torch ]]
