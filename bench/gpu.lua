@@ -1,5 +1,7 @@
--- Programs on a device, by counts that are exact on any: launches, copies and bytes of one iteration more, and how many blocks of each kernel
--- an H100 holds at once, by its limits and the registers and shared memory that NVRTC gives them. Counts come from the tests' own libcuda
+-- Programs on a device, by counts that are exact on any: launches, copies and bytes of one
+-- iteration more, and how many blocks of each kernel
+-- an H100 holds at once, by its limits and the registers and shared memory that NVRTC gives them.
+-- Counts come from the tests' own libcuda
 -- where there is NVRTC, else from pocl.
 --   make bench-gpu ARGS="DEVICE ROW"      (cuda, opencl; one row of the table below)
 -- In a process of its own, --child NAME N: a row of `programs` at size N, and what explain says.
@@ -15,7 +17,8 @@ local function example(name, more)
     file:close()
     text = text:gsub("P:compile {", ("P:compile { device = %q,"):format(device))
       :gsub("\nlog:close%(%)", '\nEXPLAINED = f:explain "kernels"\nlog:close()')
-    local given = { [0] = name, "--iterations", tostring(n), "--quiet", "--out", os.tmpname() .. ".d" }
+    local given = { [0] = name, "--iterations", tostring(n), "--quiet", "--out" }
+    given[5] = os.tmpname() .. ".d"
     for word in more:gmatch "%S+" do given[#given + 1] = word end
     local env = setmetatable({ arg = given, print = function() end }, { __index = _G })
     assert(load(text, "@examples/" .. name .. ".lua", "t", env))()
@@ -97,8 +100,11 @@ local device = arg[1] or "cuda"
 local own = io.open "build/gpu/libcuda.so.1"
 local function child(name, n)
   local out = os.tmpname()
-  local pipe = io.popen(("TEMPO_DUMP=kernels TEMPO_PIECE=1000000000 %s lua5.4 bench/gpu.lua --child %s %d %s 2>%s"):format(
-    device == "cuda" and own and "TEMPO_CUDA=${TEMPO_CUDA:-build/gpu/libcuda.so.1} TEMPO_EMU=unwatched" or "", name, n, device, out))
+  local ours = device == "cuda" and own and
+    "TEMPO_CUDA=${TEMPO_CUDA:-build/gpu/libcuda.so.1} TEMPO_EMU=unwatched" or ""
+  local command = "TEMPO_DUMP=kernels TEMPO_PIECE=1000000000 %s lua5.4 bench/gpu.lua " ..
+    "--child %s %d %s 2>%s"
+  local pipe = io.popen(command:format(ours, name, n, device, out))
   local said = pipe:read "*a"
   pipe:close()
   if not said:find "^device " then
@@ -128,18 +134,23 @@ local function one_more(name, n)
   return x
 end
 
--- What NVRTC gives the kernels of this text: by name, registers, shared bytes, spilled bytes. It needs LuaJIT's FFI.
+-- What NVRTC gives the kernels of this text: by name, registers, shared bytes, spilled bytes. It
+-- needs LuaJIT's FFI.
 local function needs(path)
   local pipe, all = io.popen("luajit bench/gpu_needs.lua " .. path .. " 2>/dev/null"), {}
   for line in pipe:lines() do
     local name, registers, shared, spilled = line:match "^(%S+) (%d+) (%d+) (%d+)$"
-    if name then all[name] = { registers = tonumber(registers), shared = tonumber(shared), spilled = tonumber(spilled) } end
+    if name then
+      all[name] = { registers = tonumber(registers), shared = tonumber(shared),
+        spilled = tonumber(spilled) }
+    end
   end
   pipe:close()
   return all
 end
 
--- Blocks of 256 threads that an H100 has at once: 132 multiprocessors of 65,536 registers, 2,048 threads, 227 KB that blocks share.
+-- Blocks of 256 threads that an H100 has at once: 132 multiprocessors of 65,536 registers, 2,048
+-- threads, 227 KB that blocks share.
 local function at_once(need)
   local a_block = math.ceil(need.registers / 8) * 8 * 256
   return 132 * math.min(2048 // 256, 65536 // a_block, 232448 // (need.shared + 1024))
@@ -150,33 +161,45 @@ local function ratio(name, most, ours, what)
   print(("RATIO %s %.2f (%d vs %d %s)"):format(name, (most + one) / (ours + one), ours, most, what))
 end
 
--- Rows: a program, a size, the most launches of one more; the least bytes of one more (each array once).
+-- Rows: a program, a size, the most launches of one more; the least bytes of one more (each array
+-- once).
 local ROW = ROWS * WIDTH * 4
 for _, row in ipairs {
-  { "reinforce", 1, launches = 8, copies = 0, rollout = true }, { "ppo", 1, launches = 16, copies = 0 },
-  { "decoding", 4, launches = 4 }, { "softmax", 4, bytes = 2 * ROW }, { "norm", 4, bytes = 2 * ROW }, { "adam", 2, bytes = 8 * ROW },
+  { "reinforce", 1, launches = 8, copies = 0, rollout = true },
+  { "ppo", 1, launches = 16, copies = 0 },
+  { "decoding", 4, launches = 4 },
+  { "softmax", 4, bytes = 2 * ROW },
+  { "norm", 4, bytes = 2 * ROW },
+  { "adam", 2, bytes = 8 * ROW },
 } do
   local name = row[1]
   local x = (not arg[2] or arg[2] == name) and one_more(name, row[2])
   if x then
-    if row.launches then ratio("launches-" .. name, row.launches, x.launches, "launches of one more") end
+    if row.launches then
+      ratio("launches-" .. name, row.launches, x.launches, "launches of one more")
+    end
     if row.copies then ratio("host-copies-" .. name, row.copies, x.copies, "copies of one more") end
     if row.bytes then ratio("bytes-" .. name, row.bytes, x.bytes, "bytes of one more") end
     local fit, spills, worst = math.huge, 0, nil
-    for kernel, need in pairs(name ~= "ppo" and needs(x.text) or {}) do         -- that would take as long as all the rest
+    -- PPO's would take as long as all the rest
+    for kernel, need in pairs(name ~= "ppo" and needs(x.text) or {}) do
       local chosen = x.said:find("\n" .. kernel .. ":", 1, true)
       local loop = kernel:find "^loop"
       if chosen then spills = spills + need.spilled end
-      if chosen and (loop or not row.rollout) and at_once(need) < fit then fit, worst = at_once(need), kernel end
+      if chosen and (loop or not row.rollout) and at_once(need) < fit then
+        fit, worst = at_once(need), kernel
+      end
     end
     local environments = fit * 4                       -- 256 threads a block, 64 units a layer
     if worst and row.rollout then
-      print(("RATIO at-once-%s %.2f (%d vs 512 environments in %s on an H100)"):format(name, environments / 512, environments, worst))
+      print(("RATIO at-once-%s %.2f (%d vs 512 environments in %s on an H100)"):format(name,
+        environments / 512, environments, worst))
     elseif worst then
       print(("%s: %d blocks of %s at once on an H100"):format(name, fit, worst))
     end
     if worst then print(("%s: %d bytes of registers spilled"):format(name, spills)) end
-    print(("%s: on the host: %s"):format(name, (x.said:match "on the host: ([^\n]*)" or "nothing"):sub(1, 200)))
+    local host = x.said:match "on the host: ([^\n]*)" or "nothing"
+    print(("%s: on the host: %s"):format(name, host:sub(1, 200)))
     os.remove(x.text)
   end
 end

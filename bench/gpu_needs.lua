@@ -1,4 +1,5 @@
--- What NVRTC gives kernels on an H100: a line "NAME REGISTERS SHARED SPILLED" for each kernel of the texts that TEMPO_DUMP=kernels put into a
+-- What NVRTC gives kernels on an H100: a line "NAME REGISTERS SHARED SPILLED" for each kernel of
+-- the texts that TEMPO_DUMP=kernels put into a
 -- file.   luajit bench/gpu_needs.lua FILE
 local device = require "spec.gpu.device"
 if not device.nvrtc then
@@ -16,6 +17,8 @@ end
 for k, from in ipairs(begins) do
   local log = device.needs(all:sub(from, (begins[k + 1] or 0) - 1))
   for name, rest in log:gmatch "Compiling entry function '([%w_]+)'(.-Used [^\n]*)" do
-    print(("%s %s %s %s"):format(name, rest:match "Used (%d+) registers", rest:match "(%d+) bytes smem" or 0, rest:match "(%d+) bytes spill stores" or 0))
+    local registers, shared, spilled = rest:match "Used (%d+) registers",
+      rest:match "(%d+) bytes smem" or 0, rest:match "(%d+) bytes spill stores" or 0
+    print(("%s %s %s %s"):format(name, registers, shared, spilled))
   end
 end

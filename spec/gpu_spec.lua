@@ -288,7 +288,7 @@ describe("on an OpenCL device", function()
     assert.truthy(device:explain "kernels":find("kernels are chosen by the first call", 1, true))
     device(at(5)[1], { T = 5 })
     local text = device:explain "kernels"
-    assert.truthy(text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches, %d+ bytes a call, one block\n", text)
+    assert.truthy(text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches, one block, %d+ bytes a call\n", text)
     local before = launches(device)
     device(at(9)[1], { T = 9 })
     assert.truthy(launches(device) > before, device:explain "kernels")

@@ -23,6 +23,17 @@ typedef struct {
     if (ends_) return; \
   } while (0)
 
+/* The same at the kernel's begin, as its first thread finds: others may be late. */
+#define TP_RETURN_IF_ANY(ends) \
+  LOCAL int any_; \
+  if (THREAD == 0) any_ = (ends) != 0; \
+  BARRIER(); \
+  if (any_) return
+
+/* A number that blocks of one kernel set and look at. */
+#define TP_SET(p)    ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 1)
+#define TP_IS_SET(p) ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 0)
+
 /* Is this the first fault of the run? Then the caller notes where it was. */
 TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   return ATOMIC_CAS_U64((GLOBAL uint64_t *)fault, 0, (uint64_t)(pos + 1)) == 0;

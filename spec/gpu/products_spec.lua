@@ -1,4 +1,5 @@
--- Products of matrices on the emulated device: large ones by its library, which checks layouts (spec/gpu/libcublas.c), others by kernels.
+-- Products of matrices on the emulated device: large ones by its library, which checks layouts
+-- (spec/gpu/libcublas.c), others by kernels.
 local helper = require "spec.helper"
 
 if not io.open("build/gpu/libcuda.so.1") then
@@ -6,7 +7,8 @@ if not io.open("build/gpu/libcuda.so.1") then
   return
 end
 
--- Says of each output whether the device has the interpreter's numbers, then how many products the library made, and what copied.
+-- Says of each output whether the device has the interpreter's numbers, then how many products the
+-- library made, and what copied.
 local function run(dtype, tolerance, build, shapes, more)
   return helper.script(([=[
     local tempo = require "tempo"
@@ -14,7 +16,8 @@ local function run(dtype, tolerance, build, shapes, more)
     local P = tempo.program { dtype = %q }
     local shapes, bounds = %s, {}
     local function input(name, domain)
-      return P:input(name, { domain = domain, shape = { shapes[name][#shapes[name] - 1], shapes[name][#shapes[name]] } })
+      local shape = shapes[name]
+      return P:input(name, { domain = domain, shape = { shape[#shape - 1], shape[#shape] } })
     end
     local outputs = (function() %s end)()
     local inputs, r = {}, helper.rng(7)
@@ -27,7 +30,8 @@ local function run(dtype, tolerance, build, shapes, more)
     for name in pairs(outputs) do names[#names + 1] = name end
     table.sort(names)
     for _, name in ipairs(names) do
-      print(name, helper.differ(helper.plain(want[name]), helper.plain(got[name]), %g, name) or "ok")
+      local d = helper.differ(helper.plain(want[name]), helper.plain(got[name]), %g, name)
+      print(name, d or "ok")
     end
     local n = 0
     for k in device:explain "kernels":gmatch "(%%d+) products by the library" do n = n + k end
@@ -39,26 +43,31 @@ end
 
 local plain = [[
   local a, b = input "a", input "b"
-  return { ab = a:matmul(b), turned = b:mT():matmul(a:mT()), left = a:mT():matmul(a), right = b:matmul(b:mT()) }]]
+  return { ab = a:matmul(b), turned = b:mT():matmul(a:mT()),
+    left = a:mT():matmul(a), right = b:matmul(b:mT()) }]]
 local batches = [[
   local t, T = P:dim "t"
   bounds.T = 3
   local x, v, w = input("x", { t }), input("v", { t }), input "w"
-  return { shared = x:matmul(w), each = x:matmul(v:mT()), sum = x:mT():matmul(v)[0 .. T]:sum(0), turned = w:mT():matmul(x:mT()) }]]
+  return { shared = x:matmul(w), each = x:matmul(v:mT()),
+    sum = x:mT():matmul(v)[0 .. T]:sum(0), turned = w:mT():matmul(x:mT()) }]]
 
 describe("products on the emulated device", function()
   for dtype, tolerance in pairs { f32 = 2e-4, f64 = 1e-11 } do
     it("of " .. dtype .. " by the library: transposes, batches, sums over a dim", function()
       assert.equal("ab\tok\nleft\tok\nright\tok\nturned\tok\nlibrary\t4\nall on the device\n",
         run(dtype, tolerance, plain, "{ a = { 130, 140 }, b = { 140, 150 } }"))
-      local said = run(dtype, tolerance, batches, "{ x = { 3, 128, 130 }, v = { 3, 128, 130 }, w = { 130, 128 } }")
-      assert.equal("each\tok\nshared\tok\nsum\tok\nturned\tok\nlibrary\t4\nall on the device\n", said)
+      local said = run(dtype, tolerance, batches,
+        "{ x = { 3, 128, 130 }, v = { 3, 128, 130 }, w = { 130, 128 } }")
+      assert.equal(
+        "each\tok\nshared\tok\nsum\tok\nturned\tok\nlibrary\t4\nall on the device\n", said)
     end)
   end
 
   it("of fewer terms by tiles: edges, batches, few rows, few columns, sums over a dim", function()
     local small = "{ a = { 70, 66 }, b = { 66, 90 } }"
-    assert.equal("ab\tok\nleft\tok\nright\tok\nturned\tok\nlibrary\t0\nall on the device\n", run("f64", 0, plain, small))
+    assert.equal("ab\tok\nleft\tok\nright\tok\nturned\tok\nlibrary\t0\nall on the device\n",
+      run("f64", 0, plain, small))
     local few = [[
       local t, T = P:dim "t"
       bounds.T = 3
@@ -66,10 +75,13 @@ describe("products on the emulated device", function()
       local m = P:tensor { domain = { t }, shape = { 20, 70 } }
       m[0] = v:matmul(w)
       m:otherwise(m[t - 1] * 0.5 + v:matmul(w))
-      return { row = x:matmul(w:mT()), column = w:matmul(x:mT()), all = m, sum = v:mT():matmul(v)[0 .. T]:sum(0) }]]
-    for dtype, tolerance in pairs { f32 = 2e-6, f16 = 2e-2 } do        -- the interpreter adds few rows by lanes
-      local said = run(dtype, tolerance, few, "{ x = { 3, 2, 70 }, w = { 90, 70 }, v = { 3, 20, 90 } }")
-      assert.equal("all\tok\ncolumn\tok\nrow\tok\nsum\tok\nlibrary\t0\n", said:match "^.-library\t%d+\n", said)
+      return { row = x:matmul(w:mT()), column = w:matmul(x:mT()),
+        all = m, sum = v:mT():matmul(v)[0 .. T]:sum(0) }]]
+    for dtype, tolerance in pairs { f32 = 2e-6, f16 = 2e-2 } do        -- the interpreter has lanes
+      local said = run(dtype, tolerance, few,
+        "{ x = { 3, 2, 70 }, w = { 90, 70 }, v = { 3, 20, 90 } }")
+      assert.equal("all\tok\ncolumn\tok\nrow\tok\nsum\tok\nlibrary\t0\n",
+        said:match "^.-library\t%d+\n", said)
     end
   end)
 end)

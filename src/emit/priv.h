@@ -228,6 +228,9 @@ const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *a
  * for certain, so the code behind need not expect that the host has written anything. */
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
 
+/* elements of a row that a block sorts in its memory (TP_SORT_MOST) */
+enum { EMIT_SORT_FEW = 32, EMIT_SORT_MOST = 1024 };
+
 /* operator.c: operators of which threads make elements or rows */
 bool emit_has_operator(const tp_emit *e, const tp_region *r);
 void emit_operator(tp_emit *e, const tp_pnode *x);

@@ -239,7 +239,7 @@ void emit_put_fault(tp_emit *e, int pos, const char *what, const char *lead) {
     return;
   }
   emit_open(e, "if (tp_fault_is_first(fault_, %d)) {\n", pos);
-  tp_emit_line(e, "*failed_ = 1;\n");
+  tp_emit_line(e, "TP_SET(failed_);\n");
   for (const tp_pnode *q = e->at; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
     e->sym[q->var->id] = true;

@@ -437,12 +437,12 @@ static void tell(const tp_exec *x, tp_buf *b) {
                                    : "leaf";
     tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, kind, k->of->node->pos, last_of(k->of),
         (long long)k->launches);
-    tp_putf(b, ", %.0f bytes a call", bytes_by(x, k->of));
     if (k->products) tp_putf(b, ", %lld products by the library", (long long)k->products);
     if (needs.registers >= 0) tp_putf(b, ", %d registers", needs.registers);
     if (needs.spilled > 0) tp_putf(b, ", %d bytes spilled", needs.spilled);
-    if (k->of->by_rows) tp_putf(b, ", %lld blocks by rows\n", (long long)k->blocks);
-    else tp_puts(b, k->of->one ? ", one block\n" : "\n");
+    if (k->of->by_rows) tp_putf(b, ", %lld blocks by rows", (long long)k->blocks);
+    else tp_puts(b, k->of->one ? ", one block" : "");
+    tp_putf(b, ", %.0f bytes a call\n", bytes_by(x, k->of));
   }
   for (int i = 0; i < x->nreg && d->ready; i++) {
     bool there = false;

@@ -89,8 +89,6 @@ static void put_scan(tp_emit *e, const tp_region *r) {
 
 /* ---- sort ---- */
 
-enum { SORT_ONE = 32, SORT_BLOCK = 1024 }; /* elements of a row that a block sorts */
-
 /* Copies the element at place `from` of the row, and that number, to place `to`. */
 static void put_sorted(tp_emit *e, const tp_region *r, const char *from, const char *to) {
   int axis = r->how.axis;
@@ -160,12 +158,12 @@ static void put_sort(tp_emit *e, const tp_region *r) {
   const tp_ix *n = r->in[0].shape[r->how.axis];
   int64_t known;
   bool is_known = tp_ix_is_const(n, &known);
-  if (is_known && (known <= SORT_ONE || known > SORT_BLOCK)) {
+  if (is_known && (known <= EMIT_SORT_FEW || known > EMIT_SORT_MOST)) {
     put_ranks(e, r);
     return;
   }
   tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
-  emit_open(e, "if (n_ <= %d) {\n", SORT_BLOCK);
+  emit_open(e, "if (n_ <= %d) {\n", EMIT_SORT_MOST);
   put_block_sort(e, r);
   e->depth--;
   emit_open(e, "} else {\n");

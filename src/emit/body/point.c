@@ -378,14 +378,79 @@ static void put_inside(tp_emit *e, const tp_region *r) {
     emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
 }
 
-/* Prints sums: the thread with a place's first hit adds all of its hits, in order. */
-static void put_sums(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = x->rg;
-  const tp_nd *each = tp_window_at(r, PICK_EACH);
+/* Prints a sum's begin: the target's element; what is added; the end. */
+static void put_sum_begin(tp_emit *e, const tp_region *r) {
   tp_dtype d = tp_emit_dtype(e, &r->out[0]);
   const char *type = tp_dtype_float(d) ? "double" : "uint64_t";
-  int axis = r->how.axis, to = target_of(r);
-  int still = emit_open_stays(e, r), opened = emit_open_leads(e, r, each, 0, -1);
+  tp_emit_line(e, "%s sum = (%s)", type, type);
+  emit_load(e, d);
+  put_element_of(e, r, target_of(r), with_target, r->how.axis);
+  tp_puts(e->b, ");\n");
+}
+static void put_hit(tp_emit *e, const tp_region *r) {
+  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
+  tp_putf(e->b, "sum += (%s)", tp_dtype_float(d) ? "double" : "uint64_t");
+  emit_load(e, d);
+  put_element_of(e, r, PICK_EACH, NULL, -1);
+  tp_puts(e->b, ");\n");
+}
+static void put_sum_end(tp_emit *e, const tp_region *r) {
+  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
+  tp_emit_indent(e);
+  put_element_of(e, r, target_of(r), with_target, r->how.axis);
+  tp_putf(e->b, tp_half(d) ? " = tp_store_%s(tp_sticky_f32(sum));\n" : "%.0s = (%s)sum;\n",
+      tp_dtype_name(d), tp_emit_type(d));
+}
+
+/* A block sorts a row's indices, which columns share; then a thread adds up a place's hits, in the
+ * order of the row. */
+static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  const tp_nd *each = tp_window_at(r, PICK_EACH);
+  int axis = r->how.axis, inside = indexed_axes(r), columns = 0;
+  const char *target = emit_ix(e, r->in[0].shape[axis]);
+  tp_nd rows = *each;
+  tp_emit_axis ax[TP_MAXRANK];
+  rows.rank = inside;
+  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  tp_emit_line(e, "TP_SORT_WIDTH(wide_, n_)\n");
+  int opened = emit_open_leads(e, r, &rows, 0, axis);
+  tp_emit_line(e, "BARRIER();\n");
+  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
+  tp_emit_line(e, "sort_at[i_] = i_;\n");
+  tp_emit_line(e, "if (i_ >= n_) continue;\n");
+  tp_emit_line(e, "const int64_t e%d = i_; (void)e%d;\n", axis, axis);
+  tp_emit_line(e, "sort_i[i_] = ");
+  put_index(e, r);
+  tp_puts(e->b, ";\n");
+  emit_open(e, "if ((uint64_t)sort_i[i_] >= (uint64_t)%s) {\n", target);
+  emit_put_fault(e, x->pos, NULL, NULL);
+  emit_shut(e, 2);
+  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_I, 0, sort_i, wide_, n_)\n");
+  emit_open(e, "{\n");
+  tp_emit_line(e, "const int64_t first_ = THREAD, step_ = THREADS;\n");
+  ax[columns++] = (tp_emit_axis){ "i_", each->shape[axis] };
+  for (int i = inside; i < each->rank; i++)
+    ax[columns++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), each->shape[i] };
+  emit_open_threads(e, columns, ax);
+  tp_emit_line(e, "const int64_t at = sort_i[sort_at[i_]];\n");
+  emit_open(e, "if ((i_ == 0 || sort_i[sort_at[i_ - 1]] != at) && (uint64_t)at < (uint64_t)%s) {\n",
+      target);
+  put_sum_begin(e, r);
+  emit_open(e, "for (int64_t q_ = i_; q_ < n_ && sort_i[sort_at[q_]] == at; q_++) {\n");
+  tp_emit_line(e, "const int64_t e%d = sort_at[q_];\n", axis);
+  tp_emit_indent(e);
+  put_hit(e, r);
+  emit_shut(e, 1);
+  put_sum_end(e, r);
+  emit_shut(e, 3 + opened);
+}
+
+/* The thread with a place's first hit adds all of its hits, in order. */
+static void put_counted_sums(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  const tp_nd *each = tp_window_at(r, PICK_EACH);
+  int axis = r->how.axis, opened = emit_open_leads(e, r, each, 0, -1);
   put_inside(e, r);
   tp_emit_line(e, "const int64_t j_ = e%d;\n", axis);
   emit_open(e, "{\n");
@@ -394,24 +459,40 @@ static void put_sums(tp_emit *e, const tp_pnode *x) {
   put_index(e, r);
   tp_putf(e->b, " != at) e%d++;\n", axis);
   emit_open(e, "if (e%d == j_) {\n", axis);
-  tp_emit_line(e, "%s sum = (%s)", type, type);
-  emit_load(e, d);
-  put_element_of(e, r, to, with_target, axis);
-  tp_puts(e->b, ");\n");
+  put_sum_begin(e, r);
   tp_emit_line(e, "for (; e%d < %s; e%d++)\n", axis, emit_ix(e, each->shape[axis]), axis);
   tp_emit_line(e, "  if (");
   put_index(e, r);
-  tp_putf(e->b, " == at) sum += (%s)", type);
-  emit_load(e, d);
-  put_element_of(e, r, PICK_EACH, NULL, -1);
-  tp_puts(e->b, ");\n");
-  tp_emit_indent(e);
-  put_element_of(e, r, to, with_target, axis);
-  tp_putf(e->b, tp_half(d) ? " = tp_store_%s(tp_sticky_f32(sum));\n" : "%.0s = (%s)sum;\n",
-      tp_dtype_name(d), tp_emit_type(d));
+  tp_puts(e->b, " == at) ");
+  put_hit(e, r);
+  put_sum_end(e, r);
   emit_shut(e, 2);
   shut_inside(e, x);
   emit_shut(e, opened);
+}
+
+static void put_sums(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  const tp_nd *each = tp_window_at(r, PICK_EACH);
+  const tp_ix *n = each->shape[r->how.axis];
+  int64_t known;
+  int still = emit_open_stays(e, r), inside = indexed_axes(r);
+  bool is_known = tp_ix_is_const(n, &known),
+       sorts = inside > r->how.axis &&
+      !(is_known && (known <= EMIT_SORT_FEW || known > EMIT_SORT_MOST));
+  if (sorts) {
+    tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
+    tp_emit_line(e, "if (n_ <= %d", EMIT_SORT_MOST);
+    for (int i = inside; i < each->rank; i++) /* has any element an index? */
+      tp_putf(e->b, " && %s > 0", emit_ix(e, each->shape[i]));
+    tp_puts(e->b, ") {\n");
+    e->depth++;
+    put_sorted_sums(e, x);
+    e->depth--;
+    emit_open(e, "} else {\n");
+  }
+  if (!sorts || !is_known) put_counted_sums(e, x);
+  emit_shut(e, sorts);
   if (still) tp_emit_line(e, "BARRIER();\n");
   emit_shut(e, still);
 }

@@ -299,6 +299,8 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   if (k->by_rows)
     tp_putf(b, "  GLOBAL int64_t *const fault_ = failed_ + 1 + (int64_t)BLOCK*%d;\n", one);
   else tp_puts(b, "  GLOBAL int64_t *const fault_ = note_;\n");
+  bool fails = false;
+  TP_EACH_NODE (x, k->node) fails |= x.x->rg && leaf_fails(e, x.x->rg);
   tp_puts(b,
       k->by_rows ? "  const int64_t block_ = 0, blocks_ = 1; /* which have points of one leaf */\n"
                  : "  const int64_t block_ = BLOCK, blocks_ = BLOCKS;\n");
@@ -306,9 +308,12 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
       "  const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n"
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
       "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
-  /* a thread may note a fault before another one has begun */
-  tp_putf(b, k->loop || k->stretch ? "  TP_RETURN_IF(%s);\n" : "  if (%s) return;\n",
-      k->by_rows ? "note_[0] || fault_[0]" : "*failed_");
+  /* a thread may note a fault before another one has begun, so the threads of a block agree */
+  bool agree = fails || k->loop || k->stretch;
+  const char *ends = k->by_rows ? "note_[0] || fault_[0]"
+      : agree                   ? "TP_IS_SET(failed_)"
+                                : "*failed_";
+  tp_putf(b, agree ? "  TP_RETURN_IF_ANY(%s);\n" : "  if (%s) return;\n", ends);
   if (body.s && strstr(body.s, " room_")) tp_puts(b, "  TP_ROOM;\n");
   if (body.s && strstr(body.s, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
   if (body.s && strstr(body.s, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
