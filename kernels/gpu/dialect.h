@@ -18,8 +18,9 @@
  *                           defines elsewhere
  *   TP_FN, TP_ONCE, TP_AT  what the prelude asks for
  *
- * Pointers of an environment's functions (kernels/env) are to a thread's own arrays. Elementary functions of libm are the
- * prelude's, with the prelude's bits. `half` is a word of OpenCL C that the prelude has as a name.
+ * Pointers of an environment's functions (kernels/env) are to a thread's own arrays. Elementary
+ * functions of libm are the prelude's, with the prelude's bits. `half` is a word of OpenCL C that
+ * the prelude has as a name.
  */
 #if defined(__OPENCL_VERSION__)
 #pragma OPENCL FP_CONTRACT OFF
