@@ -135,6 +135,20 @@ describe("environments of ours", function()
     end
   end)
 
+  it("are exported as C without a warning, whichever numbers they take #long", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    assert(os.execute("mkdir -p " .. folder))
+    for id, n in pairs { ["MinAtar/SpaceInvaders-v1"] = 4, ["Catch-v0:4x3"] = 3 } do
+      local P = tempo.program()
+      local f = P:compile { outputs = rollout(id, P, n), tier = "native" }
+      f:export(folder .. "/agent", { B = 2, T = 5 })
+      local cc = "cc -std=c99 -Wall -Wextra -Werror -pedantic -O0 -c -o %s/agent.o %s/agent.c"
+      assert.truthy(os.execute(cc:format(folder, folder)), id)
+    end
+    os.execute("rm -r " .. folder)
+  end)
+
   it("refuse an id's numbers that they do not take", function()
     local P = tempo.program()
     local t = P:dim "t"
