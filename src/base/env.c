@@ -8,7 +8,6 @@
 
 /* The files of kernels/env, each followed by its text, as PREFIX_text. */
 #include "envs.inc"
-#undef TP_FN
 
 /* ---- ours ---- */
 
