@@ -108,7 +108,7 @@ $(B)/gen/common.inc: kernels/env/common.h Makefile
 ENVS := kernels/env/common.h $(filter-out %/common.h,$(sort $(wildcard kernels/env/*.h)))
 $(B)/gen/envs.inc: $(ENVS) Makefile
 	@mkdir -p $(@D)
-	$(Q)for f in $(ENVS); do echo "#include \"$$f\""; done > $@
+	$(Q)(echo "#define TP_FN static inline"; for f in $(ENVS); do echo "#include \"$$f\""; done; echo "#undef TP_FN") > $@
 	$(Q)for f in $(filter-out %/common.h,$(ENVS)); do echo "static const char $$(basename $$f .h)_text[] ="; $(QUOTE) $$f; echo ";"; done >> $@
 $(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o $(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: CORE += -I$(B)/gen
 $(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc $(B)/gen/gpu.inc $(B)/gen/export.inc $(B)/gen/agent.inc

@@ -54,7 +54,9 @@ typedef struct tempo_env_list {
 }
 #endif
 /* The table of a library, which it defines. */
-#if defined(__GNUC__)
+#if defined(_WIN32)
+extern __declspec(dllexport) const tempo_env_list tempo_envs;
+#elif defined(__GNUC__)
 extern __attribute__((visibility("default"))) const tempo_env_list tempo_envs;
 #else
 extern const tempo_env_list tempo_envs;

@@ -1,6 +1,6 @@
 """The peer of bench/envs.lua: Gymnasium's own vector of environments in one process, with the same actions.
 
-    python3 bench/peers/envs_peer.py ID ENVS STEPS     nanoseconds a step of one environment, the mean reward
+    python3 bench/peers/envs_peer.py ID ENVS STEPS     processor nanoseconds a step of one environment, the mean reward
 """
 import logging
 import sys
@@ -24,9 +24,9 @@ if hasattr(space, "n"):
 else:
     actions = [np.full((envs,) + space.shape, 0.5, dtype=np.float32)]
 total = 0.0
-began = time.perf_counter()
+began = time.process_time()
 for t in range(steps):
     _, reward, _, _, _ = env.step(actions[t % len(actions)])
     total += float(np.sum(reward))
-took = time.perf_counter() - began
+took = time.process_time() - began
 print("%.3f %.4g" % (took / envs / steps * 1e9, total / envs / steps))

@@ -291,11 +291,11 @@ define(Array, "rows", 1, function(a)
 end)
 
 -- A typed pointer to the first element.
-local pointers = { f32 = "float *", f64 = "double *", i64 = "int64_t *", i32 = "int32_t *", bool = "uint8_t *",
-  u8 = "uint8_t *" }
+local pointers = { f32 = "float *", f64 = "double *", i64 = "int64_t *", i32 = "int32_t *",
+  bool = "uint8_t *", u8 = "uint8_t *" }
 define(Array, "pointer", 1, function(a)
   if not jit then
-    fail("option", "pointer: needs LuaJIT; a:copy_to(list) and a:copy_from(list) move all elements at once")
+    fail("option", "pointer: needs LuaJIT; a:copy_to(list) and a:copy_from(list) move all elements")
   end
   local ffi = require "ffi"
   return ffi.cast(pointers[a:dtype()] or "uint16_t *", a:data())

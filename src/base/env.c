@@ -7,9 +7,7 @@
 #include <stdlib.h>
 
 /* The files of kernels/env, each followed by its text, as PREFIX_text. */
-#define TP_FN static inline
 #include "envs.inc"
-#undef TP_FN
 
 /* ---- ours ---- */
 

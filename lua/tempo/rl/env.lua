@@ -1,17 +1,18 @@
--- Environments as recurrences: rl.env, rl.envs, and what every environment of tempo.rl gives.
+-- Environments as recurrences: rl.env, rl.envs, and those that scripts and libraries add.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local frame = require "tempo.rl.frame"
+local games = require "tempo.rl.game"
 
 local rl = {}
 
---- Facts about each environment by its id, those that hosts, libraries (rl.load_env) and scripts (rl.add_env) have
---- added included: observation, a shape; actions, their number or the shape of one; max_steps, if there is a limit;
---- uniforms, how many random numbers a step takes, reset_uniforms of a reset. docs/environments.md describes ours.
+--- Facts about each environment by its id, those that hosts, libraries (rl.load_env) and scripts
+--- (rl.add_env) have added included: observation, a shape; actions, their number or the shape of
+--- one; max_steps, if there is a limit; uniforms, how many random numbers a step takes,
+--- reset_uniforms of a reset. docs/environments.md describes ours.
 rl.envs = {}
 
 local module = getmetatable(tempo)
-local games = require "tempo.rl.game"
 local envs = rl.envs
 
 -- The facts about one, which may have numbers behind its id; nil: there is none.
@@ -21,7 +22,8 @@ local function facts(id)
   return envs[id]
 end
 
--- Completes rl.envs when it is read: one may be added at any time, and LuaJIT's `pairs` asks no metatable.
+-- Completes rl.envs when it is read: one may be added at any time, and LuaJIT's `pairs` asks no
+-- metatable.
 local function complete_envs()
   for _, names in ipairs { module.environment(), games.names() } do
     for _, id in ipairs(names) do facts(id) end
@@ -29,8 +31,9 @@ local function complete_envs()
   return envs
 end
 
---- Opens a library of environments (C, built against include/tempo_env.h), adds all that it has, and returns their
---- ids. What is loaded lasts until the process ends; loading it again gives the same ids.
+--- Opens a library of environments (C, built against include/tempo_env.h), adds all that it has,
+--- and returns their ids. What is loaded lasts until the process ends; loading it again gives the
+--- same ids.
 ---@param path string
 ---@return string[]
 function rl.load_env(path)
@@ -42,18 +45,20 @@ end
 ---   state         how many numbers a state has (f64)
 ---   observation   the shape of one; without it the state is what is seen
 ---   actions       their number (an action is 0 .. n-1), or the shape of one
----   uniforms, reset_uniforms    how many random numbers of [0, 1) a step takes (0), a reset (0)
+---   uniforms, reset_uniforms    random numbers of [0, 1) that a step takes (0), a reset (0)
 ---   max_steps     truncates an episode after so many steps
 ---   reset(s, u)   writes a state into s
 ---   step(s, action, u)    changes s; returns reward, terminated and, if it likes, truncated
 ---   observe(s, obs)       writes what is seen of s
---- s, u, obs and an action with a shape are lists, from 1, which are lent for the call. A function's results depend on
---- nothing else, so use u and not math.random. `pointers = true`, under LuaJIT only: they are pointers, from 0, to f64
---- (obs, and actions with a shape: f32), and step is compiled into the loop over all games: about ten times as fast.
---- `batch = true`: functions for n games at once, on all their numbers, a game after the other (of u those of a step,
---- then of a reset; of s with max_steps the number of steps last, which is not theirs):
+--- s, u, obs and an action with a shape are lists, from 1, which are lent for the call. A
+--- function's results depend on nothing else, so use u and not math.random. `pointers = true`,
+--- under LuaJIT only: they are pointers, from 0, to f64 (obs, and actions with a shape: f32), and
+--- step is compiled into the loop over all games: about ten times as fast. `batch = true`:
+--- functions for n games at once, on all their numbers, a game after the other (of u those of a
+--- step, then of a reset; of s with max_steps the number of steps last, which is not theirs):
 ---   reset(k, s, u)   writes the state of game k, from 0
----   step(n, s, action, u, reward, terminated, truncated)    changes s; writes numbers, and booleans (pointers: 1)
+---   step(n, s, action, u, reward, terminated, truncated)
+---                    changes s; writes numbers, and booleans (pointers: 1)
 ---   observe(n, s, obs)
 ---@param name string
 ---@param game table
@@ -61,40 +66,24 @@ end
 function rl.add_env(name, game) return games.add(name, game) end
 
 -- An observation in its shape.
-local function seen(spec, obs) return #spec.observation > 1 and obs:reshape(spec.observation) or obs end
-
--- Fills the frame with an environment in C: its state is one vector.
-local function kind_in_c(P, id, spec)
-  return {
-    spec = spec,
-    start = function(domain, name)
-      return P:env_reset(id, tempo.uniform({ spec.reset_uniforms }, { dtype = "f64", domain = domain, name = name }))
-    end,
-    observe = function(state) return seen(spec, P:env_obs(id, state)) end,
-    step = function(self, action)
-      local u = tempo.uniform({ spec.uniforms }, { dtype = "f64", domain = self.domain, name = self.name .. ".reset" })
-      local after, next_obs, reward, terminated, truncated = P:env_step(id, self.state, action, u)
-      return after, seen(spec, next_obs), reward, terminated, truncated
-    end,
-  }
+local function seen(spec, obs)
+  return #spec.observation > 1 and obs:reshape(spec.observation) or obs
 end
 
--- The same with one in Lua, whose callbacks give the observation beside the state's numbers.
-local function kind_in_lua(P, spec, over)
-  local game = spec.game
+-- How frame.env runs one in C.
+local function compiled(P, id, spec)
   return {
     spec = spec,
     start = function(domain, name)
-      local u = tempo.uniform({ spec.uniforms }, { dtype = "f64", domain = domain, name = name })
-      local numbers, obs = games.first(P, game, domain or {}, over, u)
-      return { numbers = numbers, seen = obs }
+      local with = { dtype = "f64", domain = domain, name = name }
+      return P:env_reset(id, tempo.uniform({ spec.reset_uniforms }, with))
     end,
-    observe = function(state) return seen(spec, state.seen) end,
-    step = function(self, action)
-      local u = tempo.uniform({ spec.uniforms }, { dtype = "f64", domain = self.domain, name = self.name .. ".reset" })
-      local numbers, next_obs, reward, terminated, truncated, obs =
-        games.step(P, game, self.domain, over, self.state.numbers, action, u)
-      return { numbers = numbers, seen = obs }, seen(spec, next_obs), reward, terminated, truncated
+    observe = function(state) return seen(spec, P:env_obs(id, state)) end,
+    step = function(env, action)
+      local with = { dtype = "f64", domain = env.domain, name = env.name .. ".reset" }
+      local next, next_obs, reward, terminated, truncated =
+        P:env_step(id, env.state, action, tempo.uniform({ spec.uniforms }, with))
+      return next, seen(spec, next_obs), reward, terminated, truncated
     end,
   }
 end
@@ -119,7 +108,7 @@ function rl.env(P, id, o)
     local _, hint = util.nearest(tostring(id), complete_envs())
     util.fail("option", "unknown environment '%s'%s", tostring(id), hint)
   end
-  local env = frame.env("rl.env", P, o, spec.game and kind_in_lua(P, spec, games.over(o)) or kind_in_c(P, id, spec))
+  local env = frame.env("rl.env", P, o, games.kind(P, id, o) or compiled(P, id, spec))
   env.id = id
   return env
 end

@@ -10,14 +10,16 @@ local unpack = table.unpack or rawget(_G, "unpack")
 function game_room.add(name, game)
   util.expect("rl.add_env: the name", "string", name)
   local g = {}
-  for key, v in pairs(util.options("rl.add_env", game,
-    "state observation actions uniforms reset_uniforms max_steps reset step observe pointers batch")) do g[key] = v end
+  util.options("rl.add_env", game, "state observation actions uniforms reset_uniforms max_steps "
+    .. "reset step observe pointers batch")
+  for key, v in pairs(game or {}) do g[key] = v end
   util.expect_options("rl.add_env", "function", g, "reset step observe")
   util.expect_options("rl.add_env", "boolean", g, "pointers batch")
   local function count(key, least, default)
     local n = g[key] == nil and default or g[key]
     if type(n) ~= "number" or n < least or n ~= math.floor(n) then
-      util.fail("option", "rl.add_env: %s is %s; it must be an integer, %d or more", key, tostring(n), least)
+      util.fail("option", "rl.add_env: %s is %s; it must be an integer, %d or more", key,
+        tostring(n), least)
     end
     g[key] = n
   end
@@ -25,24 +27,36 @@ function game_room.add(name, game)
     local n = 1
     for k = 1, #v do
       if type(v[k]) ~= "number" or v[k] < 1 or v[k] ~= math.floor(v[k]) then
-        util.fail("option", "rl.add_env: %s: extent %s must be an integer, 1 or more", key, tostring(v[k]))
+        util.fail("option", "rl.add_env: %s: extent %s must be an integer, 1 or more", key,
+          tostring(v[k]))
       end
       n = n * v[k]
     end
     return #v > 0 and n or util.fail("option", "rl.add_env: %s has no extents", key)
   end
-  if not (g.reset and g.step) then util.fail("option", "rl.add_env: reset and step must both be there") end
+  if not (g.reset and g.step) then
+    util.fail("option", "rl.add_env: reset and step must both be there")
+  end
   count("state", 1)
   count("uniforms", 0, 0)
   count("reset_uniforms", 0, 0)
   if g.max_steps ~= nil then count("max_steps", 1) end
-  if g.observation ~= nil and not g.observe then util.fail("option", "rl.add_env: observe is missing") end
-  if g.observe and g.observation == nil then util.fail("option", "rl.add_env: observation, its shape, is missing") end
-  if type(g.actions) == "table" then g.wide = shape("actions", g.actions) else count("actions", 1) end
+  if g.observation ~= nil and not g.observe then
+    util.fail("option", "rl.add_env: observe is missing")
+  elseif g.observe and g.observation == nil then
+    util.fail("option", "rl.add_env: observation, its shape, is missing")
+  end
+  if type(g.actions) == "table" then
+    g.wide = shape("actions", g.actions)
+  else
+    count("actions", 1)
+  end
   g.observation = g.observation or { g.state }
   util.expect("rl.add_env: observation", "table", g.observation)
   g.nobs = shape("observation", g.observation)
-  if g.pointers and not jit then util.fail("option", "rl.add_env: pointers needs LuaJIT; leave it out for lists") end
+  if g.pointers and not jit then
+    util.fail("option", "rl.add_env: pointers needs LuaJIT; leave it out for lists")
+  end
   if games[name] or getmetatable(tempo).environment(name) then
     util.fail("option", "there is an environment '%s' already", name)
   end
@@ -50,8 +64,9 @@ function game_room.add(name, game)
   return name
 end
 
--- ---- many games ----------------------------------------------------------------------------------------------------
--- Numbers of game k lie at k * width, in lists or behind pointers. A state has the number of steps behind it.
+-- ---- many games ----
+-- Numbers of game k lie at k * width, in lists or behind pointers. A state has the number of steps
+-- behind it.
 
 -- Moves a game's numbers out of a list of all, and back.
 local function take(to, from, at, n)
@@ -62,7 +77,7 @@ local function put(to, at, from, n)
   for j = 1, n do to[at + j] = from[j] end
 end
 
--- What a game does with the numbers of n games: functions reset(k, ..), step(n, ..), observe(n, ..), as `batch` says.
+-- From functions of one game those of n, as with `batch`.
 local functions = {}
 
 function functions.lists(g)
@@ -77,7 +92,8 @@ function functions.lists(g)
     step = function(n, S, A, U, R, E, C)
       for k = 0, n - 1 do
         take(s, S, k * width, g.state)
-        local r, e, c = step(s, wide and take(a, A, k * wide, wide) or A[k + 1], take(v, U, k * nu, g.uniforms))
+        local action = wide and take(a, A, k * wide, wide) or A[k + 1]
+        local r, e, c = step(s, action, take(v, U, k * nu, g.uniforms))
         put(S, k * width, s, g.state)
         R[k + 1], E[k + 1], C[k + 1] = r, e or false, c or false
       end
@@ -131,7 +147,8 @@ local ends = {
   end,
 }
 
--- Arrays of n games that results are written into, and what stands for their numbers: lists or pointers.
+-- Arrays of n games that results are written into, and what stands for their numbers: lists or
+-- pointers.
 local function rooms(g, lead, n)
   local kind = g.pointers and "pointers" or "lists"
   local function array(dtype, ...)
@@ -139,16 +156,17 @@ local function rooms(g, lead, n)
     for _, x in ipairs { ... } do shape[#shape + 1] = x end
     return tempo.array(dtype == "bool" and false or 0, dtype, shape)
   end
-  local r = { state = array("f64", g.width), next_obs = array("f32", g.nobs), obs = array("f32", g.nobs),
-    reward = array "f32", terminated = array "bool", truncated = array "bool", n = n, at = {}, lent = { {}, {}, {} } }
+  local r = { state = array("f64", g.width), next_obs = array("f32", g.nobs),
+    obs = array("f32", g.nobs), reward = array "f32", terminated = array "bool",
+    truncated = array "bool", n = n, at = {}, lent = { {}, {}, {} } }
   for key, a in pairs(r) do
     if type(a) == "userdata" then r.at[key] = kind == "pointers" and a:pointer() or a:copy_to() end
   end
   return r
 end
 
--- Numbers of an array that the callback was lent.
-local function numbers(g, a, list) return g.pointers and a:pointer() or a:copy_to(list) end
+-- The numbers of an array that the callback was lent.
+local function numbers_of(g, a, list) return g.pointers and a:pointer() or a:copy_to(list) end
 
 local function give(g, r, keys)
   local out = {}
@@ -165,8 +183,10 @@ end
 -- The two callbacks of a game: the first state of n games, and a step of them.
 local function callbacks(g)
   local kind = g.pointers and "pointers" or "lists"
-  local f = g.batch and { reset = g.reset, step = g.step, observe = g.observe or functions[kind](g).observe }
-    or functions[kind](g)
+  local f = functions[kind](g)
+  if g.batch then
+    f = { reset = g.reset, step = g.step, observe = g.observe or f.observe }
+  end
   local over = ends[kind]
   local kept = {}
   local function room(a)
@@ -180,7 +200,7 @@ local function callbacks(g)
   local last = g.pointers and -1 or 0
   local function start(arrays)
     local r = room(arrays[1])
-    local at, u = r.at, numbers(g, arrays[1], r.lent[1])
+    local at, u = r.at, numbers_of(g, arrays[1], r.lent[1])
     for k = 0, r.n - 1 do
       f.reset(k, at.state, u)
       if g.max_steps then at.state[(k + 1) * g.width + last] = 0 end
@@ -191,13 +211,15 @@ local function callbacks(g)
   local function step(arrays)
     local r = room(arrays[1])
     local at, n = r.at, r.n
-    local was, action = numbers(g, arrays[1], r.lent[1]), arrays[2]
-    action = numbers(g, action, r.lent[2])
-    local u = numbers(g, arrays[3], r.lent[3])
+    local was, action = numbers_of(g, arrays[1], r.lent[1]), arrays[2]
+    action = numbers_of(g, action, r.lent[2])
+    local u = numbers_of(g, arrays[3], r.lent[3])
     local S, E, C = at.state, at.terminated, at.truncated
     copy(g, was, S, n * g.width)
     if g.batch then
-      for k = last + 1, last + n do E[k], C[k] = g.pointers and 0 or false, g.pointers and 0 or false end
+      local no = false
+      if g.pointers then no = 0 end
+      for k = last + 1, last + n do E[k], C[k] = no, no end
     end
     f.step(n, S, action, u, at.reward, E, C)
     f.observe(n, S, at.next_obs)
@@ -215,7 +237,7 @@ local function callbacks(g)
   return start, step
 end
 
--- ---- in a program --------------------------------------------------------------------------------------------------
+-- ---- in a program ----
 
 -- The game of that name; nil: there is none. Its facts are those of rl.envs.
 function game_room.find(name)
@@ -235,25 +257,52 @@ function game_room.names()
   return names
 end
 
--- The dims of an array of n games: o.domain's last but time is the one that a call has all of.
-function game_room.over(o)
-  local domain = util.list(o.domain)
+-- The dims that a call has all of: the domain's last but time and the one that is carried on.
+local function over_of(o)
+  local domain = util.domain("rl.env: domain", o.domain)
   for k = #domain, 1, -1 do
     if domain[k] ~= o.time and domain[k] ~= o.carry then return { domain[k] } end
   end
 end
 
--- At the domain without time: the first state and what is seen of it.
-function game_room.first(P, g, rest, over, u)
-  local state = { domain = rest, shape = { g.width }, dtype = "f64" }
-  return P:call(g.start, { u }, { state, { domain = rest, shape = { g.nobs } } }, { over = over })
-end
-
-function game_room.step(P, g, domain, over, state, action, u)
-  local after = { domain = domain, shape = { g.width }, dtype = "f64" }
-  local obs, reward = { domain = domain, shape = { g.nobs } }, { domain = domain }
-  local flag = { domain = domain, dtype = "bool" }
-  return P:call(g.run, { state, action, u }, { after, obs, reward, flag, flag, obs }, { over = over })
+-- How frame.env (frame.lua) runs one: its state is numbers and what is seen of them, which come of
+-- one call. nil: there is no such game.
+function game_room.kind(P, id, o)
+  local g = game_room.find(id)
+  if not g then return nil end
+  local over
+  local function drawn(domain, name)
+    return tempo.uniform({ g.facts.uniforms }, { dtype = "f64", domain = domain, name = name })
+  end
+  local function shown(obs)
+    return #g.observation > 1 and obs:reshape(g.observation) or obs
+  end
+  return {
+    spec = g.facts,
+    start = function(domain, name)
+      over = over_of(o)
+      local numbers, obs = P:call(g.start, { drawn(domain, name) }, {
+        { domain = domain, shape = { g.width }, dtype = "f64" },
+        { domain = domain, shape = { g.nobs } },
+      }, { over = over })
+      return { numbers = numbers, obs = obs }
+    end,
+    observe = function(state) return shown(state.obs) end,
+    step = function(env, action)
+      local d = env.domain
+      local u = drawn(d, env.name .. ".reset")
+      local numbers, next_obs, reward, terminated, truncated, obs =
+        P:call(g.run, { env.state.numbers, action, u }, {
+          { domain = d, shape = { g.width }, dtype = "f64" },
+          { domain = d, shape = { g.nobs } },
+          { domain = d },
+          { domain = d, dtype = "bool" },
+          { domain = d, dtype = "bool" },
+          { domain = d, shape = { g.nobs } },
+        }, { over = over })
+      return { numbers = numbers, obs = obs }, shown(next_obs), reward, terminated, truncated
+    end,
+  }
 end
 
 return game_room

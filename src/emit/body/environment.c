@@ -74,6 +74,7 @@ static void put_lane(tp_emit *e, const tp_region *r, const env_lane *l) {
     return;
   }
   tp_emit_line(e, "%s v%d[%d];\n", l->type, l->i, TP_MAX(l->n, 1));
+  if (!l->n) tp_emit_line(e, "(void)w%d, v%d[0] = 0;\n", l->i, l->i);
   if (l->i < r->nin) put_copy(e, r, l, true);
 }
 
