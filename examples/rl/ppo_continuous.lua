@@ -5,7 +5,7 @@
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 local opt = require "tempo.cli" (arg, { seed = 0, iterations = 60, envs = 16, steps = 256,
-  epochs = 10, lr = 1e-3, gamma = 0.95, lambda = 0.95, out = "out/ppo_continuous",
+  epochs = 10, lr = 1e-3, gamma = 0.9, lambda = 0.95, out = "out/ppo_continuous",
   quiet = false })
 
 local P = tempo.program { seed = opt.seed }
