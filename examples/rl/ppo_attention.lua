@@ -1,10 +1,10 @@
--- PPO that attends to the last 8 observations, on CartPole without velocities: 20 to 500 in 100,000
--- steps. A window is data, so minibatches are of steps, not of rows.
---     lua5.4 examples/rl/ppo_attention.lua [--seed 0] [--iterations 400] [--out DIR] [--quiet]
+-- PPO that attends to the last 8 observations, on CartPole without velocities: 20 to 500 within
+-- 150,000 steps. A window is data, so minibatches are of steps, not of rows.
+--     lua5.4 examples/rl/ppo_attention.lua [--seed 0] [--iterations 600] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
-local opt = require "tempo.cli" (arg, { seed = 0, iterations = 400, envs = 8, steps = 32,
-  epochs = 10, last = 8, width = 32, lr = 1e-3, gamma = 0.98, lambda = 0.8,
+local opt = require "tempo.cli" (arg, { seed = 0, iterations = 600, envs = 8, steps = 32,
+  epochs = 10, last = 8, width = 32, lr = 5e-4, gamma = 0.98, lambda = 0.8,
   out = "out/ppo_attention", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
@@ -57,6 +57,7 @@ local loss, stats = rl.ppo_loss {
   entropy = new:entropy(), entropy_coef = 0 }
 local lr = opt.lr * (1 - i:value() / i:upper():value())
 optim.Adam({ actor, critic }, { lr = lr, clip_norm = 0.5, eps = 1e-5 }):step(loss)
+P:stop(e, stats.kl[{ i, e, m:upper() - 1 }]:gt(0.02))
 
 rl.train(P, env, { log = stats, keep = { actor, critic }, out = opt.out, quiet = opt.quiet,
   bounds = { I = opt.iterations, E = opt.epochs, M = 4, B = opt.envs, T = opt.steps } })

@@ -1,10 +1,10 @@
 -- PPO with a memory on CartPole without velocities: where the cart and the pole are, not how fast.
--- 20 to 500 in 200,000 steps; without the memory (h = obs) about 50.
---     lua5.4 examples/rl/ppo_recurrent.lua [--seed 0] [--iterations 200] [--out DIR] [--quiet]
+-- 20 to 500 in 150,000 steps.
+--     lua5.4 examples/rl/ppo_recurrent.lua [--seed 0] [--iterations 600] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
-local opt = require "tempo.cli" (arg, { seed = 0, iterations = 200, envs = 16, steps = 64,
-  epochs = 8, lr = 1e-3, gamma = 0.98, lambda = 0.9, out = "out/ppo_recurrent", quiet = false })
+local opt = require "tempo.cli" (arg, { seed = 0, iterations = 600, envs = 8, steps = 32,
+  epochs = 10, lr = 1e-3, gamma = 0.98, lambda = 0.8, out = "out/ppo_recurrent", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
 local i, e, m, b, t = P:dims "i e m b t"            -- iteration, epoch, minibatch, environment, time

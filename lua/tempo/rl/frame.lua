@@ -102,7 +102,7 @@ end
 --                         a tensor, or a table of tensors by name
 --   observe(state)        obs
 --   legal(state)          which actions may be taken (absent: all)
---   step(env, action)     from env.state the state after it, in which an episode that is done has
+--   step(env, action)     from env.parts the state after it, in which an episode that is done has
 --                         started anew (frame.reset), next_obs, reward, terminated, truncated (nil:
 --                         never)
 --   spec                  facts, for the script
@@ -112,11 +112,12 @@ function frame.env(what, P, o, kind)
   local env = setmetatable({ program = P, name = name, spec = kind.spec, domain = domain,
     time = o.time, carry = o.carry, kind = kind }, { __index = env_index })
   env.start = kind.start(#rest > 0 and rest or nil, name .. ".start")
-  env.state = each(function(x, _, _, key)
+  env.parts = each(function(x, _, _, key)
     return declare(env, key and "state." .. tostring(key) or "state", x:shape(), x:dtype())
   end, env.start)
-  env.obs = kind.observe(env.state)
-  env.legal = kind.legal and kind.legal(env.state)
+  env.state = env.parts                                      -- what scripts see of it
+  env.obs = kind.observe(env.parts)
+  env.legal = kind.legal and kind.legal(env.parts)
   return env
 end
 
@@ -137,7 +138,7 @@ function Env:step(action)
   if self.stepped then util.fail("option", "rl.env: '%s' was stepped twice", self.name) end
   local after, next_obs, reward, terminated, truncated = self.kind.step(self, action)
   self.stepped = true
-  each(function(x, first, new) frame.follow(self, x, first, new) end, self.state, self.start, after)
+  each(function(x, first, new) frame.follow(self, x, first, new) end, self.parts, self.start, after)
   truncated = truncated or flag(self, false)
   give(self, "reward", reward)
   give(self, "terminated", terminated)
