@@ -51,8 +51,7 @@ describe("example", function()
     self_play = few .. "5 --unroll 40 --rivals 1 --every 3" }
   for name, args in pairs(small) do
     it(name .. " runs", function()
-      local text, rows = run(name, args)
-      assert.truthy(text:find "seed 0: return %-?%d")
+      local _, rows = run(name, args)
       assert.equal(2, #rows)
     end)
   end
