@@ -175,6 +175,23 @@ describe("replay", function()
     proportional(out, priorities(out, T, 2, 150, 3, 0.6, error_of), 3, T, 16)
   end)
 
+  it("draws across several dims of the iterations before", function()
+    local P = tempo.program()
+    local i, t, b = P:dims "i t b"
+    local memory = rl.replay(i, { window = 3, batch = 400, over = { b, t }, priority = 0.5 })
+    local batch = memory:draw { x = i:value() * 100 + t:value() * 10 + b:value() }
+    memory:update(batch.x:to "f32" * 0 + 2)
+    local x = P:tensor { domain = { i }, shape = { 400 }, dtype = "i64" }
+    x:when(i:ge(1), batch.x)
+    x:otherwise(0)
+    local out, seen, points = helper.value(P, x, {}, { I = 7, T = 2, B = 3 }), {}, 0
+    for _, id in ipairs(out[7]) do
+      if not seen[id] then seen[id], points = true, points + 1 end
+      assert.is_true(id >= 300 and id < 600 and id % 100 < 20 and id % 10 < 3)
+    end
+    assert.equal(3 * 2 * 3, points)
+  end)
+
   it("keeps the window, and a draw costs what it draws", function()
     local function measured(window, priority)
       local P = tempo.program()
@@ -225,6 +242,7 @@ describe("replay", function()
     helper.fails(function() memory:update(x) end, "option", "after replay:draw")
     memory:draw { x = y }
     helper.fails(function() memory:draw { x = y } end, "option", "twice")
+    helper.fails(function() memory:update(y) end, "shape", "0 axes")
   end)
 
   it("has nothing to draw before the first step is over", function()

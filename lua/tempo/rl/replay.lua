@@ -317,6 +317,10 @@ function Replay:update(td, o)
   o = util.options("replay:update", o, "when")
   util.expect("replay:update: td", "tensor", td)
   if not self.point then util.fail("option", "replay:update comes after replay:draw") end
+  if #td:shape() ~= 1 then
+    util.fail("shape", "replay:update: td has %d axes; it has one number for each of the %d points",
+      #td:shape(), self.batch)
+  end
   if not self.priority then return end
   if self.updated then util.fail("option", "replay:update was called twice") end
   self.updated = true
