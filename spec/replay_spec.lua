@@ -90,6 +90,26 @@ describe("replay", function()
     assert.is_nil(out.discount)
   end)
 
+  it("has a window whose width the call gives", function()
+    local P = tempo.program()
+    local t, w = P:dim "t", P:bound "W"
+    local batch = rl.replay(t, { window = w, batch = 100, n = 2 }):draw {
+      x = t:value(), reward = t:value():to "f32", terminated = t:eq(-1):value(),
+    }
+    local x = P:tensor { domain = { t }, shape = { 100 }, dtype = "i64" }
+    x:when(t:ge(2), batch.x)
+    x:otherwise(0)
+    local f = helper.compile(P, { x = x })
+    for _, width in ipairs { 3, 6 } do
+      local out, seen, points = f({}, { T = 12, W = width }).x[11]:totable(), {}, 0
+      for _, s in ipairs(out) do
+        if not seen[s] then seen[s], points = true, points + 1 end
+        assert.is_true(s >= 11 - width and s <= 9)
+      end
+      assert.equal(width - 1, points)
+    end
+  end)
+
   it("sums n steps up to an episode's end; ends are of the last, else of the first", function()
     local P, outputs = program { window = 6, batch = 60, n = 3, gamma = 0.5 }
     local data = inputs(15, 2)
