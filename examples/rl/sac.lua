@@ -61,5 +61,7 @@ optim.Adam({ q1, q2 }, { lr = opt.lr }):step(q_loss, learns)
 optim.Adam(actor, { lr = opt.lr }):step(actor_loss, learns)
 optim.Adam(log_alpha, { lr = opt.lr }):step(alpha_loss, learns)
 
+local function without_noise(e, net) return 2 * net(e.obs):slice(-1, 0, 1):tanh() end
 rl.train(P, env, { keep = { actor, q1, q2 }, out = opt.out, quiet = opt.quiet, every = opt.steps,
+  evaluate = { every = 2500, episodes = 50, policy = without_noise },
   bounds = { T = opt.steps * opt.iterations, B = opt.envs }, tier = opt.tier })

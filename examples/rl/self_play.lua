@@ -44,6 +44,7 @@ optim.Adam({ policy, critic }, { lr = opt.lr, clip_norm = 0.5 })
 
 -- What is shown: the episodes against the players who move at random.
 local against = setmetatable({ done = env.done:land(rival:value()) }, { __index = env })
-rl.train(P, against, { keep = { policy, critic }, out = opt.out, quiet = opt.quiet, every = opt.steps,
+rl.train(P, against, { keep = { policy, critic }, out = opt.out, quiet = opt.quiet,
+  every = opt.steps,
   stop = { at = opt.solved, window = 1 },
   bounds = { I = opt.steps * opt.iterations, T = opt.unroll, B = opt.envs }, tier = opt.tier })

@@ -51,5 +51,7 @@ local learns = t:ge(opt.warmup)
 optim.Adam({ q1, q2 }, { lr = opt.lr }):step(q_loss, { when = learns })
 optim.Adam(actor, { lr = opt.lr }):step(actor_loss, { when = learns:land((t % 2):eq(0)) })
 
+local function without_noise(e, net) return 2 * net(e.obs):tanh() end
 rl.train(P, env, { keep = { actor, q1, q2 }, out = opt.out, quiet = opt.quiet, every = opt.steps,
+  evaluate = { every = 2500, episodes = 50, policy = without_noise },
   bounds = { T = opt.steps * opt.iterations, B = opt.envs }, tier = opt.tier })
