@@ -1,5 +1,5 @@
 -- The examples of examples/rl by another policy's steps, by populations and by self-play.
--- nothing was tuned are in the long tests.
+-- Each runs and writes its metrics; returns of three seeds that were not tuned on are in long tests.
 local lua = jit and "luajit" or "lua5.4"
 local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
   :format(package.path, package.path, package.cpath, package.cpath)
