@@ -90,6 +90,26 @@ describe("replay", function()
     assert.is_nil(out.discount)
   end)
 
+  it("has a window whose width the call gives", function()
+    local P = tempo.program()
+    local t, w = P:dim "t", P:bound "W"
+    local batch = rl.replay(t, { window = w, batch = 100, n = 2 }):draw {
+      x = t:value(), reward = t:value():to "f32", terminated = t:eq(-1):value(),
+    }
+    local x = P:tensor { domain = { t }, shape = { 100 }, dtype = "i64" }
+    x:when(t:ge(2), batch.x)
+    x:otherwise(0)
+    local f = helper.compile(P, { x = x })
+    for _, width in ipairs { 3, 6 } do
+      local out, seen, points = f({}, { T = 12, W = width }).x[11]:totable(), {}, 0
+      for _, s in ipairs(out) do
+        if not seen[s] then seen[s], points = true, points + 1 end
+        assert.is_true(s >= 11 - width and s <= 9)
+      end
+      assert.equal(width - 1, points)
+    end
+  end)
+
   it("sums n steps up to an episode's end; ends are of the last, else of the first", function()
     local P, outputs = program { window = 6, batch = 60, n = 3, gamma = 0.5 }
     local data = inputs(15, 2)
@@ -175,6 +195,23 @@ describe("replay", function()
     proportional(out, priorities(out, T, 2, 150, 3, 0.6, error_of), 3, T, 16)
   end)
 
+  it("draws across several dims of the iterations before", function()
+    local P = tempo.program()
+    local i, t, b = P:dims "i t b"
+    local memory = rl.replay(i, { window = 3, batch = 400, over = { b, t }, priority = 0.5 })
+    local batch = memory:draw { x = i:value() * 100 + t:value() * 10 + b:value() }
+    memory:update(batch.x:to "f32" * 0 + 2)
+    local x = P:tensor { domain = { i }, shape = { 400 }, dtype = "i64" }
+    x:when(i:ge(1), batch.x)
+    x:otherwise(0)
+    local out, seen, points = helper.value(P, x, {}, { I = 7, T = 2, B = 3 }), {}, 0
+    for _, id in ipairs(out[7]) do
+      if not seen[id] then seen[id], points = true, points + 1 end
+      assert.is_true(id >= 300 and id < 600 and id % 100 < 20 and id % 10 < 3)
+    end
+    assert.equal(3 * 2 * 3, points)
+  end)
+
   it("keeps the window, and a draw costs what it draws", function()
     local function measured(window, priority)
       local P = tempo.program()
@@ -225,6 +262,7 @@ describe("replay", function()
     helper.fails(function() memory:update(x) end, "option", "after replay:draw")
     memory:draw { x = y }
     helper.fails(function() memory:draw { x = y } end, "option", "twice")
+    helper.fails(function() memory:update(y) end, "shape", "0 axes")
   end)
 
   it("has nothing to draw before the first step is over", function()

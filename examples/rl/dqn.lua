@@ -4,7 +4,6 @@
 --
 -- At each step all environments act once; from `warmup` on every `every`-th step learns from a
 -- batch of the replay memory, towards a copy of the network that is `copy` steps old at most.
-package.path = (arg and arg[0] or ""):gsub("[^/]*$", "") .. "?.lua;" .. package.path
 local tempo = require "tempo"
 local nn, optim, rl = tempo.nn, tempo.optim, tempo.rl
 local opt = require "tempo.cli" (arg, {
@@ -62,5 +61,6 @@ local learns = { when = (t % opt.every):eq(0):land(t:ge(opt.warmup)) }
 memory:update(taken - wanted, learns)
 optim.Adam(net, { lr = opt.lr, clip_norm = 10 }):step(loss, learns)
 
-opt.along, opt.over, opt.bounds, opt.keep = t, { b }, { B = opt.envs }, net
-require "progress" (P, env, opt)
+rl.train(P, env, { keep = { net }, out = opt.out, quiet = opt.quiet, every = opt.steps,
+  stop = { at = opt.solved, window = 1 },
+  bounds = { T = opt.steps * opt.iterations, B = opt.envs }, tier = opt.tier })

@@ -2,7 +2,6 @@
 -- old, as they would in processes of their own; V-trace corrects for that.
 --
 --     lua5.4 examples/rl/impala.lua [--seed 0] [--lag 4] [--iterations 40] [--out DIR] [--quiet]
-package.path = (arg and arg[0] or ""):gsub("[^/]*$", "") .. "?.lua;" .. package.path
 local tempo = require "tempo"
 local nn, optim, rl, dist = tempo.nn, tempo.optim, tempo.rl, tempo.dist
 local opt = require "tempo.cli" (arg, {
@@ -39,6 +38,6 @@ local loss = -0.01 * advantage * log_pi + 0.5 * (0.01 * (v - target)):square()
 optim.Adam({ policy, critic }, { lr = opt.lr, clip_norm = 1 })
   :step(loss / (opt.envs * opt.unroll))
 
-opt.along, opt.over, opt.keep = i, { t, b }, { policy, critic }
-opt.bounds = { B = opt.envs, T = opt.unroll }
-require "progress" (P, env, opt)
+rl.train(P, env, { keep = { policy, critic }, out = opt.out, quiet = opt.quiet, every = opt.steps,
+  stop = { at = opt.solved, window = 1 },
+  bounds = { I = opt.steps * opt.iterations, T = opt.unroll, B = opt.envs }, tier = opt.tier })

@@ -2,18 +2,17 @@
 -- Applications"): two critics, a squashed normal as policy, its temperature learned.
 --
 --     lua5.4 examples/rl/sac.lua [--seed 0] [--iterations 10] [--out DIR] [--quiet]
-package.path = (arg and arg[0] or ""):gsub("[^/]*$", "") .. "?.lua;" .. package.path
 local tempo = require "tempo"
 local nn, optim, rl, dist = tempo.nn, tempo.optim, tempo.rl, tempo.dist
 local opt = require "tempo.cli" (arg, {
   seed = 0, iterations = 10, steps = 500, envs = 4, window = 5000, batch = 256, warmup = 100,
-  hidden = 64, lr = 1e-3, gamma = 0.99, tau = 0.005, solved = -1, out = "out/sac", quiet = false,
+  hidden = 64, lr = 1e-3, gamma = 0.99, tau = 0.005, out = "out/sac", quiet = false,
   tier = "auto",
 })
 
 local P = tempo.program { seed = opt.seed }
 local t, b = P:dim "t", (P:dim "b")
-local env = require "pendulum" (P, { domain = { t, b }, time = t })
+local env = rl.env(P, "Pendulum-v1", { domain = { t, b }, time = t })
 local function network(name, nin, nout)
   return nn.MLP(P, { nin, opt.hidden, opt.hidden, nout },
     { along = { t }, name = name, activation = "relu" })
@@ -62,5 +61,7 @@ optim.Adam({ q1, q2 }, { lr = opt.lr }):step(q_loss, learns)
 optim.Adam(actor, { lr = opt.lr }):step(actor_loss, learns)
 optim.Adam(log_alpha, { lr = opt.lr }):step(alpha_loss, learns)
 
-opt.along, opt.over, opt.bounds, opt.keep = t, { b }, { B = opt.envs }, { actor, q1, q2 }
-require "progress" (P, env, opt)
+local function without_noise(e, net) return 2 * net(e.obs):slice(-1, 0, 1):tanh() end
+rl.train(P, env, { keep = { actor, q1, q2 }, out = opt.out, quiet = opt.quiet, every = opt.steps,
+  evaluate = { every = 2500, episodes = 50, policy = without_noise },
+  bounds = { T = opt.steps * opt.iterations, B = opt.envs }, tier = opt.tier })

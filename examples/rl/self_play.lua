@@ -42,6 +42,9 @@ local loss = -advantage * pi:log_prob(action) + 0.5 * (v - target):square()
 optim.Adam({ policy, critic }, { lr = opt.lr, clip_norm = 0.5 })
   :step(loss / (opt.envs * opt.unroll))
 
-opt.along, opt.over, opt.keep, opt.only = i, { t, b }, { policy, critic }, rival
-opt.bounds = { B = opt.envs, T = opt.unroll }
-require "progress" (P, env, opt)
+-- What is shown: the episodes against the players who move at random.
+local against = setmetatable({ done = env.done:land(rival:value()) }, { __index = env })
+rl.train(P, against, { keep = { policy, critic }, out = opt.out, quiet = opt.quiet,
+  every = opt.steps,
+  stop = { at = opt.solved, window = 1 },
+  bounds = { I = opt.steps * opt.iterations, T = opt.unroll, B = opt.envs }, tier = opt.tier })

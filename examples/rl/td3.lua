@@ -2,18 +2,17 @@
 -- policy that learns at every second step only.
 --
 --     lua5.4 examples/rl/td3.lua [--seed 0] [--iterations 10] [--out DIR] [--quiet]
-package.path = (arg and arg[0] or ""):gsub("[^/]*$", "") .. "?.lua;" .. package.path
 local tempo = require "tempo"
 local nn, optim, rl = tempo.nn, tempo.optim, tempo.rl
 local opt = require "tempo.cli" (arg, {
   seed = 0, iterations = 10, steps = 500, envs = 4, window = 5000, batch = 256, warmup = 250,
   hidden = 64, lr = 1e-3, gamma = 0.99, tau = 0.005, explore = 0.1, smooth = 0.2, clip = 0.5,
-  solved = -1, out = "out/td3", quiet = false, tier = "auto",
+  out = "out/td3", quiet = false, tier = "auto",
 })
 
 local P = tempo.program { seed = opt.seed }
 local t, b = P:dim "t", (P:dim "b")
-local env = require "pendulum" (P, { domain = { t, b }, time = t })
+local env = rl.env(P, "Pendulum-v1", { domain = { t, b }, time = t })
 local function network(name, nin)
   return nn.MLP(P, { nin, opt.hidden, opt.hidden, 1 },
     { along = { t }, name = name, activation = "relu" })
@@ -52,5 +51,7 @@ local learns = t:ge(opt.warmup)
 optim.Adam({ q1, q2 }, { lr = opt.lr }):step(q_loss, { when = learns })
 optim.Adam(actor, { lr = opt.lr }):step(actor_loss, { when = learns:land((t % 2):eq(0)) })
 
-opt.along, opt.over, opt.bounds, opt.keep = t, { b }, { B = opt.envs }, { actor, q1, q2 }
-require "progress" (P, env, opt)
+local function without_noise(e, net) return 2 * net(e.obs):tanh() end
+rl.train(P, env, { keep = { actor, q1, q2 }, out = opt.out, quiet = opt.quiet, every = opt.steps,
+  evaluate = { every = 2500, episodes = 50, policy = without_noise },
+  bounds = { T = opt.steps * opt.iterations, B = opt.envs }, tier = opt.tier })

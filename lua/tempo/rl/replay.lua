@@ -74,6 +74,13 @@ local function places(self, x, name)
   return rest, bounds
 end
 
+-- The row of the memory in which the point at t - k lies.
+local function row_of(self, k)
+  local t, window = self.time, self.window
+  if type(window) == "number" then return (t - k) % window end
+  return (t - k):value() % window:value()
+end
+
 -- h, which is 0 at first, and h[t-1].
 local function state(self, domain, shape, dtype, name)
   local t = self.time
@@ -92,7 +99,7 @@ local function remember(self, x, name)
   if #bounds > 0 then rows = rows:at(ranges) end
   local shape = { self.window, unpack(rows:shape()) }
   local h, before = state(self, domain, shape, x:dtype(), name)
-  h:otherwise(before:put(0, (t - 1) % self.window, rows:at { [t] = t - 1 }))
+  h:otherwise(before:put(0, row_of(self, 1), rows:at { [t] = t - 1 }))
   return h:reshape { self.window * self.width, unpack(shape, #bounds + 2) }
 end
 
@@ -127,10 +134,10 @@ local function plant(self, domain)
   greatest:otherwise(before(greatest):maximum(before(self.largest)))
 
   local comes = t:ge(self.n):value():to "f64" * greatest
-  local changes = { { at = (t - 1) % window, value = comes } }
+  local changes = { { at = row_of(self, 1), value = comes } }
   if self.n > 1 then
-    changes = { { at = (t - 1) % window, value = 0 * comes },
-      { at = (t - self.n) % window, value = comes } }
+    changes = { { at = row_of(self, 1), value = 0 * comes },
+      { at = row_of(self, self.n), value = comes } }
   end
   local tree, point, delta = {}, before(self.drawn), before(self.delta)
   local h, was = state(self, domain, { window * width }, "f64", "priority")
@@ -317,6 +324,10 @@ function Replay:update(td, o)
   o = util.options("replay:update", o, "when")
   util.expect("replay:update: td", "tensor", td)
   if not self.point then util.fail("option", "replay:update comes after replay:draw") end
+  if #td:shape() ~= 1 then
+    util.fail("shape", "replay:update: td has %d axes; it has one number for each of the %d points",
+      #td:shape(), self.batch)
+  end
   if not self.priority then return end
   if self.updated then util.fail("option", "replay:update was called twice") end
   self.updated = true
