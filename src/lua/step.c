@@ -206,13 +206,14 @@ int tl_fn_work(lua_State *L) {
   static const char *const known[] = { "budget_ms", NULL };
   tl_fn *u = tl_fn_alone(L, "work", "let it work");
   tp_error e = { 0 };
+  tl_options(L, 2, "work", known);
+  double budget = take_budget(L, 2);
   if (!tp_fn_stepping(u->f)) {
     lua_pushboolean(L, 1);
     return 1;
   }
   tl_run *r = step_frame(L, u);
-  tl_options(L, 2, "work", known);
-  tp_step s = new_step(u, r, take_budget(L, 2));
+  tp_step s = new_step(u, r, budget);
   bool waits = false;
   tl_run_prepare_calls(L, r);
   r->whole = u->cancel = false;
