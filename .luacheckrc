@@ -4,6 +4,7 @@ read_globals = { "jit", "table.unpack", "table.pack", "math.type", "math.tointeg
 max_line_length = 120
 unused_args = false
 exclude_files = { "build", "lua_modules", "spec/fuzz/found" }     -- the last: what the fuzzer printed
+files["examples/love"] = { globals = { "love" }, read_globals = { "arg" } }
 files["spec"].std = "min+busted"
 files["spec"].max_line_length = 160                  -- rows of tables: programs and what they give
 files["spec/fixtures"].max_line_length = false        -- arrays that NumPy wrote

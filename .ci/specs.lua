@@ -9,8 +9,8 @@
 -- written in Lua (libraries, examples). A new spec is one of these until it is listed here.
 local core = [[ again agents algebra auto block c_examples conv dtypes ends evolve
   export failures fuse fuzz gpu gpu_ops gpu_rows grad grad_rows halves incremental late_cycle lead
-  launches leaf memory moving native one_compile oracle products programs reduce reproducible ridge
-  schedule schedule_golden shown sorts stop storage threads torch ]]
+  launches leaf love memory moving native one_compile oracle ppo_agents products programs reduce
+  reproducible ridge schedule schedule_golden shown sorts stop storage threads torch ]]
 -- These take ten seconds and more. They begin first, so that no processor waits for the last one.
 local slow = " ends examples export fuzz grad_rows graph_text incremental native reproducible " ..
   "storage "

@@ -311,6 +311,26 @@ describe("rl.train", function()
     assert.equal(5, select(2, read("metrics.jsonl"):gsub("\n", "")))
   end)
 
+  it("takes Ctrl-C in the midst of a checkpoint for Ctrl-C, and the checkpoint is there", function()
+    os.execute("rm -rf '" .. folder .. "'")
+    local P, env = program(true)
+    local rename, once = os.rename, true
+    os.rename = function(from, to)                          -- luacheck: ignore 122
+      if once and to:find "checkpoint%.json$" then
+        once = false
+        error("script.lua:1: interrupted!", 0)
+      end
+      return rename(from, to)
+    end
+    local ok, f, history = pcall(rl.train, P, env, { bounds = { I = 9, B = 2, T = 4 }, out = folder,
+      quiet = true, tier = "interpreter", checkpoint = 3 })
+    os.rename = rename                                      -- luacheck: ignore 122
+    assert.is_true(ok, tostring(f))
+    assert.same({ 3, "interrupted" }, { #history, history.stopped })
+    assert.is_nil(history.failed)
+    assert.truthy(read("checkpoint.json"):find('"iteration":3,', 1, true))
+  end)
+
   it("says what is wrong with what it is given", function()
     local P, env = program(true)
     local bounds = { I = 5, B = 2, T = 4 }

@@ -1152,3 +1152,95 @@ describe("callbacks", function()
     fails(function() P:compile({ outputs = { s = s }, tick = t }):cancel() end, "option", "cancel")
   end)
 end)
+
+-- One iteration of learning is one tick; its K updates are regions in a loop.
+local function learner()
+  local P = tempo.program { seed = 2 }
+  local i, k, t = P:dims "i k t"
+  local w = P:param("w", { along = { i, k }, shape = { 4, 4 }, init = 0.1 })
+  local x = tempo.normal({ 3, 4 }, { domain = { i, t }, name = "x" })
+  local loss = ((x:matmul(w) - x):square()):mean()
+  local seen = {}
+  P:sink({ loss[{ t = 0 .. t:upper() }]:mean() }, function(a, p)
+    seen[#seen + 1] = { p.i, p.k, a[1]:item() }
+  end)
+  tempo.optim.SGD({ w }, { lr = 0.05 }):step(loss)
+  return P, i, w, seen
+end
+
+describe("f:work", function()
+  it("goes on inside a tick, region by region, with a run's numbers", function()
+    for _, tier in ipairs { "interpreter", "auto" } do
+      local P, i, w, seen = learner()
+      local f = P:compile { outputs = { w = w[{ k = 0 }] }, tick = i, tier = tier }
+      local bounds = { I = 4, K = 6, T = 3 }
+      f({}, bounds)
+      local want, whole = f:params().w:totable(), {}
+      for k = #seen, 1, -1 do whole[k], seen[k] = seen[k], nil end
+
+      assert.is_true(f:work())                              -- no run goes on
+      f:start({}, bounds)
+      local calls, inside = 0, 0
+      while not f:work { budget_ms = 0 } do calls = calls + 1 end
+      for tick = 1, 3 do
+        f:step({}, { budget_ms = 0 })
+        while not f:work { budget_ms = 0 } do
+          calls = calls + 1
+          if #seen > 6 * (tick - 1) and #seen < 6 * tick then inside = inside + 1 end
+        end
+        assert.is_true(f:work { budget_ms = 0 } and f:work())
+        assert.is_true(#seen >= 6 * tick)
+      end
+      f:step()
+      assert.same(whole, seen)
+      assert.same(want, f:params().w:totable())
+      assert.is_true(calls >= 3 * 6 * 2, tostring(calls))   -- an update is several regions
+      assert.is_true(inside >= 3 * 5, tostring(inside))     -- it stopped between updates
+    end
+  end)
+
+  it("leaves a state that goes on alike, wherever it stopped", function()
+    local P, i, w, seen = learner()
+    local f = P:compile { outputs = { w = w[{ k = 0 }] }, tick = i, tier = "interpreter" }
+    f({}, { I = 3, K = 5, T = 2 })
+    local want, whole = f:params().w:totable(), #seen
+    for stop = 0, 40, 4 do
+      for k = #seen, 1, -1 do seen[k] = nil end
+      f:start({}, { I = 3, K = 5, T = 2 })
+      f:step({}, { budget_ms = 0 })
+      for _ = 1, stop do f:work { budget_ms = 0 } end
+      f:load_state(f:state())
+      repeat until f:step()
+      assert.same(want, f:params().w:totable())
+      assert.equal(whole, #seen)
+    end
+  end)
+
+  it("ends the run where a callback fails, and makes no garbage", function()
+    local P = tempo.program()
+    local i, k = P:dims "i k"
+    local y = P:tensor { domain = { i, k }, first = tempo.zeros {}, along = k }
+    y:otherwise(y[{ k = k - 1 }] * 0.5 + 1)
+    local broken = false
+    P:sink({ y }, function(_, p) if broken and p.k == 3 then error("no such tree", 0) end end)
+    local f = P:compile { tick = i, tier = "interpreter" }
+    f:start({}, { I = math.huge, K = 5 })
+    local options = { budget_ms = 0 }
+    f:step({}, options)
+    repeat until f:work(options)
+    collectgarbage()
+    collectgarbage("stop")
+    local before = collectgarbage "count"
+    for _ = 1, 200 do f:work(options) end
+    local grown = collectgarbage "count" - before
+    collectgarbage("restart")
+    assert.is_true(grown < 1, tostring(grown))
+    f:step({}, options)
+    broken = true
+    local ok, e
+    repeat ok, e = pcall(f.work, f, options) until not ok or e
+    assert.equal("no such tree", e)
+    assert.is_true(f:work())
+    helper.fails(function() f:work { budget = 1 } end, "option", "did you mean 'budget_ms'")
+  end)
+end)

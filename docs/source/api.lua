@@ -518,6 +518,18 @@ print(f({ x = { 1 } }, { T = 1 }).y)]],
           .. "outputs without all of these are. A wrong value costs no tick; any other error "
           .. "ends the run.",
         example = shown.start },
+      { name = "work", args = {}, options = { arg("budget_ms", "number", "how long, at least one region; without it until nothing waits") },
+        returns = { { "boolean", "true when nothing waits for the next step" } },
+        text = "Spends time between two steps on work that budgets have left, also inside a tick and before the first one, and allocates nothing. "
+          .. "No number changes.",
+        errors = "those of callbacks; after an error the run is over",
+        example = [[
+local y = (x * 2):square()
+local f = P:compile { outputs = { y = y }, tick = t }
+f:start({}, { T = 3 })
+local done, out = f:step({ x = 1 }, { budget_ms = 0 })
+while not f:work { budget_ms = 1 } do end
+print(out.y, f:work())]] },
       { name = "state", args = {}, returns = { { "tempo.State" } },
         text = "The state between ticks, in memory: position, bounds, inputs without the tick "
           .. "dims, buffers, complete outputs and parameters. Not from a callback.",

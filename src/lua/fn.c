@@ -321,6 +321,7 @@ static const tl_reg fn_methods[] = {
   { "simulate", fn_simulate, 2 },
   { "start", tl_fn_start, 4 },
   { "step", tl_fn_step, 3 },
+  { "work", tl_fn_work, 2 },
   { "cancel", tl_fn_cancel, 1 },
   { "state", tl_fn_state, 1 },
   { "load_state", tl_fn_load_state, 2 },

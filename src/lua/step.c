@@ -156,6 +156,16 @@ static bool take_whole(lua_State *L, int i) {
   return whole;
 }
 
+static tp_step new_step(tl_fn *u, tl_run *r, double budget) {
+  return (tp_step){ .budget = budget,
+    .call = tl_callback,
+    .ud = r,
+    .cancel = &u->cancel,
+    .interrupted = tl_interrupted,
+    .host = r,
+    .out = r->out };
+}
+
 int tl_fn_step(lua_State *L) { /* f, values, options */
   static const char *const known[] = { "budget_ms", "into", "whole", NULL };
   tl_fn *u = tl_fn_alone(L, "step", "step it");
@@ -167,15 +177,9 @@ int tl_fn_step(lua_State *L) { /* f, values, options */
   int own = lua_gettop(L);
   take_values(L, u, r, 2);
   tl_options(L, 3, "step", known);
-  tp_step s = { .values = r->inputs,
-    .budget = take_budget(L, 3),
-    .call = tl_callback,
-    .ud = r,
-    .cancel = &u->cancel,
-    .interrupted = tl_interrupted,
-    .host = r,
-    .out = r->out,
-    .into = r->into };
+  tp_step s = new_step(u, r, take_budget(L, 3));
+  s.values = r->inputs;
+  s.into = r->into;
   bool into = tl_option(L, 3, "into");
   if (!into) lua_createtable(L, 0, r->nout);
   int out = lua_gettop(L);
@@ -195,6 +199,33 @@ int tl_fn_step(lua_State *L) { /* f, values, options */
   lua_pushboolean(L, s.done);
   lua_pushvalue(L, out);
   return 2;
+}
+
+/* f, options: true when nothing waits for the next tick */
+int tl_fn_work(lua_State *L) {
+  static const char *const known[] = { "budget_ms", NULL };
+  tl_fn *u = tl_fn_alone(L, "work", "let it work");
+  tp_error e = { 0 };
+  tl_options(L, 2, "work", known);
+  double budget = take_budget(L, 2);
+  if (!tp_fn_stepping(u->f)) {
+    lua_pushboolean(L, 1);
+    return 1;
+  }
+  tl_run *r = step_frame(L, u);
+  tp_step s = new_step(u, r, budget);
+  bool waits = false;
+  tl_run_prepare_calls(L, r);
+  r->whole = u->cancel = false;
+  u->running = true;
+  bool ok = tp_fn_work(u->f, &s, &waits, &e);
+  u->running = false;
+  ok = ok && !r->interrupted;
+  if (!ok) u->step = NULL;
+  if (!ok) tl_run_raise(L, r, &e);
+  tl_run_clear(r);
+  lua_pushboolean(L, !waits);
+  return 1;
 }
 
 /* For libraries: the function, a name. Is it an input that steps are given? */

@@ -382,6 +382,7 @@ int tl_fn_load_param(lua_State *L);
 int tl_fn_start(lua_State *L);
 int tl_fn_feeds(lua_State *L);
 int tl_fn_step(lua_State *L);
+int tl_fn_work(lua_State *L);
 int tl_fn_cancel(lua_State *L);
 int tl_fn_state(lua_State *L);
 int tl_fn_load_state(lua_State *L);

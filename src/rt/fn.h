@@ -38,6 +38,8 @@ typedef struct tp_engine {
    * point. */
   bool (*begin)(tp_fn *f, tp_session *q, tp_error *err);
   tp_stand (*step)(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
+  /* between two steps: what is left, as long as the step's budget lasts; TP_AT_TICK: nothing is */
+  tp_stand (*work)(tp_session *q, const tp_step *s, tp_error *err);
   bool (*cancelled)(const tp_session *q);
   /* get: see tp_exec_get */
   void (*put)(tp_session *q, tp_buf *b);

@@ -79,6 +79,19 @@ static tp_stand perform_step(tp_fn *f, tp_session *q, const tp_step *s, tp_error
   return at;
 }
 
+/* Oldest first, at least one region. */
+static tp_stand perform_work(tp_session *q, const tp_step *s, tp_error *err) {
+  double until = s->budget < 0 ? 0 : tp_now() + s->budget;
+  tp_stand at = TP_AT_TIME;
+  bool waited = tp_exec_waits(q->exec);
+  if (waited && !tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
+  if (!waited || !until || tp_now() < until)
+    at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
+  if (at == TP_AT_TICK && (!until || tp_now() < until) && !tp_exec_rest(q->exec, until, err))
+    return TP_AT_ERROR;
+  return at == TP_AT_TICK && tp_exec_waits(q->exec) ? TP_AT_TIME : at;
+}
+
 static bool perform_cancelled(const tp_session *q) { return tp_exec_cancelled(q->exec); }
 
 /* ---- states ---- */
@@ -94,4 +107,4 @@ static bool perform_get(tp_session *q, tp_reader *r, const int64_t *was, tp_erro
 static void perform_end(tp_session *q) { q->exec = tp_exec_free(q->exec); }
 
 const tp_engine tp_engine_plan = { perform_room, perform_run, perform_begin, perform_step,
-  perform_cancelled, perform_put, perform_get, perform_end };
+  perform_work, perform_cancelled, perform_put, perform_get, perform_end };

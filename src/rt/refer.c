@@ -60,6 +60,15 @@ static tp_stand refer_step(tp_fn *f, tp_session *q, const tp_step *s, tp_error *
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
 }
 
+/* What is left is known only to be done where the time was enough. */
+static tp_stand refer_work(tp_session *q, const tp_step *s, tp_error *err) {
+  double until = s->budget < 0 ? 0 : tp_now() + s->budget;
+  if (!tp_ref_rest(q->ref, false, until, err)) return TP_AT_ERROR;
+  return tp_ref_cancelled(q->ref)  ? TP_AT_END
+      : !until || tp_now() < until ? TP_AT_TICK
+                                   : TP_AT_TIME;
+}
+
 static bool refer_cancelled(const tp_session *q) { return tp_ref_cancelled(q->ref); }
 
 static void refer_put(tp_session *q, tp_buf *b) { tp_ref_put(q->ref, b); }
@@ -70,5 +79,5 @@ static bool refer_get(tp_session *q, tp_reader *r, const int64_t *was, tp_error 
 
 static void refer_end(tp_session *q) { q->ref = tp_ref_end(q->ref); }
 
-const tp_engine tp_engine_reference = { refer_room, refer_run, refer_begin, refer_step,
+const tp_engine tp_engine_reference = { refer_room, refer_run, refer_begin, refer_step, refer_work,
   refer_cancelled, refer_put, refer_get, refer_end };

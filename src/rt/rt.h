@@ -123,6 +123,9 @@ typedef struct tp_step {
 } tp_step;
 /* an error ends the run, unless a given value is wrong */
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);
+/* Between two steps: work of ticks gone through that a budget has left, for s->budget seconds.
+ * *waits: some is left still. Takes and gives no values; an error ends the run. */
+bool tp_fn_work(tp_fn *f, tp_step *s, bool *waits, tp_error *err);
 void tp_step_drop(tp_fn *f, tp_step *s);
 bool tp_fn_stepping(const tp_fn *f); /* between start and the last tick */
 int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out);

@@ -366,19 +366,25 @@ static bool hand_empty(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   return true;
 }
 
-static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
-  door d = { f, &q->run, s, s->values ? q->values : NULL, s->call, s->ud };
+/* Lets the engine step, or work, with the host's functions in reach. */
+static tp_stand behind_door(tp_fn *f, tp_session *q, tp_step *s, bool work, tp_error *err) {
+  door d = { f, &q->run, s, work || s->values ? q->values : NULL, s->call, s->ud };
   q->run.call = pass_door;
   q->run.ud = &d;
   q->run.cancel = s->cancel;
   q->run.interrupted = s->interrupted;
   q->run.host = s->host;
-  double began = tp_now();
-  tp_stand at = f->engine->step(f, q, s, err);
+  tp_stand at = work ? f->engine->work(q, s, err) : f->engine->step(f, q, s, err);
   q->run.call = NULL;
   q->run.cancel = NULL;
   q->run.interrupted = NULL;
   s->cancelled = f->engine->cancelled(q);
+  return at;
+}
+
+static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
+  double began = tp_now();
+  tp_stand at = behind_door(f, q, s, false, err);
   s->done = q->over = at == TP_AT_END;
   s->late = s->budget < 0 ? 0 : TP_MAX(tp_now() - began - s->budget, 0);
   if (at == TP_AT_ERROR) return false;
@@ -451,18 +457,18 @@ void tp_step_drop(tp_fn *f, tp_step *s) {
 
 static bool step_it(tp_fn *f, void *s, tp_error *err) { return run_step(f, f->session, s, err); }
 
-bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
+static bool no_session(const tp_fn *f, const char *what, tp_error *err) {
+  if (tp_fn_stepping(f)) return false;
+  tp_fail(err, TP_E_OPTION, f->pos,
+      f->session ? "the run is over: f:start(inputs, bounds) begins another"
+                 : "nothing to %s: f:start(inputs, bounds) comes first",
+      what);
+  return true;
+}
+
+/* What a step or work leaves, also one that failed. Returns ok. */
+static bool leave(tp_fn *f, tp_step *s, bool ok) {
   tp_session *q = f->session;
-  if (!q)
-    return tp_fail(
-        err, TP_E_OPTION, f->pos, "nothing to step: f:start(inputs, bounds) comes first");
-  if (q->over)
-    return tp_fail(
-        err, TP_E_OPTION, f->pos, "the run is over: f:start(inputs, bounds) begins another");
-  if (!values_ok(f, s, err)) return false;
-  f->running = true;
-  bool ok = tp_guarded(f, step_it, s, err);
-  f->running = false;
   if (ok && !s->done) return tp_params_stepped(f), true;
   if (!ok || s->cancelled) tp_newest_params(f, q->exec, true, q->run.outputs);
   tp_keep_params(f, q->run.outputs);
@@ -474,4 +480,36 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   for (int i = 0; i < f->closed->outputs.n; i++)
     if (!f->closed->outputs.v[i].hidden) q->run.outputs[i] = tp_array_unref(q->run.outputs[i]);
   return false;
+}
+
+bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
+  if (no_session(f, "step", err) || !values_ok(f, s, err)) return false;
+  f->running = true;
+  bool ok = tp_guarded(f, step_it, s, err);
+  f->running = false;
+  return leave(f, s, ok);
+}
+
+typedef struct {
+  tp_step *s;
+  bool waits;
+} some_work;
+
+static bool work_it(tp_fn *f, void *arg, tp_error *err) {
+  some_work *w = arg;
+  tp_session *q = f->session;
+  tp_stand at = tp_no_ticks(f, q) ? TP_AT_TICK : behind_door(f, q, w->s, true, err);
+  w->s->done = q->over = at == TP_AT_END;
+  w->waits = at == TP_AT_TIME;
+  return at != TP_AT_ERROR;
+}
+
+bool tp_fn_work(tp_fn *f, tp_step *s, bool *waits, tp_error *err) {
+  some_work w = { s, false };
+  if (no_session(f, "work on", err)) return false;
+  f->running = true;
+  bool ok = tp_guarded(f, work_it, &w, err);
+  f->running = false;
+  *waits = w.waits;
+  return leave(f, s, ok);
 }

@@ -169,6 +169,11 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
   return ok || x->cancelled;
 }
 
+bool tp_exec_waits(const tp_exec *x) {
+  const tp_flow *f = x->flow;
+  return f->split && tp_flow_before(x, &f->back, &f->front);
+}
+
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
   /* with a file one cursor would use rows that the other has let go */
   if (split == x->flow->split || !x->flow->behind || (split && x->mem->file.p)) return true;

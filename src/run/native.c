@@ -91,11 +91,17 @@ tp_host tp_native_host(tp_exec *x) {
     .team = tp_native_team };
 }
 
+/* Is there time for the whole part? As much as its longest execution took; unknown: there is
+ * none. */
+static bool fits(const tp_exec *x, const tp_inst *i, double until) {
+  const tp_clock *c = &x->flow->partclock[i->part - 1];
+  return !until || (c->most > 0 && tp_now() + c->most < until);
+}
+
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   tp_flow *f = x->flow;
-  bool may = i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->file.p &&
-      !g->until;
-  return may && (!f->late || (i->entry && !--f->late));
+  bool may = i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->file.p;
+  return may && fits(x, i, g->until) && (!f->late || (i->entry && !--f->late));
 }
 
 bool tp_native_run(tp_exec *x, const tp_inst *i) {

@@ -48,6 +48,7 @@ void tp_exec_pass(tp_exec *x);
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err);
 /* does what was left, oldest first; until 0: all of it */
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err);
+bool tp_exec_waits(const tp_exec *x); /* is some left? */
 /* Compiled parts of its plan, in the order of tp_plan_parts (kernels/prelude/native.h): from now on
  * they run wherever a run goes through a whole part. NULL: none. */
 struct tp_host;

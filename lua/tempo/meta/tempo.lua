@@ -1968,6 +1968,11 @@ function Function:start(inputs, bounds, options) end
 ---@return table # by name the outputs at this tick, as arrays (`out.loss:item()` is a number); `cancelled`; with a budget `late_ms`, by how much it was overrun
 function Function:step(values, options) end
 
+--- Spends time between two steps on work that budgets have left, also inside a tick and before the first one, and allocates nothing. No number changes.
+---@param options? { budget_ms?: number }
+---@return boolean # true when nothing waits for the next step
+function Function:work(options) end
+
 --- The state between ticks, in memory: position, bounds, inputs without the tick dims, buffers, complete outputs and parameters. Not from a callback.
 ---@return tempo.State
 function Function:state() end

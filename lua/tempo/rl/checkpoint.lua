@@ -51,7 +51,7 @@ end
 function checkpoint.find(folder, bounds)
   local text = read(folder .. "/checkpoint.json")
   if not text then return nil end
-  local now, history = object(text), {}
+  local now, history, last = object(text), {}, -1
   if now.bounds ~= described(bounds) then
     util.fail("bound",
       "rl.train: the checkpoint in '%s' was made with %s, not %s; resume = false begins anew",
@@ -60,7 +60,9 @@ function checkpoint.find(folder, bounds)
   end
   for line in (read(folder .. "/metrics.jsonl") or ""):gmatch "[^\n]+" do
     local row = object(line)
-    if row.iteration < now.iteration and line:find "}$" then history[#history + 1] = row end
+    if line:find "}$" and row.iteration < now.iteration and row.iteration > last then
+      history[#history + 1], last = row, row.iteration
+    end
   end
   return now, history
 end

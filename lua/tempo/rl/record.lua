@@ -15,6 +15,9 @@ end
 
 local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 
+--- Is this what Lua's interpreter raises at Ctrl-C?
+function record.is_interrupt(e) return tostring(e):find "interrupted!$" ~= nil end
+
 --- Writes a file whole or not at all.
 function record.write(path, text)
   local file, message = io.open(path .. ".new", "wb")
@@ -55,6 +58,10 @@ Folder.__index = Folder
 function Folder:try(f, ...)
   local ok, e = pcall(f, ...)
   if ok then return true end
+  if record.is_interrupt(e) then                -- Ctrl-C struck here: writes it all the same, then ends
+    pcall(f, ...)
+    error(e, 0)
+  end
   if not self.failed then
     io.stderr:write("tempo: ", tostring(e),
       "\nthe run goes on without the files that cannot be written\n")

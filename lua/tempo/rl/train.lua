@@ -362,8 +362,6 @@ function Run:finish(over)
   self.history.stopped, self.history.failed = self.why, self.folder.failed
 end
 
-local function is_interrupt(e) return tostring(e):find "interrupted!$" ~= nil end
-
 --- Compiles the program and runs it, iteration by iteration (the points of `iteration`), with a row
 --- of numbers for each:
 ---   iteration, steps (so far), steps_per_second, seconds
@@ -438,7 +436,7 @@ function rl.train(P, env, o)
   run.f = P:compile(options)
   local ok, e = pcall(run.go, run)
   local over = ok
-  if not ok and is_interrupt(e) then ok, over = true, run:interrupt() end
+  if not ok and record.is_interrupt(e) then ok, over = true, run:interrupt() end
   run:finish(over)
   if not ok then error(e, 0) end
   return run.f, run.history, run.out
