@@ -38,7 +38,7 @@ end
 -- A text goes on, a token after the other: attention over what came before, layers as a dim.
 function programs.decoding(device, n)
   local P, D, V, L = tempo.program(), 16, 32, 2
-  local t, T = P:dim "t"
+  local t = P:dim "t"
   local l = P:dim "l"
   local function weights(name, ...) return P:input(name, { domain = { l }, shape = { ... } }) end
   local q, k, v, o = weights("q", D, D), weights("k", D, D), weights("v", D, D), weights("o", D, D)

@@ -246,9 +246,9 @@ describe("export", function()
         local found = false
         for at = 1, #s - 23, 4 do
           local v = tempo.array(s:sub(at, at + 23), "f32", { 6 }):totable()
-          local all = true
-          for q = 1, 6 do all = all and math.abs(v[q] - flat[q]) < 1e-5 end
-          found = found or all
+          local near = true
+          for q = 1, 6 do near = near and math.abs(v[q] - flat[q]) < 1e-5 end
+          found = found or near
         end
         assert.truthy(found, "weights of way " .. k)
       end

@@ -271,11 +271,11 @@ describe("on an OpenCL device", function()
     local i, I = P:dim "i"
     local h, first = P:tensor { domain = { i }, shape = { 4 } }, P:input("first", { shape = { 4 } })
     local x, y = P:input("x", { domain = { i } }), P:input("y", { domain = { i } })
-    local at = P:input("at", { domain = { i }, dtype = "i64" })
+    local place = P:input("at", { domain = { i }, dtype = "i64" })
     local was, least = h[i - 1], h[i - 1]:argmin(0)
     local places = tempo.arange({ 4 }, { dtype = "i64" })
     h[0] = first
-    h:otherwise(tempo.where(places:eq(at % 4), y, tempo.where(places:eq(least), was:select(0, least) * 0.9 + x, was)))
+    h:otherwise(tempo.where(places:eq(place % 4), y, tempo.where(places:eq(least), was:select(0, least) * 0.9 + x, was)))
     local inputs = { first = tempo.array({ 1, 2, 3, 4 }, "f32"), x = tempo.array({ 5, 6 }, "f32"), y = tempo.array({ 7, 8 }, "f32"),
       at = tempo.array({ 2, 3 }, "i64") }
     agree(P, { last = h[I - 1] }, { { inputs, { I = 2 } } })

@@ -392,10 +392,10 @@ describe("returns", function()
       local t = P:dim("t", "T")
       local traj, _, nv = trajectory(P, t)
       local G = rl.n_step(traj, { gamma = gamma, n = n, next_value = nv })
-      local outputs = { G = G, plain = rl.n_step(traj, { gamma = gamma, n = n }) }
+      local both = { G = G, plain = rl.n_step(traj, { gamma = gamma, n = n }) }
       for _, T in ipairs { 1, 2, 7, 12 } do
         local d = data(T, 10 * n + T)
-        local out = helper.run(P, outputs, d, { T = T }, { tol = 1e-10 })
+        local out = helper.run(P, both, d, { T = T }, { tol = 1e-10 })
         same(brute(d, T, n), out.G, 1e-10)
         for k = 1, T do d.nv[k] = 0 end
         same(brute(d, T, n), out.plain, 1e-10)

@@ -12,6 +12,6 @@ function rl.train(P, env, o)
   reached = sum / n
   return _, history
 end
-arg = { [0] = "examples/rl/ppo.lua", "--seed", seed, "--iterations", "1000", "--quiet" }
+for k, word in ipairs { "--seed", seed, "--iterations", "1000", "--quiet" } do arg[k] = word end
 dofile "examples/rl/ppo.lua"
 print("reached " .. reached)

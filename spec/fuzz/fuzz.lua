@@ -23,9 +23,9 @@ end
 -- one of eight nothing changes in place, in three of eleven each program runs under a limit of memory too. In one of four, two to four threads
 -- share all that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the
 -- midst of a loop, and poisons none, as it would run nothing then. It is compiled with -O0, -O1, -O2 or -O3, in one of three by clang,
--- if there is one. --device NAME adds that device, in two of three all loops or all leaves as kernels; on the tests' own, reading what was never
--- written is no finding, as plans read rows that they do not choose then: memory is 0xA5, so a use shows in the numbers. --export yes writes each program as C too,
--- compiles and runs that.
+-- if there is one. --device NAME adds that device, in two of three all loops or all leaves as kernels; on the tests' own, reading what was
+-- never written is no finding, as plans read rows that they do not choose then: memory is 0xA5, so a use shows in the numbers. --export
+-- yes writes each program as C too, compiles and runs that.
 local options = { seconds = 30, from = 1 }
 do
   local k = 1

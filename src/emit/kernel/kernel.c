@@ -137,14 +137,14 @@ bool kernel_fails(const tp_plan *p, const tp_region *r) {
   return tp_op_is(r->op, TP_FAILS) || r->op == TP_OP_ENV_STEP;
 }
 
-static void put_node(meeting *m, const tp_pnode *x, bool top);
+static void put_node(meet_state *m, const tp_pnode *x, bool top);
 
-static void put_barrier(meeting *m) {
+static void put_barrier(meet_state *m) {
   tp_emit_line(m->e, "MEET();\n");
   m->left.n = 0;
 }
 
-static void put_branches(meeting *m, const tp_pnode *x) {
+static void put_branches(meet_state *m, const tp_pnode *x) {
   meet_uses before = meet_copy(m), first = before;
   for (int i = 0; i < x->n; i++) {
     if (i) emit_open(m->e, "else {\n");
@@ -159,7 +159,7 @@ static void put_branches(meeting *m, const tp_pnode *x) {
 }
 
 /* top: the kernel's own loop, which goes from one parameter to another. */
-static void put_node(meeting *m, const tp_pnode *x, bool top) {
+static void put_node(meet_state *m, const tp_pnode *x, bool top) {
   tp_emit *e = m->e;
   switch (x->kind) {
   case TP_P_SEQ:
@@ -226,7 +226,8 @@ static bool adds_to(const tp_kernel *k, int buf) {
 }
 
 /* The sum of block `block`. */
-static void put_sum(tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
+static void put_block_sum(
+    tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
   const char *cell = tp_emit_cell(e, e->p->bufs.v[k->rows->added[i]]->dtype);
   tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*each_ + q%d);\n", cell, name,
       k->rows->added[i], cell, block, i);
@@ -235,7 +236,7 @@ static void put_sum(tp_emit *e, const tp_kernel *k, int i, const char *name, con
 static void put_empty_sums(tp_emit *e, const tp_kernel *k) {
   for (int i = 0; i < sums_of(k); i++) {
     int buf = k->rows->added[i];
-    put_sum(e, k, i, "b", "BLOCK");
+    put_block_sum(e, k, i, "b", "BLOCK");
     tp_emit_line(e, "for (int64_t i_ = THREAD; i_ < %s; i_ += THREADS) b%d[i_] = 0;\n",
         emit_ix(e, e->p->bufs.v[buf]->size), buf);
   }
@@ -243,7 +244,7 @@ static void put_empty_sums(tp_emit *e, const tp_kernel *k) {
 }
 
 /* Each thread adds one element of all blocks, floats in f64. */
-static void put_sums(tp_emit *e, const tp_kernel *k) {
+static void put_block_sums(tp_emit *e, const tp_kernel *k) {
   for (int i = 0; i < sums_of(k); i++) {
     int buf = k->rows->added[i];
     tp_dtype d = e->p->bufs.v[buf]->dtype;
@@ -252,7 +253,7 @@ static void put_sums(tp_emit *e, const tp_kernel *k) {
         emit_ix(e, e->p->bufs.v[buf]->size));
     tp_emit_line(e, "%s sum_ = b%d[i_];\n", tp_dtype_float(d) ? "double" : "uint64_t", buf);
     emit_open(e, "for (int64_t block_ = 0; block_ < to_; block_++) {\n");
-    put_sum(e, k, i, "s", "block_");
+    put_block_sum(e, k, i, "s", "block_");
     tp_emit_line(e, "sum_ += s%d[i_];\n", buf);
     emit_shut(e, 1);
     tp_emit_line(e, "b%d[i_] = (%s)sum_;\n", buf, tp_emit_type(d));
@@ -271,9 +272,9 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   e->local = NULL;
   if (k->by_rows) put_share(e, &k->rows->share);
   if (k->by_rows) put_empty_sums(e, k);
-  meeting m = { .e = e };
+  meet_state m = { .e = e };
   if (k->loop) put_node(&m, k->by_rows ? k->rows->as : k->node, true);
-  else if (k->sums) put_sums(e, k);
+  else if (k->sums) put_block_sums(e, k);
   else if (!k->stretch) put_kernel_leaf(e, k->node, true);
   for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
   if (k->by_rows) e->sym[k->rows->share.from->id] = e->sym[k->rows->share.n->id] = false;
@@ -300,7 +301,8 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
     tp_putf(b, "  GLOBAL int64_t *const fault_ = failed_ + 1 + (int64_t)BLOCK*%d;\n", one);
   else tp_puts(b, "  GLOBAL int64_t *const fault_ = note_;\n");
   bool fails = false;
-  TP_EACH_NODE (x, k->node) fails |= x.x->rg && leaf_fails(e, x.x->rg);
+  for (int i = 0; i < k->n; i++)
+    TP_EACH_NODE (x, k->all[i]) fails |= x.x->rg && kernel_fails(e->p, x.x->rg);
   tp_puts(b,
       k->by_rows ? "  const int64_t block_ = 0, blocks_ = 1; /* which have points of one leaf */\n"
                  : "  const int64_t block_ = BLOCK, blocks_ = BLOCKS;\n");
@@ -360,7 +362,7 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
 /* meets: threads meet in it */
 struct tp_stretch {
   tp_emit e;
-  meeting m;
+  meet_state m;
   bool meets;
 };
 

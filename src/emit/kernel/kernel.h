@@ -14,12 +14,12 @@ bool kernel_fails(const tp_plan *p, const tp_region *r);
 /* meet.c. left: leaves since threads met last. */
 typedef struct meet_use meet_use;
 typedef TP_VEC(meet_use *) meet_uses;
-typedef struct meeting {
+typedef struct meet_state {
   tp_emit *e;
   meet_uses left;
-} meeting;
+} meet_state;
 /* Must threads meet before the leaf? Then they do, and the leaf is run. */
-bool meet_before(meeting *m, const tp_pnode *leaf);
-meet_uses meet_copy(const meeting *m);
-void meet_add(meeting *m, const meet_uses *more);
+bool meet_before(meet_state *m, const tp_pnode *leaf);
+meet_uses meet_copy(const meet_state *m);
+void meet_add(meet_state *m, const meet_uses *more);
 #endif

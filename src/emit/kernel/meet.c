@@ -83,7 +83,7 @@ static bool conflict(tp_emit *e, const meet_use *a, const meet_use *b) {
   return false;
 }
 
-bool meet_before(meeting *m, const tp_pnode *leaf) {
+bool meet_before(meet_state *m, const tp_pnode *leaf) {
   meet_use *u = use_of(m->e, leaf);
   bool any = false;
   for (int i = 0; i < m->left.n && !any; i++) any = conflict(m->e, m->left.v[i], u);
@@ -92,13 +92,13 @@ bool meet_before(meeting *m, const tp_pnode *leaf) {
   return any;
 }
 
-meet_uses meet_copy(const meeting *m) {
+meet_uses meet_copy(const meet_state *m) {
   meet_uses v = { 0 };
   for (int i = 0; i < m->left.n; i++) TP_PUSH(m->e->a, &v, m->left.v[i]);
   return v;
 }
 
-void meet_add(meeting *m, const meet_uses *more) {
+void meet_add(meet_state *m, const meet_uses *more) {
   for (int i = 0; i < more->n; i++) {
     bool there = false;
     for (int k = 0; k < m->left.n; k++) there |= m->left.v[k] == more->v[i];
