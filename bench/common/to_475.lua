@@ -12,6 +12,7 @@ function rl.train(P, env, o)
   reached = sum / n
   return _, history
 end
-for k, word in ipairs { "--seed", seed, "--iterations", "1000", "--quiet" } do arg[k] = word end
+local words = { "--seed", seed, "--iterations", "1000", "--quiet" }
+table.move(words, 1, #words, 1, arg)
 dofile "examples/rl/ppo.lua"
 print("reached " .. reached)
