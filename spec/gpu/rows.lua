@@ -96,29 +96,33 @@ for _, t in ipairs { "f32", "f64" } do
   kernels[#kernels + 1] = { name = "folds_" .. t, type = t, few = 200, results = { "sum", "most", "dot", "dot alone" } }
 end
 
-put("#define static TP_FN\n%s\n#undef static", (device.file "src/base/cartpole.h":gsub("%%", "%%%%")))
+for _, name in ipairs { "common", "cartpole" } do
+  put("%s", device.file("kernels/env/" .. name .. ".h"))
+end
 put [[
 KERNEL_OF(64, cartpole)(GLOBAL const uint32_t *RESTRICT px, GLOBAL const uint32_t *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {
   POINTS {
-    double s[5], next[5], u[4];
+    double s[4], next[4], u[4];
     float obs[4], reward;
     uint8_t over, late;
     int64_t count = 0;
     for (int k = 0; k < 4; k++) u[k] = (double)tp_uniform_of(px[i] * (uint32_t)(k + 7) + py[i]);
-    cart_reset(0, u, s);
+    cartpole_reset(0, u, s);
     for (int t = 0; t < 200; t++) {
       const int64_t action = px[i] >> (t & 31) & 1;
-      cart_step(0, s, &action, u, next, obs, &reward, &over, &late);
-      for (int k = 0; k < 5; k++) s[k] = next[k];
+      cartpole_step(0, s, &action, u, next, &reward, &over, &late);
+      if (over) cartpole_reset(0, u, next);
+      for (int k = 0; k < 4; k++) s[k] = next[k];
       count += over;
     }
-    for (int k = 0; k < 5; k++) o[k * n + i] = result_f64(s[k]);
-    for (int k = 0; k < 4; k++) o[(5 + k) * n + i] = result_f32(obs[k]);
-    o[9 * n + i] = (uint64_t)count;
+    cartpole_observe(0, s, obs);
+    for (int k = 0; k < 4; k++) o[k * n + i] = result_f64(s[k]);
+    for (int k = 0; k < 4; k++) o[(4 + k) * n + i] = result_f32(obs[k]);
+    o[8 * n + i] = (uint64_t)count;
   }
 }]]
 kernels[#kernels + 1] = { name = "cartpole", type = "uint32_t", few = 200,
-  results = { "x", "v", "theta", "omega", "steps", "obs 0", "obs 1", "obs 2", "obs 3", "episodes" } }
+  results = { "x", "v", "theta", "omega", "obs 0", "obs 1", "obs 2", "obs 3", "episodes" } }
 rows.text, rows.kernels = table.concat(text, "\n") .. "\n", kernels
 
 -- ---- the host ----
