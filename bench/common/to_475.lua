@@ -12,7 +12,6 @@ function rl.train(P, env, o)
   reached = sum / n
   return _, history
 end
-local words = { "--seed", seed, "--iterations", "1000", "--quiet" }
-table.move(words, 1, #words, 1, arg)
+rawset(_G, "arg", { [0] = "examples/rl/ppo.lua", "--seed", seed, "--iterations", "1000", "--quiet" })
 dofile "examples/rl/ppo.lua"
 print("reached " .. reached)
