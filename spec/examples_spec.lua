@@ -1,17 +1,7 @@
 -- Every example runs, quickly, in a process of its own, and prints what it should.
 local helper = require "spec.helper"
 
-local lua = jit and "luajit" or "lua5.4"
-local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
-  :format(package.path, package.path, package.cpath, package.cpath)
-
-local function run(name, args)
-  local pipe = io.popen(("%s %s examples/%s.lua %s 2>&1; echo \"status $?\""):format(paths, lua, name, args or ""))
-  local out = pipe:read "*a"
-  pipe:close()
-  if not out:find "status 0%s*$" then error(name .. ":\n" .. out, 2) end
-  return out
-end
+local run = helper.example
 
 local function has(out, ...)
   for _, text in ipairs { ... } do

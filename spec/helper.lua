@@ -259,6 +259,23 @@ function helper.lua(arguments, environment, first)
   return out
 end
 
+-- The same running an example, which must end well.
+function helper.example(name, arguments)
+  local out = helper.lua(("examples/%s.lua %s 2>&1; echo \"status $?\""):format(name, arguments or ""))
+  if not out:find "status 0%s*$" then error(name .. ":\n" .. out, 2) end
+  return out
+end
+
+-- An agent of examples/rl: what it printed, and the columns of its metrics.csv.
+function helper.agent(name, arguments)
+  local folder = os.tmpname()
+  os.remove(folder)
+  local out = helper.example("rl/" .. name, ("--quiet --out %s %s"):format(folder, arguments))
+  local columns = tempo.data.csv(folder .. "/metrics.csv")
+  os.execute("rm -rf '" .. folder .. "'")
+  return out, columns
+end
+
 -- The same running a script.
 function helper.script(text, flags, first)
   local path = os.tmpname()

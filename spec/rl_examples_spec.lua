@@ -1,29 +1,17 @@
 -- The examples of examples/rl by another policy's steps, by populations and by self-play.
 -- Each runs and writes its metrics; returns of three seeds that were not tuned on are in long tests.
-local lua = jit and "luajit" or "lua5.4"
-local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
-  :format(package.path, package.path, package.cpath, package.cpath)
+local helper = require "spec.helper"
 
 -- What the example prints, and its metrics.csv as a list of rows by column.
 local function run(name, args)
-  local out = os.tmpname()
-  os.remove(out)
-  local pipe = io.popen(("%s %s examples/rl/%s.lua --quiet --out %s %s 2>&1; echo \"status $?\"")
-    :format(paths, lua, name, out, args))
-  local text, rows = pipe:read "*a", {}
-  pipe:close()
-  if not text:find "status 0%s*$" then error(name .. ":\n" .. text, 2) end
-  local names
-  for line in io.lines(out .. "/metrics.csv") do
-    local cells, row = {}, {}
-    for cell in line:gmatch "[^,]+" do cells[#cells + 1] = cell end
-    if names then
-      for k, column in ipairs(names) do row[column] = tonumber(cells[k]) end
-      rows[#rows + 1] = row
+  local text, columns = helper.agent(name, args)
+  local rows = {}
+  for column, values in pairs(columns) do
+    for k, v in ipairs(values:totable()) do
+      rows[k] = rows[k] or {}
+      rows[k][column] = v
     end
-    names = names or cells
   end
-  os.execute("rm -rf '" .. out .. "'")
   return text, rows
 end
 

@@ -1,28 +1,10 @@
 -- Examples of algorithms that learn from their own steps: their length, and with #long the returns of docs/algorithms on
 -- three seeds that nothing was tuned on.
-local tempo = require "tempo"
-
-local lua = jit and "luajit" or "lua5.4"
-local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
-  :format(package.path, package.path, package.cpath, package.cpath)
-
--- Runs a script of examples/rl. Returns what it printed and its rows of metrics.csv, by column.
-local function run(name, args)
-  local folder = os.tmpname()
-  os.remove(folder)
-  local pipe = io.popen(("%s %s examples/rl/%s.lua --quiet --out %s %s 2>&1; echo \"status $?\"")
-    :format(paths, lua, name, folder, args))
-  local out = pipe:read "*a"
-  pipe:close()
-  if not out:find "status 0%s*$" then error(name .. ":\n" .. out, 2) end
-  local rows = tempo.data.csv(folder .. "/metrics.csv")
-  os.execute("rm -rf '" .. folder .. "'")
-  return out, rows
-end
+local helper = require "spec.helper"
+local run = helper.agent
 
 -- The least mean return of the last 20 iterations.
 local wanted = { reinforce = 475, a2c = 475, ppo = 475, ppo_recurrent = 475, ppo_continuous = -250 }
-local trains = rawget(tempo.rl, "train") and it or pending
 
 describe("an example of examples/rl", function()
   it("has at most 80 lines", function()
@@ -36,7 +18,7 @@ describe("an example of examples/rl", function()
 
   for name, least in pairs(wanted) do
     for seed = 10, 12 do
-      trains(("#long learns: %s, seed %d"):format(name, seed), function()
+      it(("#long learns: %s, seed %d"):format(name, seed), function()
         local _, rows = run(name, "--seed " .. seed)
         local returns, sum = rows["return"]:totable(), 0
         for k = #returns - 19, #returns do sum = sum + returns[k] / 20 end
@@ -45,7 +27,7 @@ describe("an example of examples/rl", function()
     end
   end
 
-  trains("#long attends to a window, and trains a population with settings of its own", function()
+  it("#long attends to a window, and trains a population with settings of its own", function()
     local _, rows = run("ppo_attention", "--iterations 150")
     local returns = rows["return"]:totable()
     assert.is_true(returns[#returns] > 100, tostring(returns[#returns]))
