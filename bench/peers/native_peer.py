@@ -141,10 +141,13 @@ def reinforce(iterations, envs):
     return t, float(score[-5:].mean())
 
 
-def ppo(envs, updates):
-    """PureJaxRL's PPO: the whole loop in one jit, with its parameters returned."""
-    steps, epochs, parts, gamma, lam, clip = 128, 4, 4, 0.99, 0.95, 0.2
-    n, rng = envs * steps, np.random.default_rng(0)
+PPO_STEPS = 128
+
+
+def ppo_update(envs, updates):
+    """PureJaxRL's update of PPO, for scan: gives which steps ended an episode and how long it was."""
+    steps, epochs, parts, gamma, lam, clip = PPO_STEPS, 4, 4, 0.99, 0.95, 0.2
+    n = envs * steps
 
     def log_probs(policy, obs, a):
         log_p = jax.nn.log_softmax(forward(policy, obs))
@@ -176,10 +179,10 @@ def ppo(envs, updates):
             done = term | trunc
             value = forward(params[6:], s)[:, 0]
             now = jnp.where(done[:, None], cartpole_start(kr, envs), after), jnp.where(done, 0, count)
-            return now, (s, a, old, value, done)
+            return now, (s, a, old, value, done, count)
 
         key, kr, ks = jax.random.split(key, 3)
-        state, (obs, a, old, value, done) = jax.lax.scan(act, state, jax.random.split(kr, steps))
+        state, (obs, a, old, value, done, count) = jax.lax.scan(act, state, jax.random.split(kr, steps))
 
         def back(carry, x):
             following, gain = carry
@@ -202,13 +205,29 @@ def ppo(envs, updates):
             return jax.lax.scan(minibatch, carry, jax.random.permutation(key, n).reshape(parts, -1))
 
         (params, m, v, k), _ = jax.lax.scan(epoch, (params, m, v, k), jax.random.split(ks, epochs))
-        return (params, m, v, k, state, key), n / jnp.maximum(done.sum(), 1)
+        return (params, m, v, k, state, key), (done, count)
 
+    return update
+
+
+def ppo_start(envs, seed):
+    """The first carry of ppo_update."""
+    rng, key = np.random.default_rng(seed), jax.random.PRNGKey(seed)
     params = cartpole_net(rng, 2, 0.01) + cartpole_net(rng, 1, 1.0)
     zero = [jnp.zeros_like(w) for w in params]
-    state = cartpole_start(jax.random.PRNGKey(1), envs), jnp.zeros(envs, jnp.int32)
-    start = (params, zero, zero, jnp.float32(1), state, jax.random.PRNGKey(0))
-    run = jax.jit(lambda c: jax.lax.scan(update, c, jnp.arange(updates, dtype=jnp.float32)))
+    state = cartpole_start(jax.random.PRNGKey(seed + 1), envs), jnp.zeros(envs, jnp.int32)
+    return params, zero, zero, jnp.float32(1), state, key
+
+
+def ppo(envs, updates):
+    """PureJaxRL's PPO: the whole loop in one jit, with its parameters returned."""
+    n, update, start = envs * PPO_STEPS, ppo_update(envs, updates), ppo_start(envs, 0)
+
+    def scored(carry, it):
+        carry, (done, _) = update(carry, it)
+        return carry, n / jnp.maximum(done.sum(), 1)
+
+    run = jax.jit(lambda c: jax.lax.scan(scored, c, jnp.arange(updates, dtype=jnp.float32)))
     t, (_, score) = timed(lambda: run(start), updates * n, 3)
     return t, float(score[-5:].mean())
 

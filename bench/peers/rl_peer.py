@@ -16,69 +16,9 @@ def of_jax(seed):
     import jax
     import jax.numpy as jnp
     import numpy as np
-    from native_peer import adam, cartpole, cartpole_net, cartpole_start, forward
+    from native_peer import ppo_start, ppo_update
 
-    n = ENVS * STEPS
-
-    def loss(params, obs, a, old, old_value, gain):
-        log_p = jax.nn.log_softmax(forward(params[:6], obs))
-        now = jnp.take_along_axis(log_p, a[..., None], -1)[..., 0]
-        value, target = forward(params[6:], obs)[:, 0], gain + old_value
-        near = old_value + jnp.clip(value - old_value, -CLIP, CLIP)
-        miss = 0.5 * jnp.maximum(jnp.square(value - target), jnp.square(near - target)).mean()
-        ratio = jnp.exp(now - old)
-        gain = (gain - gain.mean()) / (gain.std() + 1e-8)
-        won = jnp.minimum(ratio * gain, jnp.clip(ratio, 1 - CLIP, 1 + CLIP) * gain).mean()
-        return 0.5 * miss - won + 0.01 * (jnp.exp(log_p) * log_p).sum(-1).mean()
-
-    def update(carry, it):
-        params, m, v, k, state, key = carry
-        lr = LR * (1 - it / UPDATES)
-
-        def act(carry, key):
-            s, count = carry
-            ka, kr = jax.random.split(key)
-            logits = forward(params[:6], s)
-            a = jnp.argmax(logits + jax.random.gumbel(ka, (ENVS, 2)), 1)
-            old = jnp.take_along_axis(jax.nn.log_softmax(logits), a[:, None], 1)[:, 0]
-            after, count, term, trunc = cartpole(s, count, a)
-            done = term | trunc
-            value = forward(params[6:], s)[:, 0]
-            now = jnp.where(done[:, None], cartpole_start(kr, ENVS), after), jnp.where(done, 0, count)
-            return now, (s, a, old, value, done, count)
-
-        key, kr, ks = jax.random.split(key, 3)
-        state, (obs, a, old, value, done, count) = jax.lax.scan(act, state, jax.random.split(kr, STEPS))
-
-        def back(carry, x):
-            following, gain = carry
-            value, done = x
-            gain = 1 + GAMMA * following * ~done - value + GAMMA * LAM * ~done * gain
-            return (value, gain), gain
-
-        last = forward(params[6:], state[0])[:, 0]
-        _, gain = jax.lax.scan(back, (last, jnp.zeros(ENVS)), (value, done), reverse=True)
-        data = [x.reshape((n,) + x.shape[2:]) for x in (obs, a, old, value, gain)]
-
-        def minibatch(carry, at):
-            params, m, v, k = carry
-            grads = jax.grad(loss)(params, *[x[at] for x in data])
-            norm = jnp.sqrt(sum(jnp.square(g).sum() for g in grads))
-            grads = [g * jnp.minimum(1, 0.5 / (norm + 1e-6)) for g in grads]
-            return adam(params, grads, m, v, k, lr, 1e-5) + (k + 1,), None
-
-        def epoch(carry, key):
-            return jax.lax.scan(minibatch, carry, jax.random.permutation(key, n).reshape(PARTS, -1))
-
-        (params, m, v, k), _ = jax.lax.scan(epoch, (params, m, v, k), jax.random.split(ks, EPOCHS))
-        return (params, m, v, k, state, key), (done, count)
-
-    rng = np.random.default_rng(seed)
-    params = cartpole_net(rng, 2, 0.01) + cartpole_net(rng, 1, 1.0)
-    zero = [jnp.zeros_like(w) for w in params]
-    key = jax.random.PRNGKey(seed)
-    state = cartpole_start(jax.random.fold_in(key, 1), ENVS), jnp.zeros(ENVS, jnp.int32)
-    carry = (params, zero, zero, jnp.float32(1), state, key)
+    update, carry = ppo_update(ENVS, UPDATES), ppo_start(ENVS, seed)
     run = jax.jit(lambda c, its: jax.lax.scan(update, c, its))
     last = collections.deque(maxlen=LAST)
     for it in range(0, UPDATES, 10):
@@ -86,7 +26,7 @@ def of_jax(seed):
         last.extend(np.asarray(count)[np.asarray(done)].tolist())
         if len(last) == LAST and sum(last) / LAST >= ENOUGH:
             break
-    return sum(last) / LAST, (it + 10) * n
+    return sum(last) / LAST, (it + 10) * STEPS * ENVS
 
 
 def of_torch(seed):

@@ -304,7 +304,7 @@ end
 
 --- Modules in another program, where their parameters are constants of the run, with the paths they
 --- have here and 0 until something is loaded: g:load_params(f:params{ of = net }). They do not
---- train. What has further dims (`domain`: seeds) has in P those that `dims` gives for them.
+--- train. A parameter with further dims (`domain`: seeds) gets in P the dims that `dims` gives for them.
 ---@param P tempo.Program the other program
 ---@param x any a module, or a list of modules
 ---@param dims? table<tempo.Index, tempo.Index>
