@@ -8,6 +8,7 @@ packages=(
   lua5.4 liblua5.4-dev luajit libluajit-5.1-dev
   libisl-dev libgmp-dev zlib1g-dev libopenblas-dev librandom123-dev
   lua-busted lua-check luarocks clang-format binutils git
+  libcjson-dev libpcre2-dev libutf8proc-dev libmicrohttpd-dev   # opened at run time: files of models, tokenizers, the server
   pocl-opencl-icd ocl-icd-libopencl1   # a device of OpenCL, for tests
 )
 

@@ -4,7 +4,7 @@ local root = arg[1] or "."
 
 local rank = {}
 for r, folders in ipairs {
-  "os", "base", "index io", "kern", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "gpu", "rt",
+  "os", "base", "index io http", "kern text", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "gpu", "rt",
   "api lua",
 } do
   for f in folders:gmatch "%S+" do rank[f] = r - 1 end
@@ -29,6 +29,10 @@ local outside = {
   { "^signal%.h$", { "^src/os/" }, "POSIX" },
   { "^spawn%.h$", { "^src/os/" }, "POSIX" },
   { "^time%.h$", { "^src/os/" }, "POSIX" },
+  { "^cjson/", { "^src/io/json%.[ch]$" }, "cJSON" },
+  { "^pcre2%.h$", { "^src/text/" }, "PCRE2" },
+  { "^utf8proc%.h$", { "^src/text/" }, "utf8proc" },
+  { "^microhttpd%.h$", { "^src/http/" }, "libmicrohttpd" },
   { "^windows%.h$", { "^src/os/" }, "Windows" },
 }
 
