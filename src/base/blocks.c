@@ -166,35 +166,35 @@ static void encode_32(tp_format f, const float *x, uint8_t *b) {
 /* The scale and the least number of n = 32 numbers, by weights. */
 typedef struct {
   float scale, least, error;
+  int q[32];
 } fit;
 
-static float error_of(const fit *f, const float *x, const float *w, const int *q) {
+static float error_of(const fit *f, const float *x, const float *w) {
   float sum = 0;
   for (int i = 0; i < 32; i++) {
-    float diff = f->scale * (float)q[i] + f->least - x[i];
+    float diff = f->scale * (float)f->q[i] + f->least - x[i];
     sum += w[i] * (diff * diff);
   }
   return sum;
 }
 
-/* The best fit for the given q; false: there is none. */
-static bool refit(fit *f, const float *x, const float *w, const int *q, float sum_w, float sum_x) {
+/* The best scale and least number for its q; false: there are none. */
+static bool refit(fit *f, const float *x, const float *w, float sum_w, float sum_x) {
   float l = 0, l2 = 0, xl = 0;
   for (int i = 0; i < 32; i++) {
-    float v = (float)q[i];
+    float v = (float)f->q[i];
     l += w[i] * v, l2 += w[i] * v * v, xl += w[i] * v * x[i];
   }
   float D = sum_w * l2 - l * l;
   if (!(D > 0)) return false;
   f->scale = (sum_w * xl - sum_x * l) / D, f->least = (l2 * sum_x - l * xl) / D;
   if (f->least > 0) f->least = 0, f->scale = xl / l2;
-  f->error = error_of(f, x, w, q);
+  f->error = error_of(f, x, w);
   return true;
 }
 
 static fit fit_pair(const float *x, int top, float first, int tries) {
   float w[32], sum_w, sum_x, square = 0, least = x[0], most = x[0];
-  int q[32];
   for (int i = 0; i < 32; i++) square += x[i] * x[i];
   for (int i = 0; i < 32; i++) w[i] = sqrtf(square / 32) + fabsf(x[i]);
   sum_w = w[0], sum_x = w[0] * x[0];
@@ -203,16 +203,16 @@ static fit fit_pair(const float *x, int top, float first, int tries) {
     sum_w += w[i], sum_x += w[i] * x[i];
   }
   if (least > 0) least = 0;
-  if (most == least) return (fit){ 0, least, 0 };
+  if (most == least) return (fit){ .least = least };
   float by = (float)top / (most - least);
-  fit best = { 1 / by, least, 0 }, f;
-  for (int i = 0; i < 32; i++) q[i] = nearest_in(by * (x[i] - least), 0, top);
-  best.error = error_of(&best, x, w, q);
+  fit best = { .scale = 1 / by, .least = least }, f;
+  for (int i = 0; i < 32; i++) best.q[i] = nearest_in(by * (x[i] - least), 0, top);
+  best.error = error_of(&best, x, w);
   for (int t = 0; t <= tries; t++) {
     by = (first + 0.1f * (float)t + (float)top) / (most - least);
-    for (int i = 0; i < 32; i++) q[i] = nearest_in(by * (x[i] - least), 0, top);
+    for (int i = 0; i < 32; i++) f.q[i] = nearest_in(by * (x[i] - least), 0, top);
     /* numbers are counted from the best one's least, as there */
-    if (refit(&f, x, w, q, sum_w, sum_x) && f.error < best.error) best = f, least = f.least;
+    if (refit(&f, x, w, sum_w, sum_x) && f.error < best.error) best = f, least = f.least;
   }
   return best;
 }
@@ -225,17 +225,18 @@ static void encode_pairs(tp_format f, const float *x, uint8_t *b) {
   memset(b, 0, (size_t)tp_formats[f].bytes);
   for (int j = 0; j < 8; j++) {
     v[j] = five ? fit_pair(x + 32 * j, 31, -0.5f, 15) : fit_pair(x + 32 * j, 15, -1, 20);
-    scale = TP_MAX(scale, v[j].scale), offset = TP_MAX(offset, -v[j].least);
+    scale = TP_MAX(v[j].scale, scale), offset = TP_MAX(-v[j].least, offset);
   }
   float by = scale > 0 ? 63 / scale : 0, off = offset > 0 ? 63 / offset : 0;
   for (int j = 0; j < 8; j++)
     put_pair(b + 4, j, nearest_in(by * v[j].scale, 0, 63), nearest_in(off * -v[j].least, 0, 63));
   float d = put_half(b, scale / 63), m = put_half(b + 2, offset / 63);
   for (int j = 0; j < 8; j += 2) {
-    uint8_t q[64] = { 0 };
+    uint8_t q[64];
     for (int i = 0; i < 64; i++) {
       int s, o;
       get_pair(b + 4, j + i / 32, &s, &o);
+      q[i] = (uint8_t)v[j + i / 32].q[i % 32];
       if (d * (float)s != 0)
         q[i] = (uint8_t)nearest_in((x[32 * j + i] + m * (float)o) / (d * (float)s), 0, top);
       if (five) b[16 + i % 32] |= (uint8_t)(q[i] >> 4 << (j + i / 32));
@@ -244,42 +245,43 @@ static void encode_pairs(tp_format f, const float *x, uint8_t *b) {
   }
 }
 
-/* The scale of 16 numbers for which q in -32 .. 31 are nearest, by their squares. */
-static float fit_scale(const float *x) {
+/* The scale of 16 numbers for which q - 32 is nearest, by their squares. */
+static float fit_scale(const float *x, uint8_t *q) {
   float max = largest(x, 16), scale = 0, best = 0;
+  memset(q, 0, 16);
   if (fabsf(max) < 1e-15f) return 0;
   for (int t = 0; t < 19; t++) { /* first as it is, then from -9 to 9 tenths aside */
     int aside = t == 0 ? 0 : t <= 9 ? t - 10 : t - 9;
     float by = -(32 + 0.1f * (float)aside) / max, xl = 0, l2 = 0;
+    uint8_t tried[16];
     for (int i = 0; i < 16; i++) {
       float l = (float)nearest_in(by * x[i], -32, 31), w = x[i] * x[i];
+      tried[i] = (uint8_t)(l + 32);
       xl += w * x[i] * l, l2 += w * l * l;
     }
-    if (t == 0 ? l2 == 0 : !(l2 > 0 && xl * xl > best * l2)) continue;
-    scale = xl / l2, best = scale * xl;
+    if (t && !(l2 > 0 && xl * xl > best * l2)) continue;
+    memcpy(q, tried, 16);
+    scale = l2 != 0 ? xl / l2 : 0, best = scale * xl;
   }
   return scale;
 }
 
 static void encode_q6_k(const float *x, uint8_t *b) {
   float scale[16];
+  uint8_t q[SUPER];
   memset(b, 0, (size_t)tp_formats[TP_Q6_K].bytes);
-  for (int j = 0; j < 16; j++) scale[j] = fit_scale(x + 16 * j);
+  for (int j = 0; j < 16; j++) scale[j] = fit_scale(x + 16 * j, q + 16 * j);
   float max = largest(scale, 16);
   if (fabsf(max) < 1e-15f) return;
   float by = -128 / max, d = put_half(b + 208, 1 / by);
   for (int j = 0; j < 16; j++) b[192 + j] = (uint8_t)TP_MIN(127, nearest(by * scale[j]));
-  for (int part = 0; part < 2; part++) {
-    uint8_t q[128];
-    for (int i = 0; i < 128; i++) {
-      int at = 128 * part + i;
-      float s = d * (float)(int8_t)b[192 + at / 16];
-      /* a scale that became 0 makes 0 of each */
-      q[i] = (uint8_t)(32 + (s != 0 ? nearest_in(x[at] / s, -32, 31) : 0));
-      b[128 + 32 * part + i % 32] |= (uint8_t)(q[i] >> 4 << i / 32 * 2);
-    }
-    put_low(b + 64 * part, 64, q);
+  for (int i = 0; i < SUPER; i++) {
+    float s = d * (float)(int8_t)b[192 + i / 16];
+    if (s != 0) q[i] = (uint8_t)(32 + nearest_in(x[i] / s, -32, 31));
+    b[128 + i / 128 * 32 + i % 32] |= (uint8_t)(q[i] >> 4 << i % 128 / 32 * 2);
   }
+  put_low(b, 64, q);
+  put_low(b + 64, 64, q + 128);
 }
 
 void tp_blocks_encode(tp_format f, const float *from, int64_t nblocks, uint8_t *to) {
