@@ -159,6 +159,7 @@ static const luaL_Reg hidden[] = {
   { "feeds", tl_fn_feeds },
   { "json_decode", tl_json_decode },
   { "json_encode", tl_json_encode },
+  { "tokenizer", tl_tokenizer_open },
   { 0 },
 };
 
@@ -248,6 +249,7 @@ int luaopen_tempo(lua_State *L) {
   tl_open_loose(L, S);
   tl_open_fn(L, S);
   tl_open_saved(L, S);
+  tl_open_tokenizer(L, S);
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", TL_NONE);
   tl_setfuncs(L, S, functions);

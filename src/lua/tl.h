@@ -29,6 +29,7 @@ typedef enum {
   TL_ARRAY,
   TL_FN,
   TL_STATE,
+  TL_TOKENIZER,
   TL_NTYPE
 } tl_type;
 
@@ -348,6 +349,7 @@ void tl_open_loose(lua_State *L, tl_state *S);
 void tl_open_array(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
+void tl_open_tokenizer(lua_State *L, tl_state *S);
 void tl_open_json(lua_State *L); /* values into the table on top */
 int tl_define(lua_State *L);
 int tl_unnamed(lua_State *L);
@@ -380,6 +382,8 @@ int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
 int tl_make_folder(lua_State *L); /* path */
+/* kind, path[, pattern, special tokens] */
+int tl_tokenizer_open(lua_State *L);
 int tl_json_decode(lua_State *L);
 int tl_json_encode(lua_State *L);
 int tl_fn_parameters(lua_State *L);

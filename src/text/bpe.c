@@ -147,7 +147,8 @@ static void by_merging(tp_encoding *e, tp_chars x) {
 static void by_pairs(tp_encoding *e, tp_chars x) {
   tp_tokenizer *t = e->t;
   int id = tp_piece_find(t, x), n = e->out->n;
-  if (id >= 0 && (t->ignore_merges || t->piece[id].whole == 1)) {
+  bool normal = id >= 0 && t->piece[id].kind != TP_PIECE_CONTROL;
+  if (normal && (t->ignore_merges || t->piece[id].whole == 1)) {
     tp_put_id(e, id);
     return;
   }

@@ -8,6 +8,7 @@ static tp_tokenizer *tokenizer_new(const char *label) {
   tp_tokenizer *t = TP_NEW(&a, tp_tokenizer);
   t->a = a;
   t->label = tp_strdup(&t->a, label);
+  t->merge.a = &t->a;
   t->bos = t->eos = t->unk = -1;
   for (int k = 0; k < 256; k++) t->byte[k] = -1;
   return t;
@@ -149,7 +150,7 @@ void tp_pieces_done(tp_tokenizer *t, bool spaces) {
     t->byte[k] = tp_piece_find(t, (tp_chars){ (char[]){ (char)k }, 1 });
 }
 
-bool tp_merge_add(tp_tokenizer *t, tp_chars left, tp_chars right, uint32_t rank) {
+bool tp_merge_put(tp_tokenizer *t, tp_chars left, tp_chars right, uint32_t rank) {
   int l = tp_piece_find(t, left), r = tp_piece_find(t, right);
   if (l < 0 || r < 0 || left.n + right.n > TP_MAXRULE) return false;
   char *both = tp_alloc(left.n + right.n);

@@ -194,7 +194,7 @@ bool tp_bytes_of(tp_tokenizer *t, tp_chars text, tp_chars *out);
 void tp_pieces_done(tp_tokenizer *t, bool spaces);
 /* The id of a text among pieces of words; -1. */
 int tp_piece_find(const tp_tokenizer *t, tp_chars x);
-bool tp_merge_add(tp_tokenizer *t, tp_chars left, tp_chars right, uint32_t rank);
+bool tp_merge_put(tp_tokenizer *t, tp_chars left, tp_chars right, uint32_t rank);
 void tp_rank_scores(tp_tokenizer *t); /* equal scores have equal ranks */
 bool tp_unigram_done(tp_tokenizer *t, bool all, tp_error *err); /* all: least score of all kinds */
 /* late: it is found in rewritten texts. The text is not copied. */
@@ -228,6 +228,10 @@ int tp_pattern_find(const tp_tokenizer *t, const tp_pattern *p, tp_chars x, size
     size_t *hi, tp_error *err);
 /* Cuts x by the steps from k on; each word becomes ids. first: x begins the text. */
 bool tp_split_run(tp_encoding *e, int k, tp_chars x, bool first);
+
+/* ---- tokenizer.c ---- */
+void tp_encoding_begin(tp_encoding *e); /* its fields up to err are set */
+void tp_encoding_end(tp_encoding *e);
 
 /* ---- bpe.c, unigram.c ---- */
 /* mapped: characters that stand for bytes */

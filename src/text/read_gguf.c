@@ -85,7 +85,7 @@ static void put_merges(tp_tokenizer *t, const tp_gguf_vocab *v) {
     l = (tp_chars){ x.s, (size_t)(space - x.s) };
     r = (tp_chars){ space + 1, x.n - l.n - 1 };
     if (t->byte_level && (!tp_bytes_of(t, l, &l) || !tp_bytes_of(t, r, &r))) continue;
-    tp_merge_add(t, l, r, (uint32_t)i);
+    tp_merge_put(t, l, r, (uint32_t)i);
   }
 }
 

@@ -202,7 +202,10 @@ static void put_vocab_piece(tp_tokenizer *t, int id, tp_chars text, float score)
   bool byte = t->byte_fallback && text.n == 6 && !memcmp(text.s, "<0x", 3);
   if (!t->byte_level) tp_piece_set(t, id, text, score, byte ? TP_PIECE_BYTE : TP_PIECE_NORMAL);
   else if (tp_bytes_of(t, text, &bytes)) tp_piece_set(t, id, bytes, score, TP_PIECE_NORMAL);
-  else tp_piece_set(t, id, text, score, TP_PIECE_CONTROL);
+  else {
+    tp_piece_set(t, id, text, score, TP_PIECE_NORMAL);
+    t->piece[id].text.n = 0;
+  }
 }
 
 static bool put_vocab(tp_tokenizer *t, const tp_json *vocab, tp_error *err) {
@@ -233,7 +236,7 @@ static bool put_merge(tp_tokenizer *t, const tp_json *j, uint32_t rank, tp_error
   }
   bool known = l.n && r.n;
   if (known && t->byte_level) known = tp_bytes_of(t, l, &l) && tp_bytes_of(t, r, &r);
-  if (known && tp_merge_add(t, l, r, rank)) return true;
+  if (known && tp_merge_put(t, l, r, rank)) return true;
   return tp_text_fail(t, err, "merge %u is none of two pieces that make a piece", rank);
 }
 
@@ -270,15 +273,12 @@ static bool read_added(tp_tokenizer *t, const tp_json *j, tp_error *err) {
     .lstrip = flag_at(j, "lstrip", false), .rstrip = flag_at(j, "rstrip", false),
     .single = flag_at(j, "single_word", false) };
   if (added.single && !tp_utf8proc_open(t, err)) return false;
-  tp_encoding *e = late ? TP_NEW(&t->a, tp_encoding) : NULL;
-  if (!late) return tp_added_put(t, added, false, err);
-  e->t = t;
-  e->err = err;
-  bool ok = tp_normal(e, added.text, &added.text);
+  tp_encoding e = { .t = t, .err = err };
+  tp_encoding_begin(&e);
+  bool ok = !late || tp_normal(&e, added.text, &added.text);
   added.text = tp_chars_dup(t, added.text);
-  tp_buf_free(&e->norm[0]);
-  tp_buf_free(&e->norm[1]);
-  return ok && tp_added_put(t, added, true, err);
+  tp_encoding_end(&e);
+  return ok && tp_added_put(t, added, late, err);
 }
 
 /* ---- what stands in front of a text ---- */

@@ -12,6 +12,13 @@ static void drop_encoding(void *at) {
   tp_buf_free(&e->heap);
 }
 
+void tp_encoding_begin(tp_encoding *e) { tp_hold_set(&e->hold, drop_encoding, e); }
+
+void tp_encoding_end(tp_encoding *e) {
+  tp_hold_end(&e->hold);
+  drop_encoding(e);
+}
+
 /* A text without added tokens, rewritten. */
 static bool put_piece(tp_encoding *e, tp_chars x, bool first) {
   bool valid;
@@ -85,10 +92,9 @@ bool tp_tokenizer_encode(
     return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: encode: a text has at most 1 GiB");
   tp_encoding *e = TP_NEW(a, tp_encoding);
   *e = (tp_encoding){ .t = t, .a = a, .out = out, .special = special, .err = err };
-  tp_hold_set(&e->hold, drop_encoding, e);
+  tp_encoding_begin(e);
   bool ok = put_added(e, &t->early, text, true, put_segment);
-  tp_hold_end(&e->hold);
-  drop_encoding(e);
+  tp_encoding_end(e);
   return ok;
 }
 
