@@ -91,7 +91,7 @@ static void make_symbols(tp_encoding *e) {
   tp_symbol *s = e->w.s;
   for (size_t k = 0, len = 1, prev = 0; k < x.n; prev = k, k += len) {
     tp_chars rest = { x.s + k, x.n - k };
-    int id = t->user.value.n ? tp_trie_match(&t->user, rest, NULL, NULL, &len) : -1;
+    int id = t->user.value.n ? tp_trie_match(&t->user, rest, &len) : -1;
     if (id < 0 && t->byte_level) {
       len = 1;
       id = t->byte[(unsigned char)x.s[k]];

@@ -62,7 +62,7 @@ static int byte_named(tp_chars x) {
   return hi < 0 || lo < 0 ? -1 : 16 * hi + lo;
 }
 
-void tp_piece_set(tp_tokenizer *t, int id, tp_chars text, float score, tp_piece_kind kind) {
+void tp_piece_set(tp_tokenizer *t, int id, tp_chars text, double score, tp_piece_kind kind) {
   tp_piece *p = &t->piece[id];
   p->text = p->out = tp_chars_dup(t, text);
   p->score = score;
@@ -164,19 +164,19 @@ bool tp_merge_put(tp_tokenizer *t, tp_chars left, tp_chars right, uint32_t rank)
 }
 
 typedef struct {
-  float score;
+  double score;
   int32_t id;
 } ranked;
 
 static int by_score(const void *a, const void *b) {
-  float x = ((const ranked *)a)->score, y = ((const ranked *)b)->score;
+  double x = ((const ranked *)a)->score, y = ((const ranked *)b)->score;
   return x > y ? -1 : x < y;
 }
 
 void tp_rank_scores(tp_tokenizer *t) {
   ranked *v = TP_NEWN(&t->a, ranked, t->n);
   for (int id = 0; id < t->n; id++) {
-    float s = t->piece[id].score;
+    double s = t->piece[id].score;
     v[id] = (ranked){ s == s ? s : 0, id };
   }
   qsort(v, (size_t)t->n, sizeof *v, by_score);
@@ -188,15 +188,14 @@ void tp_rank_scores(tp_tokenizer *t) {
 }
 
 bool tp_unigram_done(tp_tokenizer *t, bool all, tp_error *err) {
-  float least = 0;
+  double least = 0;
   bool seen = false;
   for (int id = 0; id < t->n; id++) {
     const tp_piece *p = &t->piece[id];
-    float s = p->score;
+    double s = p->score;
     if (!(s - s == 0)) return tp_text_fail(t, err, "the score of id %d is not finite", id);
     if (p->kind == TP_PIECE_NORMAL || (all && p->kind != TP_PIECE_NONE)) {
       least = seen ? TP_MIN(least, s) : s;
-      t->max_score = seen ? TP_MAX(t->max_score, s) : s;
       seen = true;
     }
     if (!in_words(t, p) || p->kind == TP_PIECE_UNUSED) continue;
@@ -204,7 +203,7 @@ bool tp_unigram_done(tp_tokenizer *t, bool all, tp_error *err) {
       return tp_text_fail(t, err, "piece %d has more than %d bytes", id, TP_MAXENTRY);
     tp_trie_put(&t->a, &t->unigram, p->text, id);
   }
-  t->unk_score = least - 10;
+  t->unk_score = t->single ? (float)least - 10.0f : least - 10;
   return true;
 }
 

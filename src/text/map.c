@@ -51,13 +51,11 @@ void tp_trie_put(tp_arena *a, tp_trie *t, tp_chars text, int value) {
   if (t->value.v[node] < 0) t->value.v[node] = value;
 }
 
-int tp_trie_match(const tp_trie *t, tp_chars x, bool (*ok)(const void *ud, int value),
-    const void *ud, size_t *n) {
+int tp_trie_match(const tp_trie *t, tp_chars x, size_t *n) {
   int found = -1, node = 0;
   for (size_t k = 0; k < x.n && (node = tp_trie_step(t, node, x.s[k])) > 0; k++) {
-    int value = t->value.v[node];
-    if (value < 0 || (ok && !ok(ud, value))) continue;
-    found = value;
+    if (t->value.v[node] < 0) continue;
+    found = t->value.v[node];
     *n = k + 1;
   }
   return found;

@@ -114,13 +114,14 @@ bool tp_utf8proc_open(const tp_tokenizer *t, tp_error *err) {
          tp_text_fail(t, err, "it needs libutf8proc.so.2 (Debian: apt-get install libutf8proc2)");
 }
 
-static bool is_mark(int32_t c) { return c >= 0 && proc.category(c) == UTF8PROC_CATEGORY_MN; }
+static bool marks(int k) { return k >= UTF8PROC_CATEGORY_MN && k <= UTF8PROC_CATEGORY_ME; }
+static bool is_mark(int32_t c) { return c >= 0 && marks(proc.category(c)); }
 static int32_t lower_of(int32_t c) { return c < 0 ? c : proc.lower(c); }
 
 bool tp_is_word(int32_t c) {
   if (c < 128) return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
   int k = proc_is_open ? (int)proc.category(c) : UTF8PROC_CATEGORY_LO;
-  return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NO) || k == UTF8PROC_CATEGORY_PC;
+  return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC;
 }
 
 static bool put_form(tp_buf *b, tp_chars x, int form) {
@@ -191,7 +192,7 @@ static bool map_prefix(tp_chars map, tp_chars x, size_t *used, tp_chars *to) {
 /* The next part of x as SentencePiece's normaliser gives it. */
 static tp_chars next_part(const tp_tokenizer *t, const tp_norm *s, tp_chars x, size_t *used) {
   tp_chars to;
-  if (t->user.value.n && tp_trie_match(&t->user, x, NULL, NULL, used) >= 0)
+  if (t->user.value.n && tp_trie_match(&t->user, x, used) >= 0)
     return (tp_chars){ x.s, *used };
   if (map_prefix(s->charsmap, x, used, &to)) return to;
   tp_utf8(x, used);
@@ -228,6 +229,7 @@ static void put_mapped(tp_buf *b, tp_chars x, const tp_norm *s) { /* character b
     if (s->kind == TP_NORM_MARKS && is_mark(c)) continue;
     if (to == c) tp_putn(b, x.s, len);
     else tp_put_utf8(b, to);
+    if (c == 0x130 && to != c) tp_put_utf8(b, 0x307); /* the one that becomes two */
   }
 }
 

@@ -38,9 +38,8 @@ static inline int tp_trie_step(const tp_trie *t, int node, char c) {
   const tp_pair *p = tp_pairs_get(&t->edge, (uint64_t)(uint32_t)node << 8 | (unsigned char)c);
   return p ? (int)p->a : -1;
 }
-/* The longest entry with which x begins, of those that `ok` (NULL: all) takes; its value or -1. */
-int tp_trie_match(const tp_trie *t, tp_chars x, bool (*ok)(const void *ud, int value),
-    const void *ud, size_t *n);
+/* The longest entry with which x begins: its value, or -1. */
+int tp_trie_match(const tp_trie *t, tp_chars x, size_t *n);
 
 /* ---- pieces ---- */
 /* SentencePiece's numbers, which GGUF has too, but for the last two */
@@ -56,7 +55,7 @@ typedef enum {
 typedef struct {
   tp_chars text; /* as it stands in words */
   tp_chars out;  /* as it stands in texts */
-  float score;
+  double score;
   uint32_t rank; /* the lower, the earlier it is made of two */
   uint8_t kind;
   uint8_t whole; /* of a word equal to it: 0: unknown, 1: becomes this id alone, 2: does not */
@@ -78,7 +77,7 @@ typedef struct {
     TP_NORM_REPLACE, /* from, or what the pattern matches, => to */
     TP_NORM_LOWER,
     TP_NORM_STRIP, /* white space at the left, the right end */
-    TP_NORM_MARKS, /* leaves out marks that take no space */
+    TP_NORM_MARKS, /* leaves out combining marks */
     TP_NORM_PIECES /* SentencePiece's: see normal.c */
   } kind;
   int form;
@@ -131,7 +130,7 @@ struct tp_tokenizer {
   int32_t byte[256]; /* ids of bytes; -1: none */
   int bos, eos, unk;
   bool add_bos;
-  float unk_score, max_score;
+  double unk_score;
   tp_trie unigram; /* pieces */
   tp_trie user;    /* pieces that stand out in rewritten texts; no merge touches them */
   uint32_t *cut;   /* of unused pieces: bytes of the left half; NULL: there are none */
@@ -185,7 +184,7 @@ static inline bool tp_chars_same(tp_chars a, tp_chars b) {
   return a.n == b.n && (!a.n || !memcmp(a.s, b.s, a.n));
 }
 /* Copies the text. `out` is that text; byte pieces <0xNN> become their byte. */
-void tp_piece_set(tp_tokenizer *t, int id, tp_chars text, float score, tp_piece_kind kind);
+void tp_piece_set(tp_tokenizer *t, int id, tp_chars text, double score, tp_piece_kind kind);
 /* Of a vocabulary of bytes: characters that stand for bytes become them. One that holds another
  * character stays as it is, and no word has it. */
 bool tp_bytes_of(tp_tokenizer *t, tp_chars text, tp_chars *out);

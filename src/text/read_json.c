@@ -197,7 +197,7 @@ static bool make_room(
 }
 
 /* Byte-level pieces become bytes; one with other characters is in no word. */
-static void put_vocab_piece(tp_tokenizer *t, int id, tp_chars text, float score) {
+static void put_vocab_piece(tp_tokenizer *t, int id, tp_chars text, double score) {
   tp_chars bytes;
   bool byte = t->byte_fallback && text.n == 6 && !memcmp(text.s, "<0x", 3);
   if (!t->byte_level) tp_piece_set(t, id, text, score, byte ? TP_PIECE_BYTE : TP_PIECE_NORMAL);
@@ -219,7 +219,7 @@ static bool put_vocab(tp_tokenizer *t, const tp_json *vocab, tp_error *err) {
     if (!list) id_of(j, t->n, &id);
     if (t->piece[id].kind) return tp_text_fail(t, err, "id %lld occurs twice", (long long)id);
     tp_chars x = tp_chars_of(list ? tp_json_text(text) : tp_json_key(j));
-    put_vocab_piece(t, (int)id, x, list ? (float)tp_json_number(score) : 0);
+    put_vocab_piece(t, (int)id, x, list ? tp_json_number(score) : 0);
   }
   return true;
 }

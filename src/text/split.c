@@ -86,10 +86,9 @@ bool tp_split_run(tp_encoding *e, int k, tp_chars x, bool first) {
   const tp_split *s = &e->t->split.v[k];
   if (s->kind == TP_STEP_CUT) return cut_all(e, k, x, first);
   tp_buf *b = &e->step[k];
-  size_t len;
   b->n = 0;
   if (s->kind == TP_STEP_SPACE) {
-    if (tp_is_space(tp_utf8(x, &len))) return tp_split_run(e, k + 1, x, first);
+    if (*x.s == ' ') return tp_split_run(e, k + 1, x, first);
     tp_puts(b, " ");
     tp_putn(b, x.s, x.n);
   } else if (s->kind == TP_STEP_BYTES) {
@@ -144,13 +143,19 @@ static void open_pcre2(void) {
 static const char space_class[] = "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}"
                                   "\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
 
-/* \s => the characters of White_Space. False: it says what PCRE2 cannot. */
+/* characters of words: Alphabetic, marks, digits, connectors, joiners */
+static const char word_class[] = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-"
+                                 "\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}"
+                                 "\\x{1f170}-\\x{1f189}";
+
+/* \s and \w => their characters, of which PCRE2 has others. False: it says what PCRE2 cannot. */
 static bool put_source(tp_buf *b, tp_chars x) {
   int inside = 0;
   for (size_t k = 0; k < x.n; k++) {
     char c = x.s[k], next = k + 1 < x.n ? x.s[k + 1] : 0;
-    if (c == '\\' && next == 's') tp_putf(b, inside ? "%s" : "[%s]", space_class);
-    else if (c == '\\' && next == 'S' && !inside) tp_putf(b, "[^%s]", space_class);
+    const char *set = next == 's' || next == 'S' ? space_class : word_class;
+    bool in = next == 's' || next == 'w', out = (next == 'S' || next == 'W') && !inside;
+    if (c == '\\' && (in || out)) tp_putf(b, inside ? "%s" : out ? "[^%s]" : "[%s]", set);
     else if (c == '\\' && next) tp_putn(b, x.s + k, 2);
     else {
       if (inside && c == '&' && next == '&') return false;

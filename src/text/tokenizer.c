@@ -32,11 +32,6 @@ static bool put_piece(tp_encoding *e, tp_chars x, bool first) {
   return true;
 }
 
-static bool wanted(const void *ud, int k) {
-  const tp_encoding *e = ud;
-  return e->special || !e->t->added.v[k].special;
-}
-
 static bool word_behind(tp_chars x) { /* does x end with a character of a word? */
   size_t len, n = 1;
   while (n < 4 && n < x.n && (x.s[x.n - n] & 0xc0) == 0x80) n++;
@@ -66,10 +61,11 @@ static bool put_added(tp_encoding *e, const tp_trie *trie, tp_chars x, bool firs
     bool (*between)(tp_encoding *e, tp_chars x, bool first)) {
   size_t done = 0, at = 0, n;
   while (trie->value.n && at < x.n) {
-    int k = tp_trie_match(trie, (tp_chars){ x.s + at, x.n - at }, wanted, e, &n);
+    int k = tp_trie_match(trie, (tp_chars){ x.s + at, x.n - at }, &n);
     const tp_added *a = k < 0 ? NULL : &e->t->added.v[k];
-    if (!a || (a->single && !stands_alone(x, at, at + n))) {
-      at++;
+    bool hidden = a && a->special && !e->special;
+    if (!a || hidden || (a->single && !stands_alone(x, at, at + n))) {
+      at += a ? n : 1;
       continue;
     }
     size_t lo = at, hi = at + n;

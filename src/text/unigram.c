@@ -16,10 +16,10 @@ static void improve(const tp_tokenizer *t, way *v, size_t from, size_t to, int i
   if (v[to].from == UINT32_MAX || score > v[to].score) v[to] = (way){ score, id, (uint32_t)from };
 }
 
-static double score_of(const tp_tokenizer *t, int id, size_t bytes) {
+/* Pieces that stand out beat all others: scores are logarithms. */
+static double score_of(const tp_tokenizer *t, int id) {
   const tp_piece *p = &t->piece[id];
-  if (p->kind != TP_PIECE_USER) return p->score;
-  return t->single ? (double)bytes * t->max_score - 0.1 : 0;
+  return p->kind != TP_PIECE_USER ? p->score : t->single ? (float)-0.1 : 0;
 }
 
 static void all_from(const tp_tokenizer *t, way *v, tp_chars x, size_t from) {
@@ -30,7 +30,7 @@ static void all_from(const tp_tokenizer *t, way *v, tp_chars x, size_t from) {
   for (size_t k = from; k < x.n && (node = tp_trie_step(&t->unigram, node, x.s[k])) > 0; k++) {
     int id = t->unigram.value.v[node];
     if (id < 0) continue;
-    improve(t, v, from, k + 1, id, score_of(t, id, k + 1 - from));
+    improve(t, v, from, k + 1, id, score_of(t, id));
     known |= k + 1 - from == len;
   }
   if (!known) improve(t, v, from, from + len, -1, t->unk_score);
