@@ -5,8 +5,7 @@
  *
  * Texts have their length in front, in 8 bytes. The first extent is that of the axis that runs
  * fastest, so shapes are turned: (in, out) => (out, in). Places count from the first element. */
-#include "io/open.h"
-#include "io/save.h"
+#include "io/gguf.h"
 #include <stdlib.h>
 
 enum { ALIGNMENT = 32, MAX_ALIGNMENT = 1 << 20, NESTED = 8, GGUF_RANK = 4 };
@@ -99,7 +98,7 @@ static bool take_weight(gguf *g, tp_weights *w, tp_error *err) {
   uint64_t type = take_word(g, 4), at = take_word(g, 8);
   v->as = tp_stored_of_gguf((int64_t)type);
   v->kind = v->as ? v->as->name : tp_printf(&w->arena, "GGUF's type %d", (int)type);
-  if (v->as && !tp_weight_measure(v, &v->bytes))
+  if (v->as && !tp_stored_bytes(v->as, v->rank, v->shape, &v->bytes))
     return gguf_bad(
         g, "an array's extents overflow or are no whole blocks of its type, before this");
   if (at > g->n) return g->at -= 8, gguf_bad(g, "an array begins beyond the file, says the number");

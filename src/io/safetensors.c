@@ -5,9 +5,8 @@
  * Offsets count from the header's end. As its makers ask for, arrays fill the rest of the file
  * without overlap or gap. Written are the widest dtypes first, so that all lie at multiples of
  * their size, and spaces behind the header, so that the elements begin at a multiple of 64. */
-#include "io/open.h"
+#include "io/safetensors.h"
 #include "io/json.h"
-#include "io/save.h"
 #include <stdlib.h>
 
 enum { LENGTH = 8, MAX_JSON = 100000000 };
@@ -42,7 +41,7 @@ static bool read_entry(
         f, j, "data_offsets are not two places of the file, one after the other", err);
   v->at = start + at[0];
   v->bytes = at[1] - at[0];
-  if (v->as && (!tp_weight_measure(v, &bytes) || bytes != v->bytes))
+  if (v->as && (!tp_stored_bytes(v->as, v->rank, v->shape, &bytes) || bytes != v->bytes))
     return entry_fail(f, j, "data_offsets do not fit its shape and dtype", err);
   return true;
 }

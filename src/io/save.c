@@ -31,10 +31,8 @@ bool tp_saved_set(
   if (blocks && !v->packed && (!tp_format_parse(v->as->name) || !tp_dtype_float(a->dtype)))
     return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "dtype: save: '%.200s' of %s cannot be made %s",
         name, own->name, v->as->name);
-  const tp_weight w = { .as = v->as, .rank = v->rank };
-  tp_weight m = w;
-  TP_COPYN(m.shape, v->shape, v->rank);
-  return tp_weight_measure(&m, &v->bytes) || shape_fail(v, "its rows are no whole blocks", err);
+  return tp_stored_bytes(v->as, v->rank, v->shape, &v->bytes) ||
+      shape_fail(v, "its rows are no whole blocks", err);
 }
 
 static bool write_bytes(FILE *f, const void *p, size_t n) { return !n || fwrite(p, 1, n, f) == n; }

@@ -1,7 +1,8 @@
 /* save: files of weights that are written whole: a head, then each array in its format. */
 #ifndef TP_SAVE_H
 #define TP_SAVE_H
-#include "io/open.h"
+#include "io/io.h"
+#include "io/stored.h"
 
 /* An array to be written as `as`: cast or put into blocks on the way. `a` holds the elements, or,
  * `packed`, bytes of blocks whose rows' last axis they are. */
@@ -24,10 +25,4 @@ typedef struct {
   int64_t align; /* zeros go before each array up to a multiple of it */
 } tp_saving;
 tp_writer tp_saving_write; /* ud: a tp_saving */
-
-/* Both sort v and take meta in its order. */
-bool tp_safetensors_save(
-    const char *path, int n, tp_saved *v, int nmeta, const tp_meta *meta, tp_error *err);
-bool tp_gguf_save(
-    const char *path, int n, tp_saved *v, int nmeta, const tp_meta *meta, tp_error *err);
 #endif

@@ -1,7 +1,8 @@
 /* save: tempo.save of .safetensors and .gguf, with metadata and formats. */
 #include "lua/tl.h"
 #include "base/blocks.h"
-#include "io/save.h"
+#include "io/gguf.h"
+#include "io/safetensors.h"
 #include <stdlib.h>
 
 /* owned by Lua before anything can raise */
