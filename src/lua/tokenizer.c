@@ -1,18 +1,25 @@
 /* tokenizer: what lua/tempo/llm/tokenizer.lua is made of: opening a file, and ids of texts and texts
  * of ids. Lua's side knows folders, names and chat templates. */
 #include "lua/tl.h"
+#include "io/open.h"
 #include "text/text.h"
 
 typedef struct {
   tp_tokenizer *t;
-  char *bytes; /* of the file, while it is read */
+  char *bytes;  /* of the file, while it is read */
+  tp_weights w; /* the same for GGUF */
 } tl_tokenizer;
+
+static void drop_file(tl_tokenizer *u) {
+  tp_free(u->bytes);
+  u->bytes = NULL;
+  tp_weights_close(&u->w);
+}
 
 static int tokenizer_gc(lua_State *L) {
   tl_tokenizer *u = tl_object(L, 1, TL_TOKENIZER, "close");
   u->t = tp_tokenizer_free(u->t);
-  tp_free(u->bytes);
-  u->bytes = NULL;
+  drop_file(u);
   return 0;
 }
 
@@ -41,16 +48,15 @@ int tl_tokenizer_open(lua_State *L) {
   const char *pattern = strcmp(kind, "tiktoken") ? "" : tl_string(L, 3, "tokenizer: pattern");
   tl_tokenizer *u = tl_new(L, TL_TOKENIZER, sizeof *u);
   tp_chars x = { 0 };
-  if (strcmp(kind, "gguf")) {
-    x.s = u->bytes = tp_file_whole(path, &x.n, &e);
-    if (!x.s) return tl_raise(L, &e);
-  }
-  if (!strcmp(kind, "json")) u->t = tp_tokenizer_json(x, path, &e);
+  bool gguf = !strcmp(kind, "gguf");
+  if (!gguf) x.s = u->bytes = tp_file_whole(path, &x.n, &e);
+  if (gguf ? !tp_weights_open(&u->w, path, &e) : !x.s) return tl_raise(L, &e);
+  if (gguf) u->t = tp_tokenizer_gguf(&u->w, &e);
+  else if (!strcmp(kind, "json")) u->t = tp_tokenizer_json(x, path, &e);
   else if (!strcmp(kind, "sentencepiece")) u->t = tp_tokenizer_sentencepiece(x, path, &e);
   else if (!strcmp(kind, "tiktoken"))
     u->t = tp_tokenizer_tiktoken(x, pattern, nspecial, special, path, &e);
-  tp_free(u->bytes);
-  u->bytes = NULL;
+  drop_file(u);
   return u->t ? 1 : tl_raise(L, &e);
 }
 
@@ -144,16 +150,18 @@ static void set_id(lua_State *L, const char *key, int id) {
   lua_setfield(L, -2, key);
 }
 
-/* { size =, bos =, eos =, unk =, add_bos = } */
+/* { size =, bos =, eos =, eot =, unk =, add_bos =, chat_template = } */
 static int tokenizer_facts(lua_State *L) {
   tp_tokenizer_facts f = tp_tokenizer_look(tokenizer_self(L, "facts"));
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 7);
   set_id(L, "size", f.size);
   set_id(L, "bos", f.bos);
   set_id(L, "eos", f.eos);
+  set_id(L, "eot", f.eot);
   set_id(L, "unk", f.unk);
   lua_pushboolean(L, f.add_bos);
   lua_setfield(L, -2, "add_bos");
+  if (f.chat.n) lua_pushlstring(L, f.chat.s, f.chat.n), lua_setfield(L, -2, "chat_template");
   return 1;
 }
 

@@ -9,7 +9,7 @@ static tp_tokenizer *tokenizer_new(const char *label) {
   t->a = a;
   t->label = tp_strdup(&t->a, label);
   t->merge.a = &t->a;
-  t->bos = t->eos = t->unk = -1;
+  t->bos = t->eos = t->eot = t->unk = -1;
   for (int k = 0; k < 256; k++) t->byte[k] = -1;
   return t;
 }

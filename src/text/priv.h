@@ -128,8 +128,9 @@ struct tp_tokenizer {
   bool single;       /* sums of scores are floats */
   bool strip;        /* tp_tokenizer_strips */
   int32_t byte[256]; /* ids of bytes; -1: none */
-  int bos, eos, unk;
+  int bos, eos, eot, unk;
   bool add_bos;
+  tp_chars chat;
   double unk_score;
   tp_trie unigram; /* pieces */
   tp_trie user;    /* pieces that stand out in rewritten texts; no merge touches them */

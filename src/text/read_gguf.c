@@ -2,6 +2,17 @@
  * BPE, cut by the patterns of tokenizer.ggml.pre (pre.def); "llama" is SentencePiece's BPE by
  * scores; "t5" its Unigram; "gemma4" BPE by merges on characters. Others are refused. */
 #include "text/priv.h"
+#include "io/weights.h"
+
+/* What tokenizer.ggml.* say: numbers that are missing are -1, texts NULL. */
+typedef struct {
+  const char *model, *pre, *name; /* name: general.name */
+  int n, nmerge;
+  tp_chars *token, *merge;
+  const uint8_t *score, *kind; /* n numbers, not aligned; NULL: none */
+  int64_t add_bos, add_space_prefix, remove_extra_whitespaces;
+  tp_chars charsmap;
+} tp_gguf_vocab;
 
 typedef struct {
   const char *name;
@@ -40,8 +51,9 @@ static bool add_pre(tp_tokenizer *t, const char *name, tp_error *err) {
   return tp_text_fail(t, err, "tokenizer.ggml.pre is '%.60s', which is not known", name);
 }
 
-static tp_piece_kind kind_of(const tp_gguf_vocab *v, int64_t i) {
-  int32_t kind = v->kind ? v->kind[i] : TP_PIECE_NORMAL;
+static tp_piece_kind kind_of(const tp_gguf_vocab *v, size_t i) {
+  int32_t kind = TP_PIECE_NORMAL;
+  if (v->kind) memcpy(&kind, v->kind + 4 * i, sizeof kind);
   return kind > TP_PIECE_NONE && kind <= TP_PIECE_BYTE ? (tp_piece_kind)kind : TP_PIECE_NORMAL;
 }
 
@@ -61,11 +73,13 @@ static bool takes_space(const tp_gguf_vocab *v, tp_chars token) {
 static bool put_tokens(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err) {
   if (!tp_pieces_room(t, v->n, err)) return false;
   for (int id = 0; id < t->n; id++) {
-    tp_chars text = v->token(v->ud, id), bytes;
-    tp_piece_kind kind = kind_of(v, id);
+    tp_chars text = v->token[id], bytes;
+    float score = 0;
+    tp_piece_kind kind = kind_of(v, (size_t)id);
     bool stands_out = kind >= TP_PIECE_UNKNOWN && kind <= TP_PIECE_USER;
     bool literal = stands_out || !t->byte_level || !tp_bytes_of(t, text, &bytes);
-    tp_piece_set(t, id, literal ? text : bytes, v->score ? v->score[id] : 0, kind);
+    if (v->score) memcpy(&score, v->score + 4 * (size_t)id, sizeof score);
+    tp_piece_set(t, id, literal ? text : bytes, score == score ? score : 0, kind);
     if (!stands_out) continue;
     tp_added added = { .text = t->piece[id].text,
       .id = id,
@@ -78,8 +92,8 @@ static bool put_tokens(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err) {
 
 /* "a b": the first space that is not the first byte */
 static void put_merges(tp_tokenizer *t, const tp_gguf_vocab *v) {
-  for (int64_t i = 0; i < v->nmerge; i++) {
-    tp_chars x = v->merge(v->ud, i), l, r;
+  for (int i = 0; i < v->nmerge; i++) {
+    tp_chars x = v->merge[i], l, r;
     const char *space = x.n > 1 ? memchr(x.s + 1, ' ', x.n - 1) : NULL;
     if (!space) continue;
     l = (tp_chars){ x.s, (size_t)(space - x.s) };
@@ -139,27 +153,87 @@ static bool fill_unigram(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err)
   return tp_unigram_done(t, false, err);
 }
 
-static bool fill_gguf(tp_tokenizer *t, const void *vocab, tp_error *err) {
-  const tp_gguf_vocab *v = vocab;
+static bool fill_by_model(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err) {
   static const struct {
     const char *model;
     bool (*fill)(tp_tokenizer *, const tp_gguf_vocab *, tp_error *);
   } kinds[] = { { "gpt2", fill_bpe }, { "llama", fill_scores }, { "t5", fill_unigram },
     { "gemma4", fill_gemma } };
-  size_t k = 0;
-  if (!v->model) return tp_text_fail(t, err, "tokenizer.ggml.model is missing");
-  while (k < TP_LEN(kinds) && strcmp(kinds[k].model, v->model)) k++;
-  if (k == TP_LEN(kinds))
-    return tp_text_fail(t, err, "tokenizer.ggml.model is '%.60s'; gpt2, llama, t5 and gemma4 are read",
-        v->model);
-  if (!kinds[k].fill(t, v, err)) return false;
-  t->bos = v->bos >= 0 && v->bos < t->n ? (int)v->bos : -1;
-  t->eos = v->eos >= 0 && v->eos < t->n ? (int)v->eos : -1;
-  if (v->unk >= 0 && v->unk < t->n && !t->byte_level) t->unk = (int)v->unk;
-  if (v->add_bos >= 0) t->add_bos = v->add_bos;
+  for (size_t k = 0; v->model && k < TP_LEN(kinds); k++)
+    if (!strcmp(kinds[k].model, v->model)) return kinds[k].fill(t, v, err);
+  return tp_text_fail(t, err, "tokenizer.ggml.model is '%.60s': gpt2, llama, t5 and gemma4 are read",
+      v->model ? v->model : "missing");
+}
+
+/* ---- metadata ---- */
+
+static const tp_meta *meta_at(const tp_weights *w, const char *name) {
+  char key[80];
+  snprintf(key, sizeof key, "tokenizer.%s", name);
+  return tp_weights_meta(w, key);
+}
+
+static tp_chars meta_text(const tp_meta *m) {
+  bool is = m && m->type == TP_META_TEXT;
+  return (tp_chars){ is ? (const char *)m->p : "", is ? m->n : 0 };
+}
+
+/* with a 0 behind; NULL: missing */
+static char *meta_string(tp_tokenizer *t, const tp_meta *m) {
+  tp_chars x = meta_text(m);
+  return x.n ? tp_printf(&t->a, "%.*s", (int)TP_MIN(x.n, 256), x.s) : NULL;
+}
+
+static int64_t meta_int(const tp_weights *w, const char *name) {
+  int64_t v;
+  const tp_meta *m = meta_at(w, name);
+  if (m && m->type == TP_META_BOOL) return tp_meta_number(m) != 0;
+  return m && tp_meta_integer(m, &v) ? v : -1;
+}
+
+static tp_chars *meta_texts(tp_tokenizer *t, const tp_meta *m, int *n) {
+  *n = 0;
+  if (!m || m->type != TP_META_LIST || m->of != TP_META_TEXT || m->n > 1 << 24) return NULL;
+  tp_meta rest = *m, item;
+  tp_chars *v = TP_NEWN(&t->a, tp_chars, m->n);
+  while (tp_meta_next(&rest, &item)) v[(*n)++] = meta_text(&item);
+  return v;
+}
+
+/* n numbers of 4 bytes; NULL: no such list */
+static const uint8_t *meta_numbers(const tp_meta *m, tp_meta_type of, int n) {
+  return m && m->type == TP_META_LIST && m->of == of && m->n >= (uint64_t)n ? m->p : NULL;
+}
+
+static int id_below(const tp_tokenizer *t, int64_t id) {
+  return id >= 0 && id < t->n ? (int)id : -1;
+}
+
+static bool fill_gguf(tp_tokenizer *t, const void *weights, tp_error *err) {
+  const tp_weights *w = weights;
+  const tp_meta *map = meta_at(w, "ggml.precompiled_charsmap");
+  tp_gguf_vocab v = { .model = meta_string(t, meta_at(w, "ggml.model")),
+    .pre = meta_string(t, meta_at(w, "ggml.pre")),
+    .name = meta_string(t, tp_weights_meta(w, "general.name")),
+    .add_bos = meta_int(w, "ggml.add_bos_token"),
+    .add_space_prefix = meta_int(w, "ggml.add_space_prefix"),
+    .remove_extra_whitespaces = meta_int(w, "ggml.remove_extra_whitespaces") };
+  v.token = meta_texts(t, meta_at(w, "ggml.tokens"), &v.n);
+  v.merge = meta_texts(t, meta_at(w, "ggml.merges"), &v.nmerge);
+  v.score = meta_numbers(meta_at(w, "ggml.scores"), TP_META_F32, v.n);
+  v.kind = meta_numbers(meta_at(w, "ggml.token_type"), TP_META_I32, v.n);
+  if (map && map->type == TP_META_LIST && tp_meta_size(map->of) == 1)
+    v.charsmap = (tp_chars){ (const char *)map->p, map->n };
+  if (!fill_by_model(t, &v, err)) return false;
+  t->bos = id_below(t, meta_int(w, "ggml.bos_token_id"));
+  t->eos = id_below(t, meta_int(w, "ggml.eos_token_id"));
+  t->eot = id_below(t, meta_int(w, "ggml.eot_token_id"));
+  if (!t->byte_level) t->unk = id_below(t, meta_int(w, "ggml.unknown_token_id"));
+  if (v.add_bos >= 0) t->add_bos = v.add_bos;
+  t->chat = tp_chars_dup(t, meta_text(meta_at(w, "chat_template")));
   return true;
 }
 
-tp_tokenizer *tp_tokenizer_gguf(const tp_gguf_vocab *v, const char *label, tp_error *err) {
-  return tp_tokenizer_filled(label, fill_gguf, v, err);
+tp_tokenizer *tp_tokenizer_gguf(const struct tp_weights *w, tp_error *err) {
+  return tp_tokenizer_filled(w->path, fill_gguf, w, err);
 }

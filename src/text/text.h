@@ -27,27 +27,15 @@ typedef struct {
 /* pattern: PCRE2's, which cuts a text into words */
 TP_GIVE tp_tokenizer *tp_tokenizer_tiktoken(tp_chars bytes, const char *pattern, int nspecial,
     const tp_special *special, const char *label, tp_error *err);
-/* What GGUF's metadata say: tokenizer.ggml.*; ids that are missing are -1. */
-typedef struct {
-  const char *model, *pre, *name; /* name: general.name; NULL: it is missing */
-  int64_t n, nmerge;
-  tp_chars (*token)(const void *ud, int64_t i);
-  tp_chars (*merge)(const void *ud, int64_t i);
-  const void *ud;
-  const float *score;  /* NULL: none */
-  const int32_t *kind; /* NULL: none */
-  int64_t bos, eos, unk;
-  int add_bos, add_space_prefix, remove_extra_whitespaces; /* -1: it is missing */
-  tp_chars charsmap;
-} tp_gguf_vocab;
-TP_GIVE tp_tokenizer *tp_tokenizer_gguf(
-    const tp_gguf_vocab *v, const char *label, tp_error *err);
+/* By a GGUF file's metadata, tokenizer.* */
+TP_GIVE tp_tokenizer *tp_tokenizer_gguf(const struct tp_weights *w, tp_error *err);
 tp_tokenizer *tp_tokenizer_free(TP_TAKE tp_tokenizer *t); /* NULL-safe, gives NULL */
 
 /* What the file says; -1: nothing. */
 typedef struct {
-  int size, bos, eos, unk; /* size: the greatest id and one */
-  bool add_bos;            /* texts for the model begin with bos */
+  int size, bos, eos, eot, unk; /* size: the greatest id and one; eot: the end of a turn */
+  bool add_bos;                 /* texts for the model begin with bos */
+  tp_chars chat;                /* the template of chats */
 } tp_tokenizer_facts;
 tp_tokenizer_facts tp_tokenizer_look(const tp_tokenizer *t);
 /* The ids of a text, behind those in `out`, which is in arena a. special: special tokens in the

@@ -95,7 +95,7 @@ bool tp_tokenizer_encode(
 }
 
 tp_tokenizer_facts tp_tokenizer_look(const tp_tokenizer *t) {
-  return (tp_tokenizer_facts){ t->n, t->bos, t->eos, t->unk, t->add_bos };
+  return (tp_tokenizer_facts){ t->n, t->bos, t->eos, t->eot, t->unk, t->add_bos, t->chat };
 }
 
 bool tp_tokenizer_piece(const tp_tokenizer *t, int64_t id, bool special, tp_chars *out) {
