@@ -169,6 +169,11 @@ bool tp_word(tp_encoding *e, tp_chars x, bool mapped) {
   e->last_unk = -1;
   if (mapped) word_bytes(e, &x, tp_new_bytes(e->a, x.n));
   if (e->t->model == TP_MODEL_UNIGRAM) return tp_unigram(e, x);
-  by_pairs(e, x);
+  while (x.n) {
+    const char *end = e->t->bars ? tp_bar_behind(x) : x.s + x.n;
+    tp_chars word = { x.s, (size_t)(end - x.s) };
+    by_pairs(e, word);
+    x = (tp_chars){ end, x.n - word.n };
+  }
   return true;
 }

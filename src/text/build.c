@@ -123,11 +123,21 @@ static tp_chars spaces_shown(tp_tokenizer *t, tp_chars x) {
   char *to = TP_NEWN(&t->a, char, x.n + 1);
   size_t k = 0;
   for (size_t i = 0; i < x.n; i++) {
-    bool bar = x.n - i > 2 && !memcmp(x.s + i, "\xe2\x96\x81", 3);
+    bool bar = x.n - i > 2 && !memcmp(x.s + i, TP_BAR, 3);
     to[k++] = bar ? ' ' : x.s[i];
     i += bar ? 2 : 0;
   }
   return (tp_chars){ to, k };
+}
+
+const char *tp_bar_behind(tp_chars x) {
+  const char *end = x.s + x.n, *p = x.s;
+  for (bool bar = true; p < end; p += bar ? 3 : 1) {
+    bool before = bar;
+    bar = *p == *TP_BAR && end - p > 2 && !memcmp(p, TP_BAR, 3);
+    if (bar && !before) break;
+  }
+  return p;
 }
 
 /* Is it found in words? Special texts never are: a text must not become a control token. */
@@ -138,14 +148,17 @@ static bool in_words(const tp_tokenizer *t, const tp_piece *p) {
 
 void tp_pieces_done(tp_tokenizer *t, bool spaces) {
   for (t->nslot = 16; t->nslot < 2 * (size_t)t->n; t->nslot *= 2) {}
+  t->bars = !t->byte_level;
   t->slot = tp_new_bytes(&t->a, t->nslot * sizeof *t->slot);
   for (int id = 0; id < t->n; id++) {
     tp_piece *p = &t->piece[id];
     if (!in_words(t, p)) continue;
     if (tp_piece_find(t, p->text) < 0) slot_put(t, id);
     if (spaces) p->out = spaces_shown(t, p->text);
+    t->bars &= tp_bar_behind(p->text) == p->text.s + p->text.n;
     if (p->kind == TP_PIECE_UNUSED && !t->cut) t->cut = TP_NEWN(&t->a, uint32_t, t->n);
   }
+  t->bars &= tp_piece_find(t, (tp_chars){ TP_BAR, 3 }) >= 0;
   for (int k = 0; k < 256 && t->byte_level; k++)
     t->byte[k] = tp_piece_find(t, (tp_chars){ (char[]){ (char)k }, 1 });
 }

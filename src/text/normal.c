@@ -202,18 +202,17 @@ static tp_chars next_part(const tp_tokenizer *t, const tp_norm *s, tp_chars x, s
 /* Maps characters, then makes "▁" of spaces, one in front; with `merge` of runs one, at the ends
  * none. */
 static void put_pieces(const tp_tokenizer *t, const tp_norm *s, tp_buf *b, tp_chars x) {
-  static const char bar[] = "\xe2\x96\x81";
   bool begun = !s->merge, space = s->merge; /* space: the latest was one */
   size_t used;
-  if (begun && x.n && s->dummy) tp_puts(b, bar);
+  if (begun && x.n && s->dummy) tp_puts(b, TP_BAR);
   for (; x.n; x.s += used, x.n -= used) {
     tp_chars y = next_part(t, s, x, &used);
     for (size_t k = 0; k < y.n; k++) {
       bool is = y.s[k] == ' ';
       if (is && space) continue;
-      if (!is && !begun && s->dummy) tp_puts(b, bar);
+      if (!is && !begun && s->dummy) tp_puts(b, TP_BAR);
       begun |= !is;
-      if (is) tp_puts(b, bar);
+      if (is) tp_puts(b, TP_BAR);
       else tp_putn(b, y.s + k, 1);
       space = is && s->merge;
     }

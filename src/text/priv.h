@@ -123,6 +123,7 @@ struct tp_tokenizer {
   tp_pairs merge; /* a: rank, b: the id of both together */
   bool byte_level;    /* symbols are bytes, not characters */
   bool mapped;        /* words come as characters that stand for bytes */
+  bool bars; /* no piece has a "▁" behind another character: a word ends in front of each */
   bool ignore_merges; /* a word that is a piece is that piece */
   bool fuse_unk, byte_fallback;
   bool single;       /* sums of scores are floats */
@@ -168,6 +169,10 @@ typedef struct {
     size_t nh, caph;
   } w;
 } tp_encoding;
+
+#define TP_BAR "\xe2\x96\x81" /* "▁", which stands for a space */
+/* The next "▁" of x with another character in front, or its end. */
+const char *tp_bar_behind(tp_chars x);
 
 /* ---- build.c: readers fill a tokenizer ---- */
 typedef bool tp_tokenizer_fill(tp_tokenizer *t, const void *from, tp_error *err);

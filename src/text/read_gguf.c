@@ -2,7 +2,6 @@
  * BPE, cut by the patterns of tokenizer.ggml.pre (pre.def); "llama" is SentencePiece's BPE by
  * scores; "t5" its Unigram; "gemma4" BPE by merges on characters. Others are refused. */
 #include "text/priv.h"
-#include "io/weights.h"
 
 /* What tokenizer.ggml.* say: numbers that are missing are -1, texts NULL. */
 typedef struct {
@@ -28,8 +27,6 @@ static const pre_row pres[] = {
 #include "text/pre.def"
 };
 #undef N
-
-static const char bar[] = "\xe2\x96\x81";
 
 static bool add_cuts(tp_tokenizer *t, const char *const *pattern, tp_error *err) {
   for (; *pattern; pattern++) {
@@ -80,6 +77,7 @@ static bool put_tokens(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err) {
     bool literal = stands_out || !t->byte_level || !tp_bytes_of(t, text, &bytes);
     if (v->score) memcpy(&score, v->score + 4 * (size_t)id, sizeof score);
     tp_piece_set(t, id, literal ? text : bytes, score == score ? score : 0, kind);
+    if (literal && t->byte_level && !stands_out) t->piece[id].text.n = 0; /* in no word */
     if (!stands_out) continue;
     tp_added added = { .text = t->piece[id].text,
       .id = id,
@@ -118,7 +116,7 @@ static bool fill_gemma(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err) {
   static const char *const lines[] = { "[^\\n]+|[\\n]+", NULL };
   t->byte_fallback = t->ignore_merges = t->add_bos = true;
   if (!add_cuts(t, lines, err) || !put_tokens(t, v, err)) return false;
-  add_norm(t, (tp_norm){ .kind = TP_NORM_REPLACE, .from = { " ", 1 }, .to = { bar, 3 } });
+  add_norm(t, (tp_norm){ .kind = TP_NORM_REPLACE, .from = { " ", 1 }, .to = { TP_BAR, 3 } });
   tp_pieces_done(t, true);
   put_merges(t, v);
   return true;
@@ -130,8 +128,8 @@ static bool fill_scores(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err) 
   t->strip = v->add_space_prefix != 0;
   if (!v->score) return tp_text_fail(t, err, "tokenizer.ggml.scores is missing");
   if (!put_tokens(t, v, err)) return false;
-  if (t->strip) add_norm(t, (tp_norm){ .kind = TP_NORM_PREPEND, .to = { bar, 3 } });
-  add_norm(t, (tp_norm){ .kind = TP_NORM_REPLACE, .from = { " ", 1 }, .to = { bar, 3 } });
+  if (t->strip) add_norm(t, (tp_norm){ .kind = TP_NORM_PREPEND, .to = { TP_BAR, 3 } });
+  add_norm(t, (tp_norm){ .kind = TP_NORM_REPLACE, .from = { " ", 1 }, .to = { TP_BAR, 3 } });
   tp_pieces_done(t, true);
   tp_rank_scores(t);
   return true;
@@ -234,6 +232,6 @@ static bool fill_gguf(tp_tokenizer *t, const void *weights, tp_error *err) {
   return true;
 }
 
-tp_tokenizer *tp_tokenizer_gguf(const struct tp_weights *w, tp_error *err) {
+tp_tokenizer *tp_tokenizer_gguf(const tp_weights *w, tp_error *err) {
   return tp_tokenizer_filled(w->path, fill_gguf, w, err);
 }

@@ -117,7 +117,7 @@ static bool read_byte_level(tp_tokenizer *t, const tp_json *j, tp_error *err) {
 
 static tp_chars bar_of(tp_tokenizer *t, const tp_json *j) {
   tp_chars with = chars_at(j, "replacement");
-  return tp_chars_dup(t, with.n ? with : tp_chars_of("\xe2\x96\x81"));
+  return tp_chars_dup(t, with.n ? with : tp_chars_of(TP_BAR));
 }
 
 /* Newer files have prepend_scheme, older add_prefix_space. */

@@ -8,7 +8,7 @@
  * run time by the first tokenizer that needs them. */
 #ifndef TP_TEXT_H
 #define TP_TEXT_H
-#include "base/base.h"
+#include "io/weights.h"
 
 typedef struct tp_tokenizer tp_tokenizer;
 typedef struct {
@@ -28,7 +28,7 @@ typedef struct {
 TP_GIVE tp_tokenizer *tp_tokenizer_tiktoken(tp_chars bytes, const char *pattern, int nspecial,
     const tp_special *special, const char *label, tp_error *err);
 /* By a GGUF file's metadata, tokenizer.* */
-TP_GIVE tp_tokenizer *tp_tokenizer_gguf(const struct tp_weights *w, tp_error *err);
+TP_GIVE tp_tokenizer *tp_tokenizer_gguf(const tp_weights *w, tp_error *err);
 tp_tokenizer *tp_tokenizer_free(TP_TAKE tp_tokenizer *t); /* NULL-safe, gives NULL */
 
 /* What the file says; -1: nothing. */
