@@ -121,7 +121,8 @@ static int32_t lower_of(int32_t c) { return c < 0 ? c : proc.lower(c); }
 bool tp_is_word(int32_t c) {
   if (c < 128) return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
   int k = proc_is_open ? (int)proc.category(c) : UTF8PROC_CATEGORY_LO;
-  return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC;
+  return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC ||
+         c == 0x200c || c == 0x200d;
 }
 
 static bool put_form(tp_buf *b, tp_chars x, int form) {
@@ -217,7 +218,7 @@ static void put_pieces(const tp_tokenizer *t, const tp_norm *s, tp_buf *b, tp_ch
       space = is && s->merge;
     }
   }
-  if (s->merge && space && b->n >= 3) b->n -= 3;
+  while (s->merge && b->n >= 3 && !memcmp(b->s + b->n - 3, TP_BAR, 3)) b->n -= 3;
 }
 
 /* ---- steps ---- */

@@ -300,7 +300,8 @@ local function inst(messages, bos, eos, template)
       text = llama and trim(system .. m.content) or system .. text
       out[#out + 1], system = (llama and bos or "") .. "[INST] " .. text .. " [/INST]", ""
     else
-      out[#out + 1] = (llama and " %s %s" or " %s%s"):format(text, eos)
+      local form = llama and " %s %s" or template:find("' ' + ", 1, true) and " %s%s" or "%s%s"
+      out[#out + 1] = form:format(text, eos)
     end
   end
   return table.concat(out)
