@@ -105,9 +105,25 @@ static void test_kept(void) {
   tp_unguard(&g);
 }
 
+/* Each request for memory fails once. */
+static void test_no_memory(const char *path) {
+  long n = 0;
+  do {
+    tp_fail_alloc(++n);
+    CHECKF(opens_or_refuses(open_path, path, path), "%s, request %ld", path, n);
+  } while (tp_fail_alloc(0) && n < 100000);
+  CHECKF(n > 5 && n < 100000, "%s, %ld requests", path, n);
+}
+
 int main(void) {
   if (!mkdtemp(folder)) return 1;
   test_kept();
+  test_no_memory("spec/fixtures/weights/small.gguf");
+  test_no_memory("spec/fixtures/weights/small.safetensors");
+  test_no_memory("spec/fixtures/weights/sharded");
+  test_no_memory("spec/fixtures/npy/stored.npz");
+  test_no_memory("spec/fixtures/npy/deflated.npz");
+  test_no_memory("spec/fixtures/npy/fortran.npy");
   damage_all("spec/fixtures/weights/small.gguf", try_gguf, 0);
   damage_all("spec/fixtures/weights/small.safetensors", try_safetensors, 0);
   damage_all("spec/fixtures/weights/sharded/model.safetensors.index.json", try_json, 1);
