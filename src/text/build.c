@@ -24,7 +24,8 @@ tp_tokenizer *tp_tokenizer_free(tp_tokenizer *t) {
 
 static void drop_tokenizer(void *t) { tp_tokenizer_free(t); }
 
-tp_tokenizer *tp_tokenizer_filled(const char *label, tp_tokenizer_fill *fill, const void *from, tp_error *err) {
+tp_tokenizer *tp_tokenizer_filled(
+    const char *label, tp_tokenizer_fill *fill, const void *from, tp_error *err) {
   tp_hold h;
   tp_tokenizer *t = tokenizer_new(label);
   tp_hold_set(&h, drop_tokenizer, t);

@@ -43,8 +43,8 @@ void tp_trie_put(tp_arena *a, tp_trie *t, tp_chars text, int value) {
     if (next < 0) {
       next = t->value.n;
       TP_PUSH(a, &t->value, -1);
-      tp_pairs_put(&t->edge, (uint64_t)(uint32_t)node << 8 | (unsigned char)text.s[k],
-          (uint32_t)next, 0);
+      tp_pairs_put(
+          &t->edge, (uint64_t)(uint32_t)node << 8 | (unsigned char)text.s[k], (uint32_t)next, 0);
     }
     node = next;
   }

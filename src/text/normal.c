@@ -78,8 +78,8 @@ int tp_char_byte(int32_t c) {
 
 bool tp_is_space(int32_t c) {
   return (c >= 9 && c <= 13) || c == 32 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-         c == 0x3000;
+      (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+      c == 0x3000;
 }
 
 /* ---- utf8proc ---- */
@@ -111,7 +111,7 @@ bool tp_utf8proc_open(const tp_tokenizer *t, tp_error *err) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, open_utf8proc);
   return proc_is_open ||
-         tp_text_fail(t, err, "it needs libutf8proc.so.2 (Debian: apt-get install libutf8proc2)");
+      tp_text_fail(t, err, "it needs libutf8proc.so.2 (Debian: apt-get install libutf8proc2)");
 }
 
 static bool marks(int k) { return k >= UTF8PROC_CATEGORY_MN && k <= UTF8PROC_CATEGORY_ME; }
@@ -122,7 +122,7 @@ bool tp_is_word(int32_t c) {
   if (c < 128) return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
   int k = proc_is_open ? (int)proc.category(c) : UTF8PROC_CATEGORY_LO;
   return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC ||
-         c == 0x200c || c == 0x200d;
+      c == 0x200c || c == 0x200d;
 }
 
 static bool put_form(tp_buf *b, tp_chars x, int form) {
@@ -148,11 +148,14 @@ bool tp_utf8proc_open(const tp_tokenizer *t, tp_error *err) {
 }
 static bool is_mark(int32_t c) { return false; }
 static int32_t lower_of(int32_t c) { return c; }
-bool tp_is_word(int32_t c) { return c > 127 || c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
+bool tp_is_word(int32_t c) {
+  return c > 127 || c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
 static bool put_form(tp_buf *b, tp_chars x, int form) { return false; }
 #endif
 
-/* ---- SentencePiece's map of characters: a double array of prefixes, then texts behind them ---- */
+/* ---- SentencePiece's map of characters: a double array of prefixes, then texts behind them ----
+ */
 
 static uint32_t word_at(tp_chars map, size_t i) {
   uint32_t w = 0;
@@ -193,8 +196,7 @@ static bool map_prefix(tp_chars map, tp_chars x, size_t *used, tp_chars *to) {
 /* The next part of x as SentencePiece's normaliser gives it. */
 static tp_chars next_part(const tp_tokenizer *t, const tp_norm *s, tp_chars x, size_t *used) {
   tp_chars to;
-  if (t->user.value.n && tp_trie_match(&t->user, x, used) >= 0)
-    return (tp_chars){ x.s, *used };
+  if (t->user.value.n && tp_trie_match(&t->user, x, used) >= 0) return (tp_chars){ x.s, *used };
   if (map_prefix(s->charsmap, x, used, &to)) return to;
   tp_utf8(x, used);
   return (tp_chars){ x.s, *used };

@@ -27,9 +27,9 @@ static inline uint64_t tp_pair_key(int32_t l, int32_t r) {
 
 /* Texts to numbers: node 0 is the root; an edge is (node, byte). */
 typedef struct {
-  tp_pairs edge; /* a: the node it leads to */
+  tp_pairs edge;         /* a: the node it leads to */
   TP_VEC(int32_t) value; /* by node; -1: no entry ends here */
-  bool starts[256]; /* has the root this edge? */
+  bool starts[256];      /* has the root this edge? */
 } tp_trie;
 void tp_trie_put(tp_arena *a, tp_trie *t, tp_chars text, int value);
 /* The node behind it; -1: none. */
@@ -115,15 +115,15 @@ struct tp_tokenizer {
   tp_piece *piece;
   struct {
     uint32_t hash, id1; /* id1: the id and one; 0: free */
-  } *slot;              /* pieces that words are made of, by text */
+  } * slot;             /* pieces that words are made of, by text */
   size_t nslot;
   /* what makes a word's ids. MERGES: pairs of ids in `merge`, by rank; TEXTS: any neighbours whose
    * text together is a piece, by its rank; UNIGRAM: the greatest sum of scores */
   enum { TP_MODEL_MERGES, TP_MODEL_TEXTS, TP_MODEL_UNIGRAM } model;
-  tp_pairs merge; /* a: rank, b: the id of both together */
-  bool byte_level;    /* symbols are bytes, not characters */
-  bool mapped;        /* words come as characters that stand for bytes */
-  bool bars; /* no piece has a "▁" behind another character: a word ends in front of each */
+  tp_pairs merge;  /* a: rank, b: the id of both together */
+  bool byte_level; /* symbols are bytes, not characters */
+  bool mapped;     /* words come as characters that stand for bytes */
+  bool bars;       /* no piece has a "▁" behind another character: a word ends in front of each */
   bool ignore_merges; /* a word that is a piece is that piece */
   bool fuse_unk, byte_fallback;
   bool single;       /* sums of scores are floats */
@@ -162,7 +162,7 @@ typedef struct {
   tp_hold hold;
   tp_buf norm[2], step[TP_MAXSTEPS], room, heap;
   int32_t last_unk; /* where in out the latest unknown ended; -1: elsewhere */
-  struct { /* bpe.c */
+  struct {          /* bpe.c */
     tp_chars x;
     tp_symbol *s;
     tp_merge_offer *h;
@@ -200,7 +200,7 @@ void tp_pieces_done(tp_tokenizer *t, bool spaces);
 /* The id of a text among pieces of words; -1. */
 int tp_piece_find(const tp_tokenizer *t, tp_chars x);
 bool tp_merge_put(tp_tokenizer *t, tp_chars left, tp_chars right, uint32_t rank);
-void tp_rank_scores(tp_tokenizer *t); /* equal scores have equal ranks */
+void tp_rank_scores(tp_tokenizer *t);                           /* equal scores have equal ranks */
 bool tp_unigram_done(tp_tokenizer *t, bool all, tp_error *err); /* all: least score of all kinds */
 /* late: it is found in rewritten texts. The text is not copied. */
 bool tp_added_put(tp_tokenizer *t, tp_added added, bool late, tp_error *err);

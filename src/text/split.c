@@ -105,9 +105,10 @@ bool tp_split_run(tp_encoding *e, int k, tp_chars x, bool first) {
 
 #ifdef HAS_PCRE2
 #define FUNCTIONS(F) \
-  F(compile) F(jit_compile) F(match) F(code_free) F(get_error_message) F(get_ovector_pointer) \
-  F(match_data_create) F(match_data_free) F(match_context_create) F(match_context_free) \
-  F(set_match_limit) F(set_heap_limit)
+  F(compile) \
+  F(jit_compile) F(match) F(code_free) F(get_error_message) F(get_ovector_pointer) \
+      F(match_data_create) F(match_data_free) F(match_context_create) F(match_context_free) \
+          F(set_match_limit) F(set_heap_limit)
 #define PCRE2_NAME(f) PCRE2_SUFFIX(pcre2_##f##_)
 static struct {
 #define F(f) __typeof__(&PCRE2_NAME(f)) f;
@@ -129,8 +130,8 @@ static void open_pcre2(void) {
   for (size_t i = 0; i < TP_LEN(names) && !at; i++) at = tp_os_open(names[i]);
   if (!at) return;
   lib_is_open = true;
-#define TEXT_OF(x)  #x
-#define SYMBOL(x)   TEXT_OF(x)
+#define TEXT_OF(x) #x
+#define SYMBOL(x)  TEXT_OF(x)
 #define F(f) \
   p = tp_os_symbol(at, SYMBOL(PCRE2_NAME(f))); \
   lib_is_open &= p != NULL; \
@@ -242,8 +243,8 @@ int tp_pattern_find(const tp_tokenizer *t, const tp_pattern *p, tp_chars x, size
 #else
 tp_pattern *tp_pattern_new(
     tp_tokenizer *t, tp_chars source, bool ruby, bool literal, tp_error *err) {
-  tp_text_fail(t, err,
-      "tempo was built without PCRE2 (Debian: apt-get install libpcre2-dev, then build)");
+  tp_text_fail(
+      t, err, "tempo was built without PCRE2 (Debian: apt-get install libpcre2-dev, then build)");
   return NULL;
 }
 void tp_pattern_free(tp_pattern *p) {}

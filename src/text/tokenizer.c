@@ -41,7 +41,7 @@ static bool word_behind(tp_chars x) { /* does x end with a character of a word? 
 static bool stands_alone(tp_chars x, size_t lo, size_t hi) {
   size_t len;
   return !word_behind((tp_chars){ x.s, lo }) &&
-         (hi == x.n || !tp_is_word(tp_utf8((tp_chars){ x.s + hi, x.n - hi }, &len)));
+      (hi == x.n || !tp_is_word(tp_utf8((tp_chars){ x.s + hi, x.n - hi }, &len)));
 }
 
 /* Takes the white space at its sides along. */

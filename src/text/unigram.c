@@ -5,8 +5,8 @@
 #include "text/priv.h"
 
 typedef struct {
-  double score; /* of the best way from the start to here */
-  int32_t id;   /* its last piece; -1: unknown */
+  double score;  /* of the best way from the start to here */
+  int32_t id;    /* its last piece; -1: unknown */
   uint32_t from; /* where that piece begins; UINT32_MAX: no way ends here */
 } way;
 
