@@ -111,7 +111,7 @@ static bool put_piece_field(tp_tokenizer *t, int id, proto p, tp_error *err) {
   if (p.bad || kind < TP_PIECE_NORMAL || kind > TP_PIECE_BYTE)
     return tp_text_fail(t, err, "piece %d is broken", id);
   tp_piece_set(t, id, text, score, (tp_piece_kind)kind);
-  tp_piece *x = &t->piece[id];
+  tp_vocab_piece *x = &t->piece[id];
   if (kind == TP_PIECE_UNKNOWN)
     x->out = tp_chars_of(" \xe2\x81\x87 "); /* as the library shows it */
   tp_added added = { .text = x->text, .id = id, .special = true };

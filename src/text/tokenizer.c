@@ -100,7 +100,7 @@ tp_tokenizer_facts tp_tokenizer_look(const tp_tokenizer *t) {
 
 bool tp_tokenizer_piece(const tp_tokenizer *t, int64_t id, bool special, tp_chars *out) {
   if (id < 0 || id >= t->n || t->piece[id].kind == TP_PIECE_NONE) return false;
-  const tp_piece *p = &t->piece[id];
+  const tp_vocab_piece *p = &t->piece[id];
   bool hidden = !special && (p->kind == TP_PIECE_CONTROL || p->kind == TP_PIECE_UNKNOWN);
   *out = hidden ? (tp_chars){ "", 0 } : p->out;
   return true;
