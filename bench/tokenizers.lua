@@ -1,12 +1,13 @@
--- Tokenizers: MB of text a second against Hugging Face's tokenizers (one thread, one core, each side in a
--- process of its own, in turn), and ids against llama.cpp's.
+-- Tokenizers: MB of text a second against Hugging Face's tokenizers (one thread, one core, each side
+-- in a process of its own, in turn), and ids against llama.cpp's.
 --
 --   lua5.4 bench/tokenizers.lua [--rounds 3] [--vocabs FOLDER]
 --   LUA bench/tokenizers.lua run FILE TEXT ROUNDS      our side: MB/s, how many ids
 --
--- FOLDER is vendor/llama.cpp/models of llama-cpp-python's sdist (pip download --no-binary :all: --no-deps
--- llama-cpp-python): the speed is then that of Llama 3's vocabulary, and each ggml-vocab-*.gguf is held to
--- its pairs of .inp and .out. Without it the speed is that of the small one of the specs.
+-- FOLDER is vendor/llama.cpp/models of llama-cpp-python's sdist (pip download --no-binary :all:
+-- --no-deps llama-cpp-python): the speed is then that of Llama 3's vocabulary, and each
+-- ggml-vocab-*.gguf is held to its pairs of .inp and .out. Without it the speed is that of the small
+-- one of the specs.
 -- Needs a python3 with tokenizers (and gguf, with a folder).
 package.path = "bench/?.lua;" .. package.path
 local tokenizer = require "tempo.llm.tokenizer"
@@ -68,7 +69,8 @@ if vocabs then
 end
 
 local python = sides.python(vocabs and "tokenizers, gguf" or "tokenizers")
-local file = vocabs and vocabs .. "/ggml-vocab-llama-bpe.gguf" or "spec/fixtures/tokenizers/llama3.json"
+local file = vocabs and vocabs .. "/ggml-vocab-llama-bpe.gguf"
+  or "spec/fixtures/tokenizers/llama3.json"
 if python then
   sides.with_folder(function(folder)
     local text, out = {}, io.open(folder .. "/text", "w")
@@ -78,11 +80,14 @@ if python then
     out:write(table.concat(text):rep(4))
     out:close()
     local best, ids = sides.turns(rounds, {
-      ours = ("%s%s bench/tokenizers.lua run %s %s/text 5"):format(sides.PIN, arg[-1], file, folder),
-      peer = ("%s%s bench/peers/tokenizers_peer.py %s %s/text 3"):format(sides.PIN, python, file, folder),
+      ours = ("%s%s bench/tokenizers.lua run %s %s/text 5")
+        :format(sides.PIN, arg[-1], file, folder),
+      peer = ("%s%s bench/peers/tokenizers_peer.py %s %s/text 3")
+        :format(sides.PIN, python, file, folder),
     }, true)
     assert(ids.ours == ids.peer, "the sides give different ids")
-    print(("RATIO tokenize %.1f (%.3g vs %.3g MB/s)"):format(best.ours / best.peer, best.ours, best.peer))
+    print(("RATIO tokenize %.1f (%.3g vs %.3g MB/s)")
+      :format(best.ours / best.peer, best.ours, best.peer))
   end)
 else
   failed = failed or "no python3 with tokenizers is there: its row is left out"

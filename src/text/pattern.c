@@ -13,16 +13,10 @@
 #endif
 
 #ifdef HAS_PCRE2
-// clang-format off
-#define FUNCTIONS(F) \
-  F(compile) F(jit_compile) F(match) F(code_free) F(get_error_message) F(get_ovector_pointer) \
-  F(match_data_create) F(match_data_free) F(match_context_create) F(match_context_free) \
-  F(set_match_limit) F(set_heap_limit)
-// clang-format on
 #define PCRE2_NAME(f) PCRE2_SUFFIX(pcre2_##f##_)
 static struct {
 #define F(f) __typeof__(&PCRE2_NAME(f)) f;
-  FUNCTIONS(F)
+#include "text/pcre2.def"
 #undef F
 } lib;
 static bool lib_is_open;
@@ -46,7 +40,7 @@ static void open_pcre2(void) {
   p = tp_os_symbol(at, SYMBOL(PCRE2_NAME(f))); \
   lib_is_open &= p != NULL; \
   memcpy(&lib.f, &p, sizeof p);
-  FUNCTIONS(F)
+#include "text/pcre2.def"
 #undef F
 }
 
