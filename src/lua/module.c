@@ -158,6 +158,8 @@ static const luaL_Reg hidden[] = {
   { "mkdir", tl_make_folder },
   { "lift", module_lift },
   { "feeds", tl_fn_feeds },
+  { "json_decode", tl_json_decode },
+  { "json_encode", tl_json_encode },
   { 0 },
 };
 
@@ -254,6 +256,7 @@ int luaopen_tempo(lua_State *L) {
   lua_pushliteral(L, "tempo " TP_VERSION);
   lua_setfield(L, -2, "_VERSION");
   push_functions(L, S, hidden);
+  tl_open_json(L);
   tl_push_composing(L, S);
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
