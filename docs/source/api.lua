@@ -825,7 +825,7 @@ os.remove(path)]] },
       .. "`tempo.array(r)` copies all into one.",
     index = "tempo.Array",
     entries = {
-      { name = "shape", args = {}, returns = { { "integer[]" } }, 
+      { name = "shape", args = {}, returns = { { "integer[]" } },
         text = "The number of arrays, then their shape.", example = shown.rows },
       { name = "dtype", args = {}, returns = { { "tempo.Dtype" } },
         text = "The dtype of the arrays.", example = shown.rows },
