@@ -9,7 +9,7 @@
  * the call. So are short rows, whose copy is nothing. */
 #include "plan/priv.h"
 
-enum { SHORT_ROW = 256 }; /* elements */
+enum { BRIEF_ROW = 256 }; /* elements */
 
 static int outermost(const tp_pbuf *b) { return b->order ? b->order[0] : 0; }
 
@@ -19,7 +19,7 @@ static bool is_long(tp_ictx *ix, const tp_pbuf *b) {
   const tp_ix *all = tp_ix_const(ix, 1);
   for (int i = 0; i < b->rank; i++) all = tp_ix_mul(ix, all, b->slots[b->ndim + i]);
   return b->kind == TP_BUF_INPUT && b->ndim > 0 && !tp_is_number(b->slots[outermost(b)], 1) &&
-      (!tp_ix_is_const(all, &n) || n >= SHORT_ROW);
+      (!tp_ix_is_const(all, &n) || n >= BRIEF_ROW);
 }
 
 static bool stays_in_row(const tp_nd *x, int dim) {
