@@ -14,7 +14,7 @@
 typedef struct {
   tp_mk mk;
   const tp_node *cat;
-} parter;
+} cat_parts;
 
 static bool is_elementwise(const tp_node *n) {
   return tp_op_is_elementwise(n->op) && n->nout == 1 && n->nin > 0;
@@ -71,18 +71,18 @@ static bool is_copied_at_points(const tp_node *cat) {
   return any;
 }
 
-static const tp_ix *extent_of(const parter *q, int k) {
+static const tp_ix *extent_of(const cat_parts *q, int k) {
   return mk_extent(q->cat->in[k].src, q->cat->attr.axis);
 }
 
-static tp_val slice_of(const parter *q, tp_val v, int axis, int k) {
+static tp_val slice_of(const cat_parts *q, tp_val v, int axis, int k) {
   const tp_ix *lo = mk_int(q->mk, 0);
   for (int i = 0; i < k; i++) lo = tp_ix_add(q->mk.g->ix, lo, extent_of(q, i));
   return mk_slice(q->mk, v, axis, lo, extent_of(q, k), 1);
 }
 
 /* v along part k of its axis: made of that part of the concatenation, else a slice. */
-static tp_val part_of(const parter *q, tp_val v, int axis, int k) {
+static tp_val part_of(const cat_parts *q, tp_val v, int axis, int k) {
   tp_node *n = v.node;
   const tp_ix *shape[TP_MAXRANK];
   tp_val in[TP_CONE_OPERANDS];
@@ -104,7 +104,7 @@ static tp_val part_of(const parter *q, tp_val v, int axis, int k) {
 }
 
 /* The product of part k, along axis `axis` of operand o. */
-static tp_val product_of(const parter *q, const tp_node *n, int o, int axis, int k) {
+static tp_val product_of(const cat_parts *q, const tp_node *n, int o, int axis, int k) {
   int rank = tp_rankof(n->in[0].src),
       other = axis < rank - 2      ? axis
       : o == 0 && axis == rank - 1 ? rank - 2
@@ -122,7 +122,7 @@ static tp_val product_of(const parter *q, const tp_node *n, int o, int axis, int
   return y;
 }
 
-static tp_val by_parts(const parter *q, const tp_node *n, int o, int axis, bool sums) {
+static tp_val by_parts(const cat_parts *q, const tp_node *n, int o, int axis, bool sums) {
   tp_val part[TP_CONE_OPERANDS], y = tp_none;
   for (int k = 0; k < q->cat->nin; k++) {
     part[k] = product_of(q, n, o, axis, k);
@@ -141,7 +141,7 @@ static bool gains(const tp_work *job, const tp_node *n, const tp_node *cat, bool
       !(sums && tp_dtype_float(d) && (job->precise || tp_half(d)));
 }
 
-static bool rewrite_product(const tp_work *job, parter *q, const tp_node *n) {
+static bool rewrite_product(const tp_work *job, cat_parts *q, const tp_node *n) {
   int rank = n->out[0].rank;
   for (int o = 0; o < 2; o++)
     for (int axis = 0; axis < rank; axis++) {
@@ -159,7 +159,7 @@ static bool rewrite_product(const tp_work *job, parter *q, const tp_node *n) {
 
 bool tp_pass_parts(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
-  parter q = { .mk = { .g = g, .err = err } };
+  cat_parts q = { .mk = { .g = g, .err = err } };
   for (int i = 0; i < g->nodes.n; i++)
     if (g->nodes.v[i]->op == TP_OP_MATMUL && !rewrite_product(job, &q, g->nodes.v[i])) return false;
   tp_graph_prune(g);
