@@ -331,6 +331,7 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed, tp_dtype d) {
   lua_pop(L, 1);
   tp_hmap_init(&lp->lines, tp_ictx_arena(lp->p->ix));
   tp_hmap_init(&lp->numbers, tp_ictx_arena(lp->p->ix));
+  tp_hmap_init(&lp->constants, tp_ictx_arena(lp->p->ix));
   tp_hmap_init(&lp->nexts, tp_ictx_arena(lp->p->ix));
   return lp;
 }
