@@ -29,6 +29,7 @@ typedef enum {
   TL_ARRAY,
   TL_FN,
   TL_STATE,
+  TL_ROWS,
   TL_NTYPE
 } tl_type;
 
@@ -260,6 +261,9 @@ int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
 tl_array *tl_pusharray(lua_State *L);                             /* still empty */
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
+/* rows.c: the array of a tempo.rows */
+tp_array *tl_torows(lua_State *L, int i, const char *what);
+int tl_rows_new(lua_State *L);
 void tl_charge(lua_State *L, tl_array *u);      /* its bytes to the collector */
 void tl_array_empty(lua_State *L, tl_array *u); /* any number of times */
 void tl_lease_drop(tl_lease *l);
@@ -346,6 +350,7 @@ void tl_open_index(lua_State *L, tl_state *S);
 void tl_open_tensor(lua_State *L, tl_state *S);
 void tl_open_loose(lua_State *L, tl_state *S);
 void tl_open_array(lua_State *L, tl_state *S);
+void tl_open_rows(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
 void tl_open_json(lua_State *L); /* values into the table on top */
