@@ -52,10 +52,10 @@ end
 
 -- ---- the module -----------------------------------------------------------------------------------------------------
 local libraries = {}
-for name in ("nn optim dist rl data logger viz associative_scan"):gmatch "%S+" do
+for name in ("nn optim dist rl llm data logger viz associative_scan"):gmatch "%S+" do
   libraries[name] = true
 end
-local later = { llm = "language models", open = "reading safetensors and GGUF" }
+local later = { open = "reading safetensors and GGUF" }
 
 -- A library is read when a script first asks for it.
 function hidden.__index(_, name)

@@ -27,22 +27,28 @@ function Net.new(P, config, o)
   return net
 end
 
---- What is read from `stored`, a tensor as it lies in the file, in f32.
-local function widened(net, stored, format)
-  if net.c.formats[format] then return stored:dequantize(format) end
+-- A tensor as it lies in the file, in f32. `format`: its elements lie in blocks.
+local function widened(stored, format)
+  if format then return stored:dequantize(format) end
   return stored:dtype() ~= "f32" and stored:to "f32" or stored
 end
 
 --- Makes a weight of an input: net.w[name], in f32 wherever it is used.
 ---@protected
 function Net:weight(name, stored, format)
-  self.stored[name], self.w[name] = { stored, format }, widened(self, stored, format)
+  self.stored[name], self.w[name] = { stored, format }, widened(stored, format)
 end
 
 --- The row `k` (an i64 scalar) of a weight: the row alone is widened.
 function Net:row(name, k)
   local stored = self.stored[name]
-  return widened(self, stored[1]:select(0, k), stored[2])
+  return widened(stored[1]:select(0, k), stored[2])
+end
+
+--- The rows `k` (a vector) of a weight.
+function Net:rows_of(name, k)
+  local stored = self.stored[name]
+  return widened(stored[1]:index_select(0, k), stored[2])
 end
 
 --- The residual stream: declared, one vector for each token and layer.

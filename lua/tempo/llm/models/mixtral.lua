@@ -18,7 +18,7 @@ function mixtral.ffn(net, w, h)
   local c = net.c
   local scores, chosen = linear(h, w.router):topk(c.experts_used)
   local x = h:reshape { 1, 1, c.width }:expand { c.experts_used, 1, c.width }
-  local function each(y, name) return linear(y, w[name]:index_select(0, chosen)) end
+  local function each(y, name) return linear(y, net:rows_of(name, chosen)) end
   local y = each(each(x, "gate"):silu() * each(x, "up"), "down")
   return (y:reshape { c.experts_used, c.width } * scores:softmax(-1):unsqueeze(-1)):sum(0)
 end
