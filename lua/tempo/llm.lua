@@ -169,4 +169,66 @@ function Model:embed(ids)
   return self:program("text", "hidden")({ id = ids }, { T = #ids }).hidden
 end
 
+-- Does this token end a text?
+function Model:ends(id)
+  for _, eos in ipairs(self.config.eos) do
+    if id == eos then return true end
+  end
+  return self.tokenizer ~= nil and self.tokenizer:is_eos(id)
+end
+
+-- ---- generating ---------------------------------------------------------------------------------
+
+-- One prompt, or a list of them? Returns a list, and whether it was a batch.
+local function prompts(prompt)
+  if type(prompt) ~= "table" or type(prompt[1]) == "number" then return { prompt }, false end
+  if #prompt == 0 then util.fail("shape", "generate: no tokens") end
+  return util.sequence("generate", prompt, '{ "a text", "another" }'), true
+end
+
+--- Goes on with a text. A prompt is a string, a list of ids, or a list of either, which is a batch. Returns the text
+--- (ids, for a prompt of ids) without prompt, EOS and stop string, and a table of ids, logprobs (with logprobs = true:
+--- of the chosen ids, in the softmax of the logits as they are) and reason ("eos", "stop" or "length"); for a batch, a
+--- list of each.
+---
+--- With temperature 0 the likeliest token is next, the one with the lowest id among equals; else one is drawn: after
+--- repetition_penalty (tokens of the prompt count), temperature, top_k, top_p and min_p, in this order. A draw depends
+--- on the seed (for a batch, one or a list) and the position alone. on_token(id, text, request) is called with each token
+--- and the text that it completes; request.index counts the batch; if it returns false, its request ends.
+---@param prompt string|integer[]|(string|integer[])[]
+---@param o? { max_tokens?: integer, temperature?: number, top_k?: integer, top_p?: number, min_p?: number, repetition_penalty?: number, seed?: integer|integer[], stop?: string|string[], on_token?: (fun(id: integer, text: string, request: tempo.llm.Request): boolean?), logprobs?: boolean }
+---@return string|integer[]|(string|integer[])[] result
+---@return { ids: integer[], logprobs?: number[], reason: string } info a list of these for a batch
+function Model:generate(prompt, o)
+  o = util.options("generate", o,
+    "max_tokens temperature top_k top_p min_p repetition_penalty seed stop on_token logprobs")
+  local list, batch = prompts(prompt)
+  local e, requests = llm.engine(self, { slots = math.min(#list, 16) }), {}
+  for k, p in ipairs(list) do
+    local own = { prompt = p, index = k }
+    for key, v in pairs(o) do own[key] = v end
+    if type(o.seed) == "table" then own.seed = o.seed[k] end
+    requests[k] = e:submit(own)
+  end
+  repeat
+    local left = e:step()
+    for _, r in ipairs(requests) do
+      if r.reason == "error" then error(r.error, 0) end
+    end
+  until left == 0
+  local results, infos = {}, {}
+  for k, r in ipairs(requests) do
+    results[k] = type(list[k]) == "string" and r.text or r.ids
+    infos[k] = { ids = r.ids, logprobs = r.logprobs, reason = r.reason }
+  end
+  if batch then return results, infos end
+  return results[1], infos[1]
+end
+
+--- An engine, for requests that come and go: see Engine:submit and Engine:step.
+---@param m tempo.llm.Model
+---@param o? { slots?: integer, chunk?: integer }
+---@return tempo.llm.Engine
+function llm.engine(m, o) return require "tempo.llm.engine".new(m, o) end
+
 return util.library("llm", llm)

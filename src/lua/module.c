@@ -160,6 +160,9 @@ static const luaL_Reg hidden[] = {
   { "feeds", tl_fn_feeds },
   { "json_decode", tl_json_decode },
   { "json_encode", tl_json_encode },
+  { "llm_sample", tl_llm_sample },
+  { "llm_keep", tl_llm_keep },
+  { "llm_grow", tl_llm_grow },
   { 0 },
 };
 

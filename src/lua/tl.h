@@ -385,6 +385,10 @@ int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
 int tl_make_folder(lua_State *L); /* path */
+/* ---- llm.c ---- */
+int tl_llm_sample(lua_State *L);
+int tl_llm_keep(lua_State *L);
+int tl_llm_grow(lua_State *L);
 int tl_json_decode(lua_State *L);
 int tl_json_encode(lua_State *L);
 int tl_fn_parameters(lua_State *L);
