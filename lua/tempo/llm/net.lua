@@ -113,8 +113,10 @@ function Net:attention(q, k, v)
   local before, past = earlier(self, q)
   local C, own = self.capacity, k:shape()[1]
   local p = tempo.cat({ before, scores }, -1):softmax(-1)
-  local y = p:slice(-1, 0, C):matmul(past) + p:slice(-1, C, C + own):matmul(values)
-  return y:reshape { c.heads * c.head }
+  local y = self.P:tensor { domain = before:domain(), shape = { c.heads * c.head } }      -- a value of its own: the product
+  y:otherwise((p:slice(-1, 0, C):matmul(past)                                  -- after it takes all rows at once
+    + p:slice(-1, C, C + own):matmul(values)):reshape { c.heads * c.head })
+  return y
 end
 
 return Net
