@@ -16,6 +16,7 @@ static const char *const class_name[TL_NTYPE] = {
   "tempo.Function",
   "tempo.State",
   "tempo.Rows",
+  "tempo.Weights",
 };
 
 static void new_weak_table(lua_State *L, const char *mode) {
@@ -66,7 +67,8 @@ typedef struct {
   char name[];
 } called_t;
 
-static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s", "r" };
+static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s", "r",
+  "f" };
 
 void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;

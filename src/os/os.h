@@ -57,6 +57,11 @@ int tp_os_map_new(tp_os_map *m, const char *dir, int64_t bytes, int64_t align);
 void tp_os_map_free(tp_os_map *m);
 /* Takes a file's space; 0, or the errno. */
 int tp_os_take(int fd, int64_t bytes);
+/* A regular file, to be read as memory: its bytes, for tp_os_unmap; NULL: `why` says so. It may be
+ * empty. If other code cuts the file, reading what is gone kills the process (POSIX), or cutting
+ * it fails (Windows). */
+void *tp_os_map_file(const char *path, int64_t *size, const char **why);
+void tp_os_unmap(void *p, size_t n);
 /* The folder for it when TMPDIR names none. */
 const char *tp_os_scratch(void);
 /* The system reads it soon, maps it to read or to write, or takes its pages. */

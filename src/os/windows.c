@@ -110,6 +110,22 @@ void tp_os_map_free(tp_os_map *m) {
   *m = (tp_os_map){ 0 };
 }
 
+void *tp_os_map_file(const char *path, int64_t *size, const char **why) {
+  FILE *f = tp_os_read(path, size, why);
+  if (!f || !*size) return f ? fclose(f), "" : NULL;
+  HANDLE h = (HANDLE)_get_osfhandle(_fileno(f)),
+         whole = CreateFileMappingA(h, NULL, PAGE_READONLY, 0, 0, NULL);
+  void *p = whole ? MapViewOfFile(whole, FILE_MAP_READ, 0, 0, 0) : NULL;
+  if (whole) CloseHandle(whole);
+  if (!p) *why = "it cannot be mapped";
+  fclose(f);
+  return p;
+}
+
+void tp_os_unmap(void *p, size_t n) {
+  if (n) UnmapViewOfFile(p);
+}
+
 void tp_os_advise(char *p, int64_t n, tp_os_advice what) {
   if (what == TP_OS_LEAVE) VirtualUnlock(p, (size_t)n); /* of unlocked pages: they leave */
 }
