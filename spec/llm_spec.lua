@@ -3,7 +3,6 @@
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails
-dofile "/work/notes/llm/shim.lua" -- TEMPORARY
 local llm, core = tempo.llm, getmetatable(tempo)
 local fixture = dofile "spec/fixtures/llm.lua"
 local ids, unpack = fixture.ids, table.unpack or unpack      -- luacheck: globals unpack
