@@ -1,12 +1,12 @@
 -- Trains a small Llama on a text, saves it as Hugging Face would, loads it again and lets it write.
---     lua5.4 examples/llm/train_tiny.lua [--text docs/tutorial.md] [--iterations 300] [--out DIR]
+--     lua5.4 examples/llm/train_tiny.lua [--text docs/tutorial.md] [--iterations 1000] [--out DIR]
 local tempo = require "tempo"
 local Net = require "tempo.llm.net"
 local config = require "tempo.llm.config"
 local llama = require "tempo.llm.models.llama"
 local core = getmetatable(tempo)
-local opt = require "tempo.cli" (arg, { seed = 0, text = "docs/tutorial.md", iterations = 300, batch = 8, length = 64,
-  width = 96, layers = 3, heads = 4, lr = 3e-3, out = "out/train_tiny", prompt = "The ", tokens = 200, quiet = false })
+local opt = require "tempo.cli" (arg, { seed = 0, text = "docs/tutorial.md", iterations = 1000, batch = 12, length = 96,
+  width = 128, layers = 4, heads = 4, lr = 3e-3, out = "out/train_tiny", prompt = "The ", tokens = 200, quiet = false })
 
 -- Bytes are tokens, and 256 begins a text.
 local file = assert(io.open(opt.text, "rb"))
@@ -87,10 +87,26 @@ local function write(name, value)
   to:write(core.json_encode(value))
   to:close()
 end
+
+-- Byte-level BPE without merges: a byte is a token, written as the letter that GPT-2 has for it.
+local function letter(byte)
+  local plain = (byte > 32 and byte < 127) or (byte > 160 and byte ~= 173)
+  if not plain then byte = 256 + (byte < 33 and byte or byte == 173 and 67 or byte - 94) end
+  if byte < 128 then return string.char(byte) end
+  return string.char(192 + math.floor(byte / 64), 128 + byte % 64)
+end
+local letters = {}
+for byte = 0, 255 do letters[letter(byte)] = byte end
+write("tokenizer.json", { version = "1.0", model = { type = "BPE", vocab = letters, merges = {} },
+  added_tokens = { { id = BOS, content = "<|begin|>", special = true } },
+  pre_tokenizer = { type = "ByteLevel", add_prefix_space = false, use_regex = true },
+  decoder = { type = "ByteLevel" } })
+write("tokenizer_config.json", { bos_token = "<|begin|>", eos_token = "<|begin|>" })
 write("config.json", settings)
 tempo.save(opt.out .. "/model.safetensors", arrays)
 
 -- ---- writing --------------------------------------------------------------------------------------
 local m = tempo.llm.load(opt.out)
-print(opt.prompt .. m:generate(opt.prompt, { max_tokens = opt.tokens, temperature = 0.7, top_p = 0.95, seed = opt.seed }))
+local ids = m.tokenizer:encode(opt.prompt)
+print(opt.prompt .. m.tokenizer:decode((m:generate(ids, { max_tokens = opt.tokens, temperature = 0.7, top_p = 0.95, seed = opt.seed }))))
 print(("loss %.3f to %.3f in %d iterations; saved in %s"):format(first, last, opt.iterations, opt.out))
