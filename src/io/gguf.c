@@ -8,7 +8,7 @@
 #include "io/gguf.h"
 #include <stdlib.h>
 
-enum { ALIGNMENT = 32, MAX_ALIGNMENT = 1 << 20, NESTED = 8, GGUF_RANK = 4 };
+enum { MAGIC = 0x46554747, ALIGNMENT = 32, MAX_ALIGNMENT = 1 << 20, NESTED = 8, GGUF_RANK = 4 };
 
 /* at: the next byte. Once it is bad, numbers are 0; why and where say what was first. */
 typedef struct {
@@ -125,8 +125,9 @@ static bool place_weights(gguf *g, tp_weights *w, tp_error *err) {
 }
 
 bool tp_gguf_read(tp_weights *w, const tp_mapped *f, tp_error *err) {
-  gguf g = { .f = f, .p = f->bytes->data, .n = (uint64_t)f->bytes->count, .at = 4 };
-  uint64_t version = take_word(&g, 4);
+  gguf g = { .f = f, .p = f->bytes->data, .n = (uint64_t)f->bytes->count };
+  uint64_t magic = take_word(&g, 4), version = take_word(&g, 4);
+  if (!g.why && magic != MAGIC) gguf_bad(&g, "it is no GGUF");
   if (!g.why && version != 2 && version != 3)
     return tp_mapped_fail(f, err, 4,
         version & 0xffff ? "its version is neither 2 nor 3" : "it is of a big-endian machine");

@@ -155,47 +155,32 @@ static bool open_index(tp_weights *w, const char *path, tp_error *err) {
   return ok;
 }
 
+enum { INDEX, SAFETENSORS, GGUF, KINDS };
 typedef struct {
-  tp_weights *w;
-  const char *path; /* NULL: none was found */
-  int n;
+  char name[KINDS][512];
+  int n[KINDS];
 } found_t;
 
-static bool note_found(void *ud, const char *path) {
+static void note_found(void *ud, const char *name) {
+  static const char *const ends[KINDS] = { ".safetensors.index.json", ".safetensors", ".gguf" };
   found_t *f = ud;
-  f->path = tp_strdup(&f->w->arena, path);
-  f->n++;
-  return false;
-}
-
-/* The folder's one file whose name ends so. */
-static const char *one_of(tp_weights *w, const char *folder, const char *end, int *n) {
-  tp_buf b;
-  tp_hold h;
-  found_t f = { .w = w };
-  tp_buf_hold(&b, &h);
-  for (const char *s = folder; *s; s++) {
-    if (strchr("*?[\\", *s)) tp_puts(&b, "\\");
-    tp_putn(&b, s, 1);
-  }
-  tp_putf(&b, "/*%s", end);
-  if (!b.failed) tp_os_glob(b.s, note_found, &f);
-  tp_buf_drop(&b, &h);
-  *n += f.n;
-  return f.n == 1 ? f.path : NULL;
+  for (int k = 0; k < KINDS; k++)
+    if (ends_with(name, ends[k]) && ++f->n[k]) snprintf(f->name[k], sizeof *f->name, "%s", name);
 }
 
 static bool open_folder(tp_weights *w, const char *folder, tp_error *err) {
-  int n = 0;
-  const char *path = tp_printf(&w->arena, "%s/model.safetensors", folder),
-             *index = one_of(w, folder, ".safetensors.index.json", &n);
-  if (index) return open_index(w, index, err);
+  found_t f = { 0 };
+  tp_os_list(folder, note_found, &f);
+  const char *path = tp_printf(&w->arena, "%s/model.safetensors", folder);
+  if (f.n[INDEX] == 1)
+    return open_index(w, tp_printf(&w->arena, "%s/%s", folder, f.name[INDEX]), err);
   if (tp_os_look(path, NULL) == TP_OS_FILE) return open_file(w, path, err);
-  const char *a = one_of(w, folder, ".safetensors", &n), *b = one_of(w, folder, ".gguf", &n);
-  if (n == 1) return open_file(w, a ? a : b, err);
+  if (f.n[SAFETENSORS] + f.n[GGUF] == 1)
+    return open_file(
+        w, tp_printf(&w->arena, "%s/%s", folder, f.name[f.n[GGUF] ? GGUF : SAFETENSORS]), err);
   return tp_file_fail(err, folder,
-      n ? "it has several files of weights: name one of them"
-        : "it has no file of weights (.safetensors, .gguf)");
+      f.n[SAFETENSORS] + f.n[GGUF] ? "it has several files of weights: name one of them"
+                                   : "it has no file of weights (.safetensors, .gguf)");
 }
 
 bool tp_weights_open(tp_weights *w, const char *path, tp_error *err) {

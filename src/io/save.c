@@ -14,7 +14,7 @@ static bool shape_fail(const tp_saved *v, const char *why, tp_error *err) {
 /* u8 of (.., bytes of a row), as f:stored gives it, is packed already. */
 static bool unpack_shape(tp_saved *v, tp_error *err) {
   int64_t *last = v->rank ? &v->shape[v->rank - 1] : NULL;
-  if (!last || *last % v->as->bytes)
+  if (!last || *last % v->as->bytes || *last > INT64_MAX / 32)
     return shape_fail(v, "the bytes of its rows are no whole blocks", err);
   *last = *last / v->as->bytes * v->as->elements;
   return true;

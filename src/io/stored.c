@@ -21,9 +21,12 @@ const tp_stored *tp_stored_of_safetensors(const char *name) {
 const tp_stored *tp_stored_of_dtype(tp_dtype d) { FIND_KIND(kinds[k].dtype == d); }
 
 bool tp_stored_bytes(const tp_stored *as, int rank, const int64_t *shape, int64_t *bytes) {
-  int64_t n = 1, last = rank ? shape[rank - 1] : 1;
-  for (int k = 0; k < rank; k++)
-    if (__builtin_mul_overflow(n, shape[k], &n)) return false;
-  return last % as->elements == 0 &&
-      !__builtin_mul_overflow(n / as->elements, (int64_t)as->bytes, bytes);
+  int64_t n = as->bytes, last = rank ? shape[rank - 1] : 1;
+  bool empty = false;
+  for (int k = 0; k < rank; k++) {
+    empty |= shape[k] == 0;
+    if (shape[k] && __builtin_mul_overflow(n, shape[k], &n)) return false;
+  }
+  *bytes = empty ? 0 : n / as->elements;
+  return last % as->elements == 0;
 }

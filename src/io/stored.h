@@ -15,6 +15,7 @@ const tp_stored *tp_stored_named(const char *name);
 const tp_stored *tp_stored_of_gguf(int64_t number);
 const tp_stored *tp_stored_of_safetensors(const char *name);
 const tp_stored *tp_stored_of_dtype(tp_dtype d);
-/* Bytes of an array. False: they overflow, or its rows are no whole blocks. */
+/* Bytes of an array. False: they overflow (extents beside a 0 too), or its rows are no whole
+ * blocks. */
 bool tp_stored_bytes(const tp_stored *as, int rank, const int64_t *shape, int64_t *bytes);
 #endif

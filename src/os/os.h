@@ -101,6 +101,8 @@ bool tp_os_mkdir_new(char *path);              /* the six X at its end become ot
 bool tp_os_is_mine(const char *folder); /* a folder, no link, into which only the user writes */
 /* Calls for each path of a pattern with `*`, until one answers true. */
 void tp_os_glob(const char *pattern, bool (*each)(void *ud, const char *path), void *ud);
+/* Calls for each name in a folder. */
+void tp_os_list(const char *folder, void (*each)(void *ud, const char *name), void *ud);
 
 /* ---- libraries ---- */
 void *tp_os_open(const char *path);

@@ -239,6 +239,17 @@ void tp_os_glob(const char *pattern, bool (*each)(void *ud, const char *path), v
   FindClose(h);
 }
 
+void tp_os_list(const char *folder, void (*each)(void *ud, const char *name), void *ud) {
+  char pattern[2 * MAX_PATH];
+  WIN32_FIND_DATAA found;
+  snprintf(pattern, sizeof pattern, "%s/*", folder);
+  HANDLE h = FindFirstFileA(pattern, &found);
+  if (h == INVALID_HANDLE_VALUE) return;
+  do each(ud, found.cFileName);
+  while (FindNextFileA(h, &found));
+  FindClose(h);
+}
+
 /* ---- libraries ---- */
 
 void *tp_os_open(const char *path) { return (void *)LoadLibraryA(path); }
