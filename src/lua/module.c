@@ -164,6 +164,7 @@ static const luaL_Reg hidden[] = {
   { "llm_sample", tl_llm_sample },
   { "llm_keep", tl_llm_keep },
   { "llm_grow", tl_llm_grow },
+  { "tokenizer", tl_tokenizer_open },
   { 0 },
 };
 
@@ -255,6 +256,7 @@ int luaopen_tempo(lua_State *L) {
   tl_open_fn(L, S);
   tl_open_saved(L, S);
   tl_open_files(L, S);
+  tl_open_tokenizer(L, S);
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", TL_NONE);
   tl_setfuncs(L, S, functions);

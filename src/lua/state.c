@@ -17,6 +17,7 @@ static const char *const class_name[TL_NTYPE] = {
   "tempo.State",
   "tempo.Rows",
   "tempo.Weights",
+  "tempo.Tokenizer",
 };
 
 static void new_weak_table(lua_State *L, const char *mode) {
@@ -68,7 +69,7 @@ typedef struct {
 } called_t;
 
 static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s", "r",
-  "f" };
+  "f", "k" };
 
 void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;
