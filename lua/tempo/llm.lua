@@ -82,7 +82,7 @@ function llm.load(path, o)
   end
   local from = tempo.open(path)
   local m = made(configured(path, from), from, o)
-  m.tokenizer = llm._tokenizer_of(path)
+  m.tokenizer = require "tempo.llm.tokenizer".beside(path)
   return m
 end
 
@@ -100,12 +100,12 @@ function llm.model(settings, arrays, o)
   return m
 end
 
--- The tokenizer of a model's files, or nil.
-function llm._tokenizer_of(path)
-  local known, tokenizer = pcall(require, "tempo.llm.tokenizer")
-  if not known then return nil end
-  return tokenizer.beside(path)
-end
+--- Opens a tokenizer: a folder with tokenizer.json or tokenizer.model, such a file, a tiktoken file,
+--- or a GGUF file. Options pattern and special are for tiktoken files.
+---@param path string
+---@param o? { pattern?: string, special?: table<string, integer> }
+---@return tempo.llm.Tokenizer
+function llm.tokenizer(path, o) return require "tempo.llm.tokenizer".open(path, o) end
 
 -- ---- programs -----------------------------------------------------------------------------------
 
