@@ -157,6 +157,7 @@ static const luaL_Reg hidden[] = {
   { "mkdir", tl_make_folder },
   { "lift", module_lift },
   { "feeds", tl_fn_feeds },
+  { "http_open", tl_http_open },
   { 0 },
 };
 

@@ -375,6 +375,7 @@ int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
 int tl_make_folder(lua_State *L); /* path */
+int tl_http_open(lua_State *L);
 int tl_fn_parameters(lua_State *L);
 int tl_fn_parameter(lua_State *L);
 int tl_fn_fit(lua_State *L);
