@@ -47,7 +47,7 @@ static void wake(tp_hreq *r) {
 static void drop(tp_hreq *r) {
   r->gone = true;
   if (r->asleep) wake(r);
-  else if (r->conn) tp_os_socket_shut(r->conn->fd);
+  else if (r->conn) tp_os_socket_cut(r->conn->fd);
 }
 
 static bool is_stalled(const tp_hreq *r, double now) {
@@ -184,7 +184,7 @@ bool tp_hreq_take(tp_hreq *r, const char *p, size_t n) {
   return !r->body.failed;
 }
 
-bool tp_hreq_turn(tp_hreq *r) {
+tp_hkind tp_hreq_turn(tp_hreq *r) {
   tp_http *s = r->s;
   pthread_mutex_lock(&s->lock);
   if (!r->asked && !r->gone && !s->closing) {
@@ -195,11 +195,11 @@ bool tp_hreq_turn(tp_hreq *r) {
     s->last = &r->next;
     pthread_cond_signal(&s->came);
   }
-  bool goes = r->asked && !r->gone;
-  r->asleep = goes && r->kind == TP_H_WAITS;
+  tp_hkind kind = r->asked && !r->gone ? r->kind : TP_H_NONE;
+  r->asleep = kind == TP_H_WAITS;
   if (r->asleep) tp_mhd_sleep(r->connection);
   pthread_mutex_unlock(&s->lock);
-  return goes;
+  return kind;
 }
 
 int64_t tp_hreq_part(tp_hreq *r, char *p, size_t n) {

@@ -96,10 +96,10 @@ static ssize_t on_part(void *cls, uint64_t at, char *p, size_t n) {
 
 static enum MHD_Result on_turn(tp_hreq *r, struct MHD_Connection *c) {
   if (r->large) return refuse_large(c);
-  if (!tp_hreq_turn(r)) return MHD_NO;
-  if (r->kind == TP_H_WAITS) return MHD_YES;
+  tp_hkind kind = tp_hreq_turn(r);
+  if (kind == TP_H_NONE || kind == TP_H_WAITS) return kind == TP_H_WAITS ? MHD_YES : MHD_NO;
   return send_response(c,
-      r->kind == TP_H_STREAM
+      kind == TP_H_STREAM
           ? mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, on_part, r, NULL)
           : mhd.create_response_from_buffer(r->out.n, r->out.s, MHD_RESPMEM_PERSISTENT),
       r->status, r->type);

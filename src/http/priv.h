@@ -27,7 +27,7 @@ struct tp_hconn {
   tp_hreq *busy; /* its request, once that is whole; NULL: none */
 };
 
-typedef enum { TP_H_WAITS, TP_H_WHOLE, TP_H_STREAM } tp_hkind;
+typedef enum { TP_H_WAITS, TP_H_WHOLE, TP_H_STREAM, TP_H_NONE } tp_hkind;
 
 struct tp_hreq {
   tp_http *s;
@@ -52,8 +52,8 @@ void tp_hconn_close(tp_http *s, tp_hconn *c);
 tp_hreq *tp_hreq_new(tp_http *s, tp_hconn *c, void *connection, const char *method,
     const char *path, const char *authorization);       /* NULL: no memory */
 bool tp_hreq_take(tp_hreq *r, const char *p, size_t n); /* of the body; false: far too much */
-/* The request is whole. False: it gets no reply. Its kind is WAITS: it is asleep now. */
-bool tp_hreq_turn(tp_hreq *r);
+/* The request is whole. How it is answered: WAITS: it is asleep now; NONE: not at all. */
+tp_hkind tp_hreq_turn(tp_hreq *r);
 /* The next bytes of a stream: 0: it is asleep now; -1: that was all; -2: it was cut. */
 int64_t tp_hreq_part(tp_hreq *r, char *p, size_t n);
 void tp_hreq_done(tp_hreq *r); /* libmicrohttpd forgets it */

@@ -110,7 +110,9 @@ void tp_os_stay(const void *address); /* never unloads that file */
 /* One that listens; *port: 0 becomes one that is free. -1: `why` says why not. */
 int tp_os_listen(const char *host, int *port, const char **why);
 bool tp_os_socket_ended(int fd); /* the other side sends nothing any more */
-void tp_os_socket_shut(int fd);  /* for both directions */
+/* For both directions; what it has not sent yet is lost once it is closed. */
+void tp_os_socket_cut(int fd);
+void tp_os_socket_shut(int fd); /* the same, and what it has not sent yet goes */
 void tp_os_socket_close(int fd);
 /* Waits for the condition, at most so long. */
 void tp_os_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds);

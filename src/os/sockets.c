@@ -49,6 +49,11 @@ bool tp_os_socket_ended(int fd) {
   return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
+void tp_os_socket_cut(int fd) {
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+  tp_os_socket_shut(fd);
+}
+
 void tp_os_socket_shut(int fd) { shutdown(fd, SHUT_RDWR); }
 void tp_os_socket_close(int fd) { close(fd); }
 
@@ -66,6 +71,7 @@ int tp_os_listen(const char *host, int *port, const char **why) {
   return -1;
 }
 bool tp_os_socket_ended(int fd) { return true; }
+void tp_os_socket_cut(int fd) {}
 void tp_os_socket_shut(int fd) {}
 void tp_os_socket_close(int fd) {}
 void tp_os_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds) {}
