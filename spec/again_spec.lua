@@ -1,9 +1,11 @@
--- Two compilations of one program have the same plan, whatever was recorded and compiled in between, so a state of one goes on in the other.
+-- Two compilations of one program have the same plan, whatever was recorded and compiled in
+-- between, so a state of one goes on in the other.
 local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 
 local function plan(case, tick)
-  return case.P:compile({ outputs = case.outputs, tier = "interpreter", tick = tick }):explain "plan"
+  return case.P:compile({ outputs = case.outputs, tier = "interpreter",
+    tick = tick }):explain "plan"
 end
 
 -- The first dim of the first output that has one.

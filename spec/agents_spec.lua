@@ -1,5 +1,6 @@
--- Whole agents on small bounds, every tier against the reference and against plain Lua: an environment written in Lua,
--- PPO with inner updates, a recurrent policy trained through time, populations and ensembles as a dim.
+-- Whole agents on small bounds, every tier against the reference and against plain Lua: an
+-- environment written in Lua, PPO with inner updates, a recurrent policy trained through time,
+-- populations and ensembles as a dim.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
@@ -13,9 +14,10 @@ local function max_difference(a, b)
   return m
 end
 
--- ---- an environment of the script's own ----------------------------------------------------------------------------
+-- ---- an environment of the script's own ---------------------------------------------------------
 
--- A corridor: start at 0, one step left or right; 3 ends it with reward 1, -3 with 0, and six steps cut it.
+-- A corridor: start at 0, one step left or right; 3 ends it with reward 1, -3 with 0, and six steps
+-- cut it.
 local function corridor(x, n, action)
   x, n = x + (action == 1 and 1 or -1), n + 1
   return { x, n }, x >= 3 and 1 or 0, math.abs(x) >= 3, n >= 6
@@ -63,8 +65,10 @@ local function learner(over)
   local loss = ((v - target):square() - pi:log_prob(action) * advantage) / (B * T):value()
   optim.Adam({ policy, critic }, { lr = 0.02 }):step(loss)
   local sum, number = rl.episodes(traj, { b, t })
-  return P, { state = state, action = action, r = r, te = te, tr = tr, v = v, nv = nv, advantage = advantage,
-    G = rl.n_step(traj, { gamma = 0.9, n = 3, next_value = nv }), score = sum / number:maximum(1) }, calls
+  return P, { state = state, action = action, r = r, te = te, tr = tr, v = v, nv = nv,
+    advantage = advantage,
+    G = rl.n_step(traj, { gamma = 0.9, n = 3, next_value = nv }), score = sum / number:maximum(1) },
+      calls
 end
 
 describe("an environment in Lua", function()
@@ -77,7 +81,9 @@ describe("an environment in Lua", function()
       assert.equal(3 * I * T * (over and 1 or B), calls.n)             -- three ways
       if first then
         for name, v in pairs(first) do
-          if name ~= "te" and name ~= "tr" then assert.is_true(max_difference(v, out[name]) < 1e-5) end
+          if name ~= "te" and name ~= "tr" then
+            assert.is_true(max_difference(v, out[name]) < 1e-5)
+          end
         end
       end
       first = first or out
@@ -115,14 +121,16 @@ describe("an environment in Lua", function()
 
   it("is learnt", function()
     local P, outputs = learner(true)
-    local score = P:compile { outputs = { score = outputs.score } }({}, { I = 40, B = 16, T = 20 }).score:totable()
+    local score = P:compile { outputs = { score = outputs.score } }({},
+      { I = 40, B = 16, T = 20 }).score:totable()
     assert.is_true(score[1] < 0.5 and score[40] > 0.95, ("%s -> %s"):format(score[1], score[40]))
   end)
 end)
 
--- ---- PPO -----------------------------------------------------------------------------------------------------------
+-- ---- PPO ----------------------------------------------------------------------------------------
 
--- With `inner`, parameters along {i, k} and the clipped ratio; without, one step of the plain policy gradient.
+-- With `inner`, parameters along {i, k} and the clipped ratio; without, one step of the plain
+-- policy gradient.
 local function ppo(inner, carry, tier)
   local P = tempo.program { seed = 9 }
   local i, k, b, t = P:dim("i", "I"), P:dim("k", "K"), P:dim("b", "B"), P:dim("t", "T")
@@ -131,7 +139,8 @@ local function ppo(inner, carry, tier)
   local policy, critic = net("policy", 2), net("critic", 1)
   local actor, judge = policy, critic
   if inner then actor, judge = policy:at { k = 0 }, critic:at { k = 0 } end
-  local env = rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t, carry = carry and i or nil, name = "cart" })
+  local env = rl.env(P, "CartPole-v1",
+    { domain = { i, b, t }, time = t, carry = carry and i or nil, name = "cart" })
   local old = dist.Categorical { logits = actor(env.obs) }
   local action = old:sample { name = "action" }
   env:step(action)
@@ -144,27 +153,32 @@ local function ppo(inner, carry, tier)
     ratio = (new:log_prob(action) - old:log_prob(action):detach()):exp()
     gain = (ratio * advantage):minimum(ratio:clamp(0.8, 1.2) * advantage)
   end
-  local loss = ((critic(env.obs):squeeze(-1) - target):square() - gain) / (b:upper() * t:upper()):value()
+  local loss = ((critic(env.obs):squeeze(-1) - target):square() - gain) / (
+    b:upper() * t:upper()):value()
   optim.Adam({ policy, critic }, { lr = 0.02, clip_norm = 0.5 }):step(loss)
   local w = policy[0].weight
-  return P:compile { tier = tier, outputs = { ratio = ratio, w = w, state = env.state, advantage = advantage } }
+  return P:compile { tier = tier,
+    outputs = { ratio = ratio, w = w, state = env.state, advantage = advantage } }
 end
 
 describe("PPO", function()
   it("gives the same numbers in each tier", function()
     for _, carry in ipairs { false, true } do
       local bounds = { I = 2, K = 3, B = 2, T = 12 }
-      local a, b = ppo(true, carry, "reference")({}, bounds), ppo(true, carry, "interpreter")({}, bounds)
+      local a, b = ppo(true, carry, "reference")({}, bounds),
+        ppo(true, carry, "interpreter")({}, bounds)
       for name, v in pairs(a) do same(v:totable(), b[name], 1e-4) end
       local moved = 0
       for i = 1, 2 do
-        for j, row in ipairs(b.ratio:totable()[i][1]) do                -- k = 0: the weights that acted
+        -- k = 0: the weights that acted
+        for j, row in ipairs(b.ratio:totable()[i][1]) do
           for _, v in ipairs(row) do same(1, v) end
           moved = math.max(moved, math.abs(b.ratio:totable()[i][3][j][1] - 1))
         end
       end
       assert.is_true(moved > 1e-3)
-      -- weights of update 0 are those after the update K-1 of the iteration before: nothing is lost between them
+      -- weights of update 0 are those after the update K-1 of the iteration before: nothing is lost
+      -- between them
       local w = b.w:totable()
       assert.is_true(max_difference(w[1][3], w[2][1]) > 1e-4)
     end
@@ -187,10 +201,11 @@ describe("PPO", function()
   end)
 end)
 
--- ---- a policy with a memory ----------------------------------------------------------------------------------------
+-- ---- a policy with a memory ---------------------------------------------------------------------
 
 describe("a recurrent policy", function()
-  -- h goes through t and is 0 where an episode begins; the loss looks at every step; f64 for finite differences.
+  -- h goes through t and is 0 where an episode begins; the loss looks at every step; f64 for finite
+  -- differences.
   local function build(tier)
     local P = tempo.program { seed = 2 }
     local b, t = P:dim("b", "B"), P:dim("t", "T")
@@ -206,7 +221,9 @@ describe("a recurrent policy", function()
     local loss = -dist.Categorical({ logits = head(h) }):log_prob(a)
     local params, outputs = {}, { loss = loss, h = h }
     for _, m in ipairs { cell, head } do
-      for name, w in m:named_parameters() do params[#params + 1], outputs["d " .. name] = { name, w }, false end
+      for name, w in m:named_parameters() do
+        params[#params + 1], outputs["d " .. name] = { name, w }, false
+      end
     end
     for _, e in ipairs(params) do outputs["d " .. e[1]] = tempo.grad(loss, { e[2] })[1] end
     return P:compile { outputs = outputs, tier = tier }
@@ -248,15 +265,18 @@ describe("a recurrent policy", function()
         same((value[1] - value[2]) / (2 * eps), g[k], 1e-7)
       end
       for _, k in ipairs { 1, #table_ } do
-        if type(table_[k]) == "table" then check(table_[k], want[k], #table_[k]) else check(table_, want, k) end
+        if type(table_[k]) == "table" then
+          check(table_[k], want[k], #table_[k]) else check(table_, want, k) end
       end
     end
     -- the step after an end depends on its own input alone
-    local alone = f({ x = { { inputs.x[1][3] } }, done = { { o } }, a = { { 0 } } }, { B = 1, T = 1 })
+    local alone = f({ x = { { inputs.x[1][3] } }, done = { { o } }, a = { { 0 } } },
+      { B = 1, T = 1 })
     same(alone.h:totable()[1][1], out.h:totable()[1][3], 1e-12)
   end)
 
-  it("learns what needs a memory", function()         -- the action wanted is the bit of the step before
+  -- the action wanted is the bit of the step before
+  it("learns what needs a memory", function()
     local P = tempo.program { seed = 1 }
     local i, b, t = P:dim("i", "I"), P:dim("b", "B"), P:dim("t", "T")
     local bit = tempo.bernoulli({ 1 }, 0.5, { domain = { i, b, t }, name = "bits" }) + P:constant(0)
@@ -271,14 +291,16 @@ describe("a recurrent policy", function()
     local pi = dist.Categorical { logits = head(h) }
     local a = pi:sample { name = "a" }
     local reward = a:eq(want:to "i64"):to "f32"
-    optim.Adam({ cell, head }, { lr = 0.03 }):step(-pi:log_prob(a) * (reward - 0.5) / (b:upper() * t:upper()):value())
+    optim.Adam({ cell, head }, { lr = 0.03 }):step(
+      -pi:log_prob(a) * (reward - 0.5) / (b:upper() * t:upper()):value())
     local mean = reward[{ b = 0 .. b:upper(), t = 0 .. t:upper() }]:mean()
-    local out = P:compile { outputs = { mean = mean } }({}, { I = 100, B = 16, T = 10 }).mean:totable()
+    local out = P:compile { outputs = { mean = mean } }({},
+      { I = 100, B = 16, T = 10 }).mean:totable()
     assert.is_true(out[1] < 0.7 and out[100] > 0.95, ("%s -> %s"):format(out[1], out[100]))
   end)
 end)
 
--- ---- many at once --------------------------------------------------------------------------------------------------
+-- ---- many at once -------------------------------------------------------------------------------
 
 describe("a dim of seeds", function()
   it("evolves: a gradient from a population's scores", function()
@@ -294,7 +316,8 @@ describe("a dim of seeds", function()
     local all = score[{ p = 0 .. N }]
     local rank = (score - all:mean()) / ((all - all:mean()):square():mean():sqrt() + 1e-6)
     w:update(w + lr / sigma * (eps * rank)[{ p = 0 .. N }]:mean(0))
-    local out = helper.run(P, { w = w, eps = eps, score = score }, {}, { S = 3, I = 5, N = 6 }, { tol = 1e-4 })
+    local out = helper.run(P, { w = w, eps = eps, score = score }, {}, { S = 3, I = 5, N = 6 },
+      { tol = 1e-4 })
     for k = 1, 3 do
       for j = 1, 4 do
         local e, f, mean, var = out.eps[k][j], out.score[k][j], 0, 0
@@ -339,10 +362,12 @@ describe("a dim of seeds", function()
       local i, b = P:dim("i", "I"), P:dim("b", "B")
       local x = tempo.normal({ 3 }, { domain = { i, b }, name = "x" })
       local y = (x * P:constant { 1, -2, 0.5 }):sum():tanh()
-      local net = nn.MLP(P, { 3, 5, 1 }, { name = "net", along = { i }, domain = s and { s }, init = "orthogonal" })
+      local net = nn.MLP(P, { 3, 5, 1 },
+        { name = "net", along = { i }, domain = s and { s }, init = "orthogonal" })
       local loss = (net(x):squeeze(-1) - y):square() / b:upper():value()
       local _, norm = optim.Adam(net, { lr = 0.01, clip_norm = 0.1 }):step(loss)
-      return P:compile { tier = tier, outputs = { loss = loss[{ b = 0 .. b:upper() }]:sum(0), norm = norm } }
+      return P:compile { tier = tier,
+        outputs = { loss = loss[{ b = 0 .. b:upper() }]:sum(0), norm = norm } }
     end
     local all = build(true)
     all({}, { S = 3, I = 0, B = 5 })                        -- no step: what they begin with

@@ -1,4 +1,5 @@
--- Sums of one term at each point as values, and branches' values read where they are stored: numbers stay, memory goes.
+-- Sums of one term at each point as values, and branches' values read where they are stored:
+-- numbers stay, memory goes.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -13,7 +14,8 @@ local function rnn(read)
     h[t + 1] = (h[t]:matmul(w) + x):tanh()
     local loss = read(h, t, T, x)
     local g = tempo.grad(loss, { w, x })
-    return P:compile { outputs = { gw = g[1], gx = g[2], h = h[{ t = T - 1 }] }, passes = passes, tier = tier }
+    return P:compile { outputs = { gw = g[1], gx = g[2], h = h[{ t = T - 1 }] }, passes = passes,
+      tier = tier }
   end
 end
 
@@ -22,7 +24,9 @@ local patterns = {
   ["every point"] = function(h) return h:square():sum() end,
   ["every point, twice"] = function(h, t) return (h * h[t] + h:sin()):sum() end,
   ["a point before"] = function(h, t) return (h[tempo.max(t - 1, 0)] * h):sum() end,
-  ["from the end"] = function(h, t, T) return (h[T - 1 - t] * h * (t + 1):value():to "f64"):sum() end,
+  ["from the end"] = function(h, t, T)
+    return (h[T - 1 - t] * h * (t + 1):value():to "f64"):sum()
+  end,
   ["two points"] = function(h, _, T) return (h[{ t = 0 }] * h[{ t = T - 1 }]):sum() end,
   ["every other"] = function(h, t) return (h[t:floordiv(2)] * h):sum() end,
   ["a prefix"] = function(h, t) return (h[0 .. t + 1]:sum(0) * h):sum() end,
@@ -80,7 +84,8 @@ describe("the pass algebra", function()
       h[{ t = 0 }] = h[i - 1] * 0.5 + x
       h[t + 1] = (h[t] * x):sin()
       local loss = h * h[{ i = tempo.max(i - 2, 0) }]
-      return P:compile { outputs = { g = tempo.grad(loss, { x })[1] }, passes = passes, tier = tier }
+      return P:compile { outputs = { g = tempo.grad(loss, { x })[1] }, passes = passes,
+        tier = tier }
     end
     local with, without, reference = make(), make "none", make(nil, "reference")
     for I = 1, 4 do

@@ -73,12 +73,24 @@ end)
 
 describe("a table that is no array", function()
   it("is refused with the place", function()
-    fails(function() return (tempo.array { { 1, 2 }, { 3, 4 }, { 5 } }) end, "shape", "1 entries at [3], where the first row has 2")
-    fails(function() return (tempo.array { { { 1 }, { 2 } }, { { 3 }, 4 } }) end, "shape", "ragged", "a number at [2][2]")
-    fails(function() return (tempo.array { { 1, 2 }, { 3, { 4 } } }) end, "shape", "a table at [2][2]")
-    fails(function() return (tempo.array { { 1, 2 }, { 3, "4" } }) end, "option", "at [2][2], got a string")
-    fails(function() return (tempo.array { { 1, 2 }, { 3, 4, x = 5 } }) end, "option", "at [2], got a table with the key x beside its 2 entries")
-    fails(function() return (tempo.array { 1, 2, x = 3 }) end, "option", "the key x beside its 2 entries")
+    fails(function()
+      return (tempo.array { { 1, 2 }, { 3, 4 }, { 5 } })
+    end, "shape", "1 entries at [3], where the first row has 2")
+    fails(function()
+      return (tempo.array { { { 1 }, { 2 } }, { { 3 }, 4 } })
+    end, "shape", "ragged", "a number at [2][2]")
+    fails(function()
+      return (tempo.array { { 1, 2 }, { 3, { 4 } } })
+    end, "shape", "a table at [2][2]")
+    fails(function()
+      return (tempo.array { { 1, 2 }, { 3, "4" } })
+    end, "option", "at [2][2], got a string")
+    fails(function()
+      return (tempo.array { { 1, 2 }, { 3, 4, x = 5 } })
+    end, "option", "at [2], got a table with the key x beside its 2 entries")
+    fails(function()
+      return (tempo.array { 1, 2, x = 3 })
+    end, "option", "the key x beside its 2 entries")
     fails(function() return (tempo.array { 1, 2, [2.5] = 3 }) end, "option", "2.5")
     fails(function() return (tempo.array { nil, 2, 3 }) end, "option")
     fails(function() return (tempo.array { 1, nil, 3 }) end, "option")
@@ -102,7 +114,9 @@ describe("a table that is no array", function()
     fails(function() f({ x = { 1, 2, x = 3 } }, { T = 2 }) end, "input 'x'", "the key x")
     fails(function() f({ x = { 1, { 2 } } }, { T = 2 }) end, "input 'x'", "ragged", "at [2]")
     fails(function() f({ x = { 1, "2" } }, { T = 2 }) end, "input 'x'", "a string", "at [2]")
-    fails(function() f({ x = tempo.array({ 1, 2 }, "f64") }, { T = 2 }) end, "input", "'x'", "f32", "f64", "tempo.array(a, \"f32\")")
+    fails(function()
+      f({ x = tempo.array({ 1, 2 }, "f64") }, { T = 2 })
+    end, "input", "'x'", "f32", "f64", "tempo.array(a, \"f32\")")
     assert.same({ 2, 4 }, f({ x = { 1, 2 } }, { T = 2 }).y:totable())
     local y = P:source(function() return { 1, k = 2 } end, { shape = { 1 } })
     fails(function() P:compile { outputs = { y = y } }() end, "callback", "the key k")
@@ -178,7 +192,8 @@ describe("lifetime", function()
     a:free()
     a:free()
     fails(function() return a[0] end, "option", "freed")
-    for _, method in ipairs { "shape", "dtype", "totable", "item", "clone", "rows", "data", "int64" } do
+    for _, method in ipairs { "shape", "dtype", "totable", "item", "clone", "rows", "data",
+      "int64" } do
       fails(function() return (a[method](a)) end, method, "freed")
     end
     fails(function() return (a:get(0)) end, "freed")
@@ -188,7 +203,9 @@ describe("lifetime", function()
     fails(function() return (tempo.array(a)) end, "freed")
     local P = tempo.program()
     fails(function() return (P:constant(a)) end, "freed")
-    fails(function() P:compile { outputs = { y = P:input("x", { shape = { 2 } }) } }({ x = a }) end, "x", "freed")
+    fails(function()
+      P:compile { outputs = { y = P:input("x", { shape = { 2 } }) } }({ x = a })
+    end, "x", "freed")
     assert.equal("tempo.Array (freed)", tostring(a))
   end)
 
@@ -283,7 +300,8 @@ describe("i64", function()
       assert.equal(a:int64()[1], tempo.array(a:int64(), "i64"):int64()[1])
       assert.equal(a:int64()[1], tempo.array({ 0 }, "i64"):set(a:int64()[1], 0):int64()[1])
       assert.equal("9223372036854775807LL", tostring(a:int64()[1]))
-      assert.equal("9223372036854775807LL", tostring(tempo.array(("\255"):rep(7) .. "\127", "i64", {}):int64()))
+      assert.equal("9223372036854775807LL",
+        tostring(tempo.array(("\255"):rep(7) .. "\127", "i64", {}):int64()))
     else
       assert.equal(9223372036854775807, a[0])
       assert.equal(9223372036854775807, tempo.array(9223372036854775807, "i64"):item())
@@ -296,7 +314,9 @@ end)
 describe("printing", function()
   local function array_of(dtype, shape, data)
     if type(data) == "string" then
-      return tempo.array(data:gsub("%x%x", function(h) return string.char(tonumber(h, 16)) end), dtype, shape)
+      return tempo.array(data:gsub("%x%x", function(h)
+        return string.char(tonumber(h, 16))
+      end), dtype, shape)
     end
     local t, n = {}, 1
     for _, e in ipairs(shape) do n = n * e end
@@ -348,11 +368,13 @@ describe("files", function()
     local file = assert(io.open(path, "rb"))
     local text = file:read "*a"
     file:close()
-    assert.is_truthy(text:find("{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }", 1, true))
+    assert.is_truthy(text:find("{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }", 1,
+      true))
     assert.equal("\128\63\32\64", text:sub(-4))
   end)
 
-  local function made_by_numpy(a, dtype)                       -- by spec/fixtures/make_npy.py: element k is 7 k % 100
+  -- by spec/fixtures/make_npy.py: element k is 7 k % 100
+  local function made_by_numpy(a, dtype)
     assert.equal(dtype, a:dtype())
     local k = -1
     local function check(v)
@@ -377,12 +399,17 @@ describe("files", function()
     for _, d in ipairs { "f32", "f64", "f16", "i64" } do
       assert.same({ 3, 4 }, made_by_numpy(assert(tempo.load(folder .. "big_" .. d .. ".npy")), d))
     end
-    for v = 1, 3 do assert.same({ 3, 4 }, made_by_numpy(assert(tempo.load(folder .. "version" .. v .. ".npy")), "f32")) end
+    for v = 1, 3 do
+      assert.same({ 3, 4 },
+        made_by_numpy(assert(tempo.load(folder .. "version" .. v .. ".npy")), "f32"))
+    end
     assert.same({ 2, 3, 4 }, made_by_numpy(assert(tempo.load(folder .. "fortran.npy")), "i32"))
     assert.equal(0.1, assert(tempo.load(folder .. "scalar.npy")):item())
     assert.same({ 0, 3 }, assert(tempo.load(folder .. "empty.npy")):shape())
     for _, name in ipairs { "complex", "structured", "string", "object" } do
-      fails(function() return (tempo.load(folder .. "wrong_" .. name .. ".npy")) end, "file", name == "structured" and "structured" or "dtype")
+      fails(function()
+        return (tempo.load(folder .. "wrong_" .. name .. ".npy"))
+      end, "file", name == "structured" and "structured" or "dtype")
     end
   end)
 
@@ -434,7 +461,8 @@ describe("files", function()
     fails(function() return (tempo.save(path, { ["a\0b"] = a })) end, "option", "zero byte")
     local first_code = first:sub(1, 4)
     assert.equal("PK\3\4", first_code)
-    for _, at in ipairs { 60, 100, 180 } do                     -- a byte of the first member's header, padding and elements
+    -- a byte of the first member's header, padding and elements
+    for _, at in ipairs { 60, 100, 180 } do
       local f = assert(io.open(path, "wb"))
       f:write(first:sub(1, at - 1), string.char((first:byte(at) + 1) % 256), first:sub(at + 1))
       f:close()
@@ -445,7 +473,9 @@ describe("files", function()
   it("are whole or as they were", function()
     assert.equal(true, tempo.array({ 1 }):save(path))
     fails(function() return (tempo.array({ 1 }):save "/dev/full") end, "file: /dev/full")
-    fails(function() return (tempo.save("/dev/full", { a = tempo.array { 1 } })) end, "file: /dev/full")
+    fails(function()
+      return (tempo.save("/dev/full", { a = tempo.array { 1 } }))
+    end, "file: /dev/full")
     local said = helper.script(([[
       local tempo = require "tempo"
       print(pcall(function() return (tempo.array(2, "f32", { 1000000 }):save %q) end))
@@ -466,7 +496,8 @@ describe("files", function()
 
   local function npy(header, body, major)
     header = header .. "\n"
-    return "\147NUMPY" .. string.char(major or 1, 0) .. string.char(#header % 256, math.floor(#header / 256))
+    return "\147NUMPY" .. string.char(major or 1, 0)
+      .. string.char(#header % 256, math.floor(#header / 256))
       .. (major == 2 and "\0\0" or "") .. header .. (body or "")
   end
 
@@ -509,7 +540,9 @@ describe("files", function()
     assert(os.execute("mkfifo " .. path))       -- nothing writes into it: it is not waited for
     fails(function() return (tempo.load(path)) end, "file", "no regular file")
     os.remove(path)
-    fails(function() return (tempo.array({ 1 }):save "/nonexistent/x.npy") end, "file", "nonexistent")
+    fails(function()
+      return (tempo.array({ 1 }):save "/nonexistent/x.npy")
+    end, "file", "nonexistent")
   end)
 end)
 

@@ -53,7 +53,8 @@ describe("compile { async = true }", function()
     assert.truthy(tostring(want):find("cycle: 'h' at t = 0 needs itself", 1, true))
     local f = P:compile { outputs = { h = h }, async = true }
     for _ = 1, 2 do
-      for _, use in ipairs { function() f({}, { T = 3 }) end, function() f:explain() end, function() f:start({}, { T = 3 }) end } do
+      for _, use in ipairs { function() f({}, { T = 3 }) end, function() f:explain() end,
+        function() f:start({}, { T = 3 }) end } do
         local ok, why = pcall(use)
         assert.is_false(ok)
         assert.equal(tostring(want), tostring(why))

@@ -1,5 +1,5 @@
--- Tier "auto": a run begins in the interpreter and goes on in native code, between calls, ticks and iterations, with the same bits;
--- what becomes of the compiler beside it.
+-- Tier "auto": a run begins in the interpreter and goes on in native code, between calls, ticks and
+-- iterations, with the same bits; what becomes of the compiler beside it.
 local helper = require "spec.helper"
 
 local source = [[
@@ -73,7 +73,10 @@ describe("tier auto", function()
   end)
   after_each(function() os.execute("rm -rf " .. folder) end)
 
-  local function run(body, settings) return helper.script(source .. body, nil, ("export TEMPO_CACHE=%s/cache; %s"):format(folder, settings or "")) end
+  local function run(body, settings)
+    return helper.script(source .. body, nil,
+      ("export TEMPO_CACHE=%s/cache; %s"):format(folder, settings or ""))
+  end
   local function listed()
     local p = assert(io.popen("ls " .. folder .. "/cache"))
     local names = p:read "*a"
@@ -179,7 +182,8 @@ describe("tier auto", function()
   end)
 
   it("asks nothing of short programs", function()
-    local settings = compiler("echo x > " .. folder .. "/asked; exec cc \"$@\""):gsub("TEMPO_NATIVE_AFTER=0", "")
+    local settings = compiler("echo x > " .. folder
+      .. "/asked; exec cc \"$@\""):gsub("TEMPO_NATIVE_AFTER=0", "")
     assert.equal("interpreter\n", run([[
       local f = compiled("lorenz", "auto")
       for _ = 1, 10 do f({}, { T = 100 }) end
@@ -189,7 +193,8 @@ describe("tier auto", function()
   end)
 
   it("stays in the interpreter without a compiler, and says why where it is asked", function()
-    for _, case in ipairs { { "exit 1", "cc' failed" }, { "echo 'x.c:1: error: no such thing' >&2; exit 1", "error: no such thing" } } do
+    for _, case in ipairs { { "exit 1", "cc' failed" },
+      { "echo 'x.c:1: error: no such thing' >&2; exit 1", "error: no such thing" } } do
       local out = run([[
         local f = compiled("lorenz", "auto")
         local want = text(f({}, { T = 100 }))
@@ -217,7 +222,8 @@ describe("tier auto", function()
     assert.equal("", listed())
   end)
 
-  it("compiles again what is damaged in the cache, and keeps nothing in a folder of others", function()
+  it("compiles again what is damaged in the cache, and keeps nothing in a folder of others",
+    function()
     local body = [[
       local f = compiled("lorenz", "auto")
       local want = text(f({}, { T = 100 }))
@@ -227,7 +233,9 @@ describe("tier auto", function()
     assert.equal("native code\tnil\n", run(body, settings))
     assert(os.execute(("for f in %s/cache/*.so; do truncate -s 5000 $f; done"):format(folder)))
     assert.equal("native code\tnil\n", run(body, settings))
-    assert(os.execute(("rm -rf %s/cache && mkdir -m 700 %s/cache && echo mine > %s/cache/notes"):format(folder, folder, folder)))
+    assert(os.execute(
+      ("rm -rf %s/cache && mkdir -m 700 %s/cache && echo mine > %s/cache/notes"):format(folder,
+      folder, folder)))
     local out = run(body, settings)
     assert.truthy(out:find("^interpreter\tno native code: '.-' holds files of others"), out)
     assert.equal("notes\n", listed())

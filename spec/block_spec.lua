@@ -1,4 +1,5 @@
--- Blocks: in a loop that something carries, what nothing carries runs over a block of iterations in one call.
+-- Blocks: in a loop that something carries, what nothing carries runs over a block of iterations in
+-- one call.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -6,7 +7,8 @@ local function rnn()
   local P = tempo.program()
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { t }, shape = { 3 } })
-  local w, u, v = P:input("w", { shape = { 3, 4 } }), P:input("u", { shape = { 4, 4 } }), P:input("v", { shape = { 4, 2 } })
+  local w, u, v = P:input("w", { shape = { 3, 4 } }), P:input("u", { shape = { 4, 4 } }),
+    P:input("v", { shape = { 4, 2 } })
   local h = P:tensor { domain = { t }, shape = { 4 }, name = "h" }
   h[0] = tempo.zeros { 4 }
   h[t] = (x:matmul(w) + h[t - 1]:matmul(u)):tanh()
@@ -17,17 +19,22 @@ local function rnn()
 end
 
 local function inputs(n)
-  local function rows(a, b, scale) return helper.fill({ a, b }, function(i, j) return math.sin(i * 7 + j * 3 + a) * scale end) end
-  return { x = tempo.array(rows(n, 3, 1), "f32", { n, 3 }), w = rows(3, 4, 0.5), u = rows(4, 4, 0.5), v = rows(4, 2, 1) }
+  local function rows(a, b, scale)
+    return helper.fill({ a, b }, function(i, j) return math.sin(i * 7 + j * 3 + a) * scale end)
+  end
+  return { x = tempo.array(rows(n, 3, 1), "f32", { n, 3 }), w = rows(3, 4, 0.5),
+    u = rows(4, 4, 0.5), v = rows(4, 2, 1) }
 end
 
 describe("a loop in blocks", function()
   it("gives the same numbers at every length", function()
     local P, outputs = rnn()
-    local cut, plain = P:compile { outputs = outputs }, P:compile { outputs = outputs, passes = { tile = false } }
+    local cut, plain = P:compile { outputs = outputs },
+      P:compile { outputs = outputs, passes = { tile = false } }
     local reference = P:compile { outputs = outputs, tier = "reference" }
     for _, n in ipairs { 0, 1, 2, 63, 64, 65, 127, 128, 129, 300 } do
-      local a, b, c = cut(inputs(n), { T = n }), plain(inputs(n), { T = n }), reference(inputs(n), { T = n })
+      local a, b, c = cut(inputs(n), { T = n }), plain(inputs(n), { T = n }),
+        reference(inputs(n), { T = n })
       for name in pairs(outputs) do
         helper.same(c[name]:totable(), a[name], 1e-4)
         helper.same(c[name]:totable(), b[name], 1e-4)
@@ -39,9 +46,11 @@ describe("a loop in blocks", function()
     local P, outputs = rnn()
     local f = P:compile { outputs = outputs }
     local schedule = f:explain "schedule"
-    assert.truthy(schedule:find("y[max(0, 64*tb) .. min(T, 64*tb + 64)] = matmul", 1, true), schedule)
+    assert.truthy(schedule:find("y[max(0, 64*tb) .. min(T, 64*tb + 64)] = matmul", 1, true),
+      schedule)
     assert.truthy(schedule:find("for tb = [^\n]- in blocks of 64 {\n%s+for t = "), schedule)
-    assert.falsy(P:compile { outputs = outputs, passes = { tile = false } }:explain("schedule"):find "64%*")
+    assert.falsy(P:compile { outputs = outputs,
+      passes = { tile = false } }:explain("schedule"):find "64%*")
     assert.falsy(P:compile { outputs = outputs, precise = true }:explain("schedule"):find "64%*")
   end)
 
@@ -68,8 +77,10 @@ describe("a loop in blocks", function()
     local G = s:mean()[{ t = t .. tempo.min(t + n, T) }]:discounted_cumsum(0.9):select(0, 0)
     tempo.optim.SGD(net:parameters(), { lr = 0.1 }):step(-pi:log_prob(action) * G:detach())
     local f = P:compile { outputs = { w = net:parameters()[1] } }
-    local few, many = f:memory { I = 2, B = 4, T = 400, n = 3 }, f:memory { I = 9, B = 4, T = 400, n = 3 }
-    assert.is_true(many - few <= 7 * 64 * 16 * 4 + 64, ("%d bytes more for 7 more iterations"):format(many - few))
+    local few, many = f:memory { I = 2, B = 4, T = 400, n = 3 },
+      f:memory { I = 9, B = 4, T = 400, n = 3 }
+    assert.is_true(many - few <= 7 * 64 * 16 * 4 + 64,
+      ("%d bytes more for 7 more iterations"):format(many - few))
     assert.falsy(f:explain "storage":find "too hard")
   end)
 
@@ -89,29 +100,38 @@ describe("a loop in blocks", function()
     assert.same({ 0, 1, 2 }, seen)
   end)
 
-  local function full_batch(passes, tier)               -- gradient descent over all rows of a data set
+  -- gradient descent over all rows of a data set
+  local function full_batch(passes, tier)
     local P = tempo.program()
     local i = P:dim "i"
     local n, N = P:dim "n"
-    local x, y = P:input("x", { domain = { n }, shape = { 3 } }), P:input("y", { domain = { n }, shape = { 1 } })
-    local net = tempo.nn.MLP(P, { 3, 64, 64, 1 }, { along = { i }, activation = "tanh", name = "net" })
+    local x, y = P:input("x", { domain = { n }, shape = { 3 } }),
+      P:input("y", { domain = { n }, shape = { 1 } })
+    local net = tempo.nn.MLP(P, { 3, 64, 64, 1 },
+      { along = { i }, activation = "tanh", name = "net" })
     local loss = ((net(x) - y):square():sum() / N)[{ n = 0 .. N }]:sum()
     tempo.optim.SGD(net:parameters(), { lr = 0.1 }):step(loss)
     return P:compile { outputs = { loss = loss }, passes = passes, tier = tier }
   end
 
   it("is made of a dim that nothing carries, for what would be kept for all of it", function()
-    local cut, whole, reference = full_batch(), full_batch { tile = false }, full_batch(nil, "reference")
+    local cut, whole, reference = full_batch(), full_batch { tile = false },
+      full_batch(nil, "reference")
     assert.equal(cut:memory { I = 3, N = 1e4 }, cut:memory { I = 3, N = 1e7 })
     assert.truthy(whole:memory { I = 3, N = 1e4 } > 4 * cut:memory { I = 3, N = 1e4 })
     for _, N in ipairs { 1, 2, 255, 256, 257, 700 } do
-      local data = { x = tempo.array(helper.fill({ N, 3 }, function(a, b) return math.sin(a * 5 + b) end), "f32"),
-                     y = tempo.array(helper.fill({ N, 1 }, function(a) return math.cos(a) end), "f32") }
+      local data = { x = tempo.array(helper.fill({ N, 3 }, function(a, b)
+        return math.sin(a * 5 + b)
+      end), "f32"),
+                     y = tempo.array(helper.fill({ N, 1 }, function(a) return math.cos(a) end),
+                       "f32") }
       local want = reference(data, { I = 3, N = N }).loss
       helper.same(want:totable(), cut(data, { I = 3, N = N }).loss, 1e-5)
       helper.same(want:totable(), whole(data, { I = 3, N = N }).loss, 1e-5)
     end
-    assert.equal(0, cut({ x = tempo.array({}, "f32", { 0, 3 }), y = tempo.array({}, "f32", { 0, 1 }) }, { I = 3, N = 0 }).loss[2])
+    assert.equal(0,
+      cut({ x = tempo.array({}, "f32", { 0, 3 }), y = tempo.array({}, "f32", { 0, 1 }) },
+      { I = 3, N = 0 }).loss[2])
   end)
 
   it("holds windows over blocks in rings", function()
@@ -121,12 +141,15 @@ describe("a loop in blocks", function()
       local x = P:input("x", { domain = { t }, shape = { 5 } })
       local y = (x:tanh() + 1):exp()
       local z = y[tempo.max(t - 7, 0) .. t + 1]:mean(0):square() + y
-      return P:compile { outputs = { m = z[{ t = 0 .. T }]:mean(0), last = z[{ t = T - 1 }] }, passes = passes, tier = tier }
+      return P:compile { outputs = { m = z[{ t = 0 .. T }]:mean(0), last = z[{ t = T - 1 }] },
+        passes = passes, tier = tier }
     end
     local cut, reference = filter(), filter(nil, "reference")
     assert.equal(cut:memory { T = 1e5 }, cut:memory { T = 1e6 })
     for _, T in ipairs { 1, 2, 7, 8, 9, 1000, 5000 } do
-      local x = tempo.array(helper.fill({ T, 5 }, function(a, b) return math.sin(a * 5 + b) end), "f32")
+      local x = tempo.array(helper.fill({ T, 5 }, function(a, b)
+        return math.sin(a * 5 + b)
+      end), "f32")
       local want, got = reference({ x = x }, { T = T }), cut({ x = x }, { T = T })
       helper.same(want.m:totable(), got.m, 1e-5)
       helper.same(want.last:totable(), got.last, 1e-5)
@@ -140,7 +163,9 @@ describe("a loop in blocks", function()
       return P:compile { outputs = { y = make(P, t, T) }, passes = passes, tier = tier }
     end
     local programs = {
-      noise = function(_, t) return tempo.normal({ 32, 32 }, { domain = { t }, name = "n" }):sum() end,
+      noise = function(_, t)
+        return tempo.normal({ 32, 32 }, { domain = { t }, name = "n" }):sum()
+      end,
       picked = function(P, t, T)
         local k = P:input("k", { domain = { t }, dtype = "i64" })
         local rows = tempo.arange(600):reshape { 20, 30 }:index_select(0, k:unsqueeze(0)):squeeze(0)
@@ -148,7 +173,8 @@ describe("a loop in blocks", function()
       end,
     }
     for name, make in pairs(programs) do
-      local cut, whole, reference = each(make), each(make, { tile = false }), each(make, nil, "reference")
+      local cut, whole, reference = each(make), each(make, { tile = false }),
+        each(make, nil, "reference")
       local function room(f, T) return f:memory { T = T } - (name == "noise" and 4 * T or 0) end
       assert.is_true(room(cut, 1e6) < 4e6, name)
       assert.is_true(room(cut, 1e6) - room(cut, 1e5) < 64, name)
@@ -165,7 +191,8 @@ describe("a loop in blocks", function()
   end)
 end)
 
--- Scores of attention and what follows from them: at each point a product over a range that follows it.
+-- Scores of attention and what follows from them: at each point a product over a range that follows
+-- it.
 describe("products over ranges that follow the loop", function()
   local D = 3
   local function attend(q, k, v, range)
@@ -229,13 +256,15 @@ describe("products over ranges that follow the loop", function()
       local count, make = program[1], program[2]
       local f, shapes = compile(make, { tier = "interpreter" })
       local ways = {
-        reference = compile(make, { tier = "reference" }), native = compile(make, { tier = "native" }),
+        reference = compile(make, { tier = "reference" }),
+          native = compile(make, { tier = "native" }),
         plain = compile(make, { tier = "interpreter", passes = { tile = false } }),
         apart = compile(make, { tier = "interpreter", passes = { fuse = false } }),
       }
       assert.equal(count, select(2, f:explain "plan":gsub("op matmul[^\n]- over t", "")))
       assert.falsy(ways.plain:explain "plan":find("op matmul[^\n]- over t"))
-      assert.equal(name == "heads", f:explain "plan":find("for strip = 0 .. 2", 1, true) ~= nil)       -- one head after the other
+      -- one head after the other
+      assert.equal(name == "heads", f:explain "plan":find("for strip = 0 .. 2", 1, true) ~= nil)
       for _, T in ipairs { 0, 1, 2, 31, 32, 33, 70 } do
         local given = rows(shapes, T)
         local got = f(given, { T = T })

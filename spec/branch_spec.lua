@@ -55,7 +55,8 @@ describe("branches", function()
     h[t] = -1
     same({ -1, -1, 10, 20, 30 }, value())
     local b = P:tensor { domain = { t } }
-    b[t - 1] = x[t]                             -- b at t is x at t + 1, for the t with t + 1 in the domain
+    -- b at t is x at t + 1, for the t with t + 1 in the domain
+    b[t - 1] = x[t]
     b:otherwise(0)
     same({ 2, 3, 4, 5, 0 }, value(b))
   end)
@@ -149,7 +150,9 @@ describe("wrong branches", function()
 
   it("undefined points", function()
     h[0] = 0
-    local message = fails(function() P:compile { outputs = { h = h } } end, "undefined", "'h' has no branch at t = 1 with T = 2")
+    local message = fails(function()
+      P:compile { outputs = { h = h } }
+    end, "undefined", "'h' has no branch at t = 1 with T = 2")
     assert.equal(declared, helper.line(message))
   end)
 
@@ -167,7 +170,9 @@ describe("wrong branches", function()
   end)
 
   it("reads outside of the domain", function()
-    fails(function() P:compile { outputs = { y = x[t + 1] } } end, "domain", "(x[t + 1]), outside 0 .. T-1", "at t = 1 with T = 2")
+    fails(function()
+      P:compile { outputs = { y = x[t + 1] } }
+    end, "domain", "(x[t + 1]), outside 0 .. T-1", "at t = 1 with T = 2")
     fails(function() P:compile { outputs = { y = x[-1] } } end, "domain")
     local f = P:compile { outputs = { y = x[tempo.range(2, 9)] }, tier = "reference" }
     fails(function() f({ x = { 1, 2, 3 } }, { T = 3 }) end, "domain", "T >= 9")

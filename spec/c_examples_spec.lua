@@ -1,4 +1,5 @@
--- The hosts in C (examples/c), in processes of their own: what they learn, what they print, and that the header stands alone.
+-- The hosts in C (examples/c), in processes of their own: what they learn, what they print, and
+-- that the header stands alone.
 local tempo = require "tempo"
 
 local build = os.getenv "TEMPO_BUILD" or "build"
@@ -26,7 +27,8 @@ describe("a host in C", function()
 
   it("trains CartPole, saves what it learnt, and plays it", function()
     local file = os.tmpname()
-    local out = passes("cartpole", "--iterations 14 --envs 16 --steps 200 --seed 1 --save " .. file .. texts)
+    local out = passes("cartpole", "--iterations 14 --envs 16 --steps 200 --seed 1 --save " .. file
+      .. texts)
     local score = {}
     for k, v in out:gmatch "iteration +(%d+)  return +([%d.]+)  episodes" do
       assert.equal(#score, tonumber(k))
@@ -71,7 +73,8 @@ describe("a host in C", function()
     for _, as in ipairs { "-x c -std=c99", "-x c -std=c11", "-x c++" } do
       local compiler = as:find "++" and "c++" or "cc"
       if run("command -v " .. compiler) ~= "" then
-        local out, status = run(("echo '#include <tempo.h>' | %s %s -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -")
+        local out, status =
+          run(("echo '#include <tempo.h>' | %s %s -pedantic-errors -Wall -Wextra -Werror -Iinclude -fsyntax-only -")
           :format(compiler, as))
         assert.equal(0, status, out)
       end

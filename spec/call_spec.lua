@@ -41,7 +41,8 @@ describe("a call", function()
   end)
 
   it("has outputs that are numbers, literals and index expressions", function()
-    local out = helper.run(P, { n = 3, z = tempo.zeros { 2 }, t = t, b = true, a = tempo.array { 1 } }, {}, { T = 2 })
+    local out = helper.run(P,
+      { n = 3, z = tempo.zeros { 2 }, t = t, b = true, a = tempo.array { 1 } }, {}, { T = 2 })
     assert.same({ n = 3, z = { 0, 0 }, t = { 0, 1 }, b = true, a = { 1 } }, out)
   end)
 
@@ -51,8 +52,12 @@ describe("a call", function()
     P:input "temperature"
     fails(function() f({}, { T = 1 }) end, "input", "'x' is missing")
     fails(function() f(nil, { T = 1 }) end, "input", "'x' is missing")
-    fails(function() f({ x = row, temperatur = 1 }, { T = 1 }) end, "input", "'temperatur'", "'temperature'")
-    fails(function() f({ x = tempo.array(row, "f64") }, { T = 1 }) end, "input", "f64", "f32", "dtype")
+    fails(function()
+      f({ x = row, temperatur = 1 }, { T = 1 })
+    end, "input", "'temperatur'", "'temperature'")
+    fails(function()
+      f({ x = tempo.array(row, "f64") }, { T = 1 })
+    end, "input", "f64", "f32", "dtype")
     fails(function() f({ x = row }, { T = 2 }) end, "2")
     fails(function() f({ x = { { 1, 2, 3 } } }, { T = 1 }) end, "3")
     fails(function() f({ x = "a" }, { T = 1 }) end, "input")
@@ -157,8 +162,10 @@ describe("a call", function()
     local f = P:compile { outputs = { y = x + 1 } }
     assert.truthy(f:explain("graph"):find('= input {str "x"} : (t) f32 [2] @ ', 1, true))
     assert.truthy(f:explain():find("\nruns\n  once               y\n", 1, true))
-    assert.equal("if T >= 1 {\n  y[0 .. T] = add(x[0 .. T])", f:explain("schedule"):match "^(.-) +%-%-")
-    assert.equal("input x (t: T); f32[2], 8*T bytes\noutput y (t: T); f32[2], 8*T bytes\n", f:explain "storage")
+    assert.equal("if T >= 1 {\n  y[0 .. T] = add(x[0 .. T])",
+      f:explain("schedule"):match "^(.-) +%-%-")
+    assert.equal("input x (t: T); f32[2], 8*T bytes\noutput y (t: T); f32[2], 8*T bytes\n",
+      f:explain "storage")
   end)
 end)
 
@@ -173,7 +180,8 @@ describe("a step into the table of an earlier one", function()
     local y = P:tensor { domain = { i, t }, shape = { 3 } }
     y[{ t = 0 }] = x
     y:otherwise(y[t - 1] * 0.5 + x * s)
-    return P:compile { outputs = { y = y, z = y:sum(), total = y[{ t = 0 .. T }]:sum() }, tick = { i, t }, tier = tier }
+    return P:compile { outputs = { y = y, z = y:sum(), total = y[{ t = 0 .. T }]:sum() },
+      tick = { i, t }, tier = tier }
   end
   local function x(n) return tempo.array { n, n + 1, 2 * n } end
 
@@ -203,7 +211,8 @@ describe("a step into the table of an earlier one", function()
   end)
 
   it("makes no garbage", function()
-    if jit then jit.off() jit.flush() end       -- old traces would grow side traces, which are garbage too
+    -- old traces would grow side traces, which are garbage too
+    if jit then jit.off() jit.flush() end
     each(function(tier)
       local f = compile(tier)
       f:start({}, { I = 200, T = 10 })
@@ -260,8 +269,11 @@ describe("a step into the table of an earlier one", function()
       f:start({}, { I = 1, T = 4 })
       local v = { x = x(1), s = 0 }
       local _, out = f:step(v)
-      fails(function() f:step(v, { into = 3 }) end, "option", "into: expected the table that an earlier step returned, got a number")
-      fails(function() f:step(v, { into = { y = 3 } }) end, "option", "into: 'y': expected the array of an earlier step, got a number")
+      fails(function() f:step(v, { into = 3 }) end, "option",
+        "into: expected the table that an earlier step returned, got a number")
+      fails(function()
+        f:step(v, { into = { y = 3 } })
+      end, "option", "into: 'y': expected the array of an earlier step, got a number")
       fails(function() f:step({ x = { 1 }, s = 0 }, { into = out }) end, "shape", "x")
       f:step(v, { into = out })
       assert.same({ 0.5, 1, 1 }, out.y:totable())
@@ -271,8 +283,10 @@ end)
 
 -- In the standalone interpreter that runs this spec: their handlers of SIGINT set a hook.
 describe("a run that Ctrl-C interrupts", function()
-  local lua = ("env LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s' timeout -s KILL 60 ")
-    :format(package.path, package.path, package.cpath, package.cpath) .. (jit and "luajit" or "lua5.4")
+  local lua = (
+    "env LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s' timeout -s KILL 60 ")
+    :format(package.path, package.path, package.cpath, package.cpath)
+      .. (jit and "luajit" or "lua5.4")
   local script = [[
     local tempo = require "tempo"
     local P = tempo.program()
@@ -321,7 +335,8 @@ describe("a run that Ctrl-C interrupts", function()
   local function run(way, tier, long, threads)
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
-    file:write((script:gsub("%u+", { WAY = way, TIER = tier, LONG = long, THREADS = threads or 1 })))
+    file:write((script:gsub("%u+",
+      { WAY = way, TIER = tier, LONG = long, THREADS = threads or 1 })))
     file:close()
     local p = assert(io.popen("TEMPO_SHARE=0 " .. lua .. " " .. path .. " 2>&1"))
     local text = p:read "*a"
@@ -357,9 +372,12 @@ describe("a run that Ctrl-C interrupts", function()
   it("goes on where a hook that is set meanwhile does not raise", function()
     local P = tempo.program()
     local t = P:dim "t"
-    local y = P:call(function(_, at) debug.sethook(function() end, "", 1) return at.t end, {}, { { domain = { t } } })
+    local y = P:call(function(_, at)
+      debug.sethook(function() end, "", 1) return at.t
+    end, {}, { { domain = { t } } })
     each(function(tier)
-      assert.same({ 0, 1, 2 }, P:compile { outputs = { y = y * 1 }, tier = tier } ({}, { T = 3 }).y:totable())
+      assert.same({ 0, 1, 2 },
+        P:compile { outputs = { y = y * 1 }, tier = tier } ({}, { T = 3 }).y:totable())
       debug.sethook()
     end)
   end)
@@ -394,21 +412,27 @@ describe("a compilation that Ctrl-C interrupts", function()
     return helper.script(script:gsub("%u%u%u+", words), nil, settings)
   end
 
-  it("ends between passes and between questions to isl, and leaves the program as it was", function()
+  it("ends between passes and between questions to isl, and leaves the program as it was",
+    function()
     for _, tier in ipairs { "reference", "interpreter" } do
       assert.equal(ended, run(4000, tier))
     end
-    assert.equal(ended, run(4000, "interpreter", "(function(f) return coroutine.resume(coroutine.create(f)) end)"))
+    assert.equal(ended,
+      run(4000, "interpreter", "(function(f) return coroutine.resume(coroutine.create(f)) end)"))
   end)
 
   it("ends while the compiler is awaited, and leaves no file and no child", function()
     local folder = os.tmpname()
     os.remove(folder)
     local cc = folder .. "/cc"
-    local nap = "77." .. folder:gsub(".", string.byte)         -- of this test alone: others run beside it
-    os.execute(("mkdir -p %s/cache; printf '#!/bin/sh\nsleep %s\n' >%s; chmod +x %s"):format(folder, nap, cc, cc))
-    assert.equal(ended, run(1, "native", nil, ("export TEMPO_CACHE=%s/cache CC=%s; "):format(folder, cc)))
-    local left = io.popen(("ls %s/cache; LD_PRELOAD= ps ax | grep '[s]leep %s'"):format(folder, nap))
+    -- of this test alone: others run beside it
+    local nap = "77." .. folder:gsub(".", string.byte)
+    os.execute(("mkdir -p %s/cache; printf '#!/bin/sh\nsleep %s\n' >%s; chmod +x %s"):format(folder,
+      nap, cc, cc))
+    assert.equal(ended,
+      run(1, "native", nil, ("export TEMPO_CACHE=%s/cache CC=%s; "):format(folder, cc)))
+    local left = io.popen(("ls %s/cache; LD_PRELOAD= ps ax | grep '[s]leep %s'"):format(folder,
+      nap))
     assert.equal("", left:read "*a")
     left:close()
     os.execute("rm -rf " .. folder)
@@ -463,7 +487,9 @@ describe("a callback", function()
       wrong("a", "string")
     end)
     local a, b = P:source(function() return 1 end, { { domain = { t } }, { domain = { t } } })
-    fails(function() P:compile { outputs = { a = a, b = b } }({}, { T = 1 }) end, "callback", "1 value for 2 specs")
+    fails(function()
+      P:compile { outputs = { a = a, b = b } }({}, { T = 1 })
+    end, "callback", "1 value for 2 specs")
   end)
 
   it("lends its arrays", function()
@@ -520,7 +546,8 @@ describe("a callback", function()
         return r
       end, { x }, { { domain = { b, t } } }, { over = { b } })
       local f = P:compile { outputs = { y = y }, tier = tier }
-      same({ { 2, 4 }, { 6, 8 }, { 10, 12 } }, f({ x = { { 1, 2 }, { 3, 4 }, { 5, 6 } } }, { B = 3, T = 2 }).y)
+      same({ { 2, 4 }, { 6, 8 }, { 10, 12 } },
+        f({ x = { { 1, 2 }, { 3, 4 }, { 5, 6 } } }, { B = 3, T = 2 }).y)
       assert.same({ { t = 0 }, { t = 1 } }, points)
     end)
   end)
@@ -531,10 +558,14 @@ describe("a callback", function()
       local t = P:dim "t"
       local s = P:tensor { domain = { t } }
       local log = {}
-      local x = P:source(function(point) log[#log + 1] = "source" .. point.t return 1 end, { domain = { t } })
+      local x = P:source(function(point)
+        log[#log + 1] = "source" .. point.t return 1
+      end, { domain = { t } })
       s[0] = x
       s[t] = s[t - 1] + x
-      P:sink({ s }, function(arrays, point) log[#log + 1] = "sink" .. point.t .. "=" .. arrays[1]:item() end)
+      P:sink({ s }, function(arrays, point)
+        log[#log + 1] = "sink" .. point.t .. "=" .. arrays[1]:item()
+      end)
       P:compile { tier = tier } ({}, { T = 3 })
       local at = {}
       for k, v in ipairs(log) do at[v:gsub("%.0$", "")] = k end
@@ -544,7 +575,8 @@ describe("a callback", function()
     end)
   end)
 
-  it("without inputs gets an empty sequence of arrays and the point, a source the point alone", function()
+  it("without inputs gets an empty sequence of arrays and the point, a source the point alone",
+    function()
     local P = tempo.program()
     local b, t = P:dim "b", (P:dim "t")
     local domain = { b, t }
@@ -555,9 +587,12 @@ describe("a callback", function()
       return 10 * (point.b or 7) + point.t
     end
     local outputs = {
-      number = P:call(function(...) check(...) return arguments(...) end, {}, { { domain = domain } }),
+      number = P:call(function(...)
+        check(...) return arguments(...)
+      end, {}, { { domain = domain } }),
       point = P:call(check, {}, { { domain = domain } }),
-      table = P:call(setmetatable({}, { __call = function(_, ...) return check(...) end }), {}, { { domain = domain } }),
+      table = P:call(setmetatable({}, { __call = function(_, ...) return check(...) end }), {},
+        { { domain = domain } }),
       over = P:call(function(arrays, point)
         assert.is_nil(point.b)
         return { check(arrays, point), check(arrays, point) + 1 }
@@ -566,7 +601,8 @@ describe("a callback", function()
       coord = P:source(function(point) return 10 * point.b + point.t end, { domain = domain }),
     }
     local points = { { 0, 1, 2 }, { 10, 11, 12 } }
-    local want = { number = fill({ 2, 3 }, function() return 2 end), source = fill({ 2, 3 }, function() return 1 end),
+    local want = { number = fill({ 2, 3 }, function() return 2 end),
+      source = fill({ 2, 3 }, function() return 1 end),
       point = points, table = points, coord = points, over = { { 70, 71, 72 }, { 71, 72, 73 } } }
     assert.equal(12, outputs.point:peek { bounds = { B = 2, T = 3 }, at = { b = 1, t = 2 } }:item())
     each(function(tier)
@@ -660,7 +696,9 @@ describe("a callback", function()
     fails(function() P:call(f, { x }, { { domian = { t } } }) end, "option", "domain")
     fails(function() P:call(f, { x }, { { domain = { t } }, {} }) end, "domain", "same domain")
     fails(function() P:call(f, { x }, { { domain = { u } } }) end, "domain")
-    fails(function() P:call(f, { x }, { { domain = { t } } }, { over = { u } }) end, "domain", "'u'")
+    fails(function()
+      P:call(f, { x }, { { domain = { t } } }, { over = { u } })
+    end, "domain", "'u'")
     fails(function() P:sink(f, { x }) end, "option")
   end)
 end)

@@ -1,4 +1,5 @@
--- include/tempo.h through LuaJIT's FFI: the library, declared once, and what specs of it share. false where there is no FFI.
+-- include/tempo.h through LuaJIT's FFI: the library, declared once, and what specs of it share.
+-- false where there is no FFI.
 local found, ffi = pcall(require, "ffi")
 if not found then return false end
 
@@ -61,7 +62,8 @@ end
 function capi.compile(text, o)
   o = o or {}
   local options, tick = ffi.new "tempo_options", capi.strings(o.tick or {})
-  options.size, options.tier, options.passes, options.device = ffi.sizeof "tempo_options", o.tier, o.passes, o.device
+  options.size, options.tier, options.passes, options.device = ffi.sizeof "tempo_options", o.tier,
+    o.passes, o.device
   options.precise, options.threads, options.memory = o.precise or 0, o.threads or 0, o.memory or 0
   options.ntick, options.tick, options.check = #(o.tick or {}), tick, o.check
   options.async = o.async or 0
@@ -86,7 +88,8 @@ function capi.run(f, inputs, bounds, seed)
   local n, names, v = capi.inputs(inputs)
   local nb, bound_names, b = capi.bounds(bounds)
   local out = ffi.new("tempo_array *[?]", C.tempo_function_noutput(f) + 1)
-  if C.tempo_run(f, n, names, v, nb, bound_names, b, seed or 0, out, capi.err) == 0 then return nil end
+  if C.tempo_run(f, n, names, v, nb, bound_names, b, seed or 0, out, capi.err) == 0 then
+    return nil end
   return taken(f, out)
 end
 

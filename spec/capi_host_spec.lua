@@ -1,5 +1,6 @@
--- What a host does with include/tempo.h beside running: options, looking, callbacks, environments, parameters, states, files, cancelling,
--- and what every function says to a mistake. Skipped where there is no FFI.
+-- What a host does with include/tempo.h beside running: options, looking, callbacks, environments,
+-- parameters, states, files, cancelling, and what every function says to a mistake. Skipped where
+-- there is no FFI.
 local capi = require "spec.capi"
 if not capi then return end
 local tempo = require "tempo"
@@ -51,7 +52,10 @@ end
 describe("a compiled function", function()
   it("is made with options", function()
     assert.truthy(capi.compile(text))
-    assert.truthy(capi.compile(text, { tier = "interpreter", passes = "none", precise = 1, threads = 2, memory = 2 ^ 20, device = "cpu" }))
+    assert.truthy(
+      capi.compile(text,
+      { tier = "interpreter", passes = "none", precise = 1, threads = 2, memory = 2 ^ 20,
+      device = "cpu" }))
     assert.truthy(capi.compile(text, { memory = -1, check = "nan" }))
     local f = capi.compile(text, { passes = "cse=false" })
     assert.truthy(capi.text(C.tempo_explain(f, "passes", err)):find "cse +off")
@@ -59,7 +63,8 @@ describe("a compiled function", function()
     assert.equal(0, C.tempo_ready(nil))
     while C.tempo_ready(g) == 0 do end
     assert.equal("h", ffi.string(C.tempo_function_output_name(g, 0)))
-    g = capi.compile("dim t:T\n%0 \"h\" = merge %1 : (t) f32 []\n%1 = read %0 {at [t + 1]} : (t) f32 []\noutput \"h\" %0\n", { async = 1 })
+    g = capi.compile(
+      "dim t:T\n%0 \"h\" = merge %1 : (t) f32 []\n%1 = read %0 {at [t + 1]} : (t) f32 []\noutput \"h\" %0\n", { async = 1 })
     for _ = 1, 2 do
       local code, message = capi.refused(C.tempo_param(g, "w", err))
       assert.equal(C.TEMPO_E_DOMAIN, code, message)
@@ -83,7 +88,8 @@ describe("a compiled function", function()
     assert.truthy(message:find("option: tempo_options: its size is 0", 1, true))
     o.size = ffi.sizeof "tempo_options" + 8
     capi.refused(C.tempo_compile_with(p, o, err))
-    o.size = ffi.sizeof "size_t"                             -- an older header's, which had nothing else
+    -- an older header's, which had nothing else
+    o.size = ffi.sizeof "size_t"
     C.tempo_function_free(capi.ok(C.tempo_compile_with(p, o, err)))
     C.tempo_function_free(capi.ok(C.tempo_compile_with(p, nil, err)))
     C.tempo_program_free(p)
@@ -135,7 +141,9 @@ describe("a compiled function", function()
     assert.truthy(capi.run(f, { x = whole(2, 100), scale = scalar(1) }, { B = 2, T = 100 }))
     assert.equal(bytes[0], C.tempo_peak(f))
     assert.truthy(capi.text(C.tempo_explain_for(f, "memory", n, names, v, err)):find "at the peak:")
-    assert.truthy(capi.text(C.tempo_explain_for(f, nil, n, names, v, err)):find(("needs %d bytes"):format(tonumber(bytes[0])), 1, true))
+    assert.truthy(
+      capi.text(C.tempo_explain_for(f, nil, n, names, v, err)):find(
+      ("needs %d bytes"):format(tonumber(bytes[0])), 1, true))
     assert.truthy(#capi.text(C.tempo_profile(f, 3, err)) > 0)
     capi.refused(C.tempo_memory(f, 1, names, v, bytes, err))
     assert.truthy(ffi.string(err.message):find("bound 'T' is missing", 1, true))
@@ -157,25 +165,30 @@ describe("a compiled function", function()
     local message, code = why({ x = x }, { B = 1, T = 1 })
     assert.equal("input 'scale' is missing", message)
     assert.equal(C.TEMPO_E_INPUT, code)
-    assert.equal("input: unknown input 'scal'; did you mean 'scale'?", (why({ x = x, scal = s }, { B = 1, T = 1 })))
+    assert.equal("input: unknown input 'scal'; did you mean 'scale'?",
+      (why({ x = x, scal = s }, { B = 1, T = 1 })))
     message, code = why({ x = x, scale = s }, { B = 1, T = 1, t = 1 })
     assert.equal("bound: unknown bound 't': it is a dim, whose bound is 'T'", message)
     assert.equal(C.TEMPO_E_BOUND, code)
-    assert.equal("bound: unknown bound 'Q'; there is 'B' and 'T'", (why({ x = x, scale = s }, { B = 1, T = 1, Q = 1 })))
+    assert.equal("bound: unknown bound 'Q'; there is 'B' and 'T'",
+      (why({ x = x, scale = s }, { B = 1, T = 1, Q = 1 })))
     assert.equal("bound 'T' is missing", (why({ x = x, scale = s }, { B = 1 })))
     assert.equal("bound 'T' is negative", (why({ x = x, scale = s }, { B = 1, T = -1 })))
     message = why({ x = s, scale = s }, { B = 1, T = 1 })
-    assert.truthy(message:find("input 'x' has shape (), needs (B, T, 2) = (1, 1, 2)", 1, true), message)
+    assert.truthy(message:find("input 'x' has shape (), needs (B, T, 2) = (1, 1, 2)", 1, true),
+      message)
     message = why({ x = capi.array("f64", { 1, 1, 2 }, {}), scale = s }, { B = 1, T = 1 })
     assert.truthy(message:find "^input 'x' has dtype f64, declared f32", message)
     local out = ffi.new("tempo_array *[1]", ffi.cast("tempo_array *", 1))
     local none = ffi.new "tempo_array *[2]"
     none[0] = x
-    capi.refused(C.tempo_run(f, 2, capi.strings { "x", "scale" }, none, 2, capi.strings { "B", "T" }, ffi.new("int64_t[2]", 1, 1), 0, out, err))
+    capi.refused(C.tempo_run(f, 2, capi.strings { "x", "scale" }, none, 2,
+      capi.strings { "B", "T" }, ffi.new("int64_t[2]", 1, 1), 0, out, err))
     assert.truthy(ffi.string(err.message):find("'scale' is NULL", 1, true))
     assert.is_true(out[0] == nil)
     none[1] = x
-    capi.refused(C.tempo_run(f, 2, capi.strings { "x", "x" }, none, 2, capi.strings { "B", "T" }, ffi.new("int64_t[2]", 1, 1), 0, out, err))
+    capi.refused(C.tempo_run(f, 2, capi.strings { "x", "x" }, none, 2, capi.strings { "B", "T" },
+      ffi.new("int64_t[2]", 1, 1), 0, out, err))
     assert.truthy(ffi.string(err.message):find("'x' is given twice", 1, true))
     assert.same({ h = { 2, 4 } }, capi.run(f, { x = x, scale = s }, { B = 1, T = 1 }))
     local b = capi.compile "%0 = input {str \"b\"} : () bool [3]\n%1 = cast %0 : () f32 [3]\noutput \"y\" %1"
@@ -213,11 +226,16 @@ describe("arrays of C", function()
   it("refuse what cannot be", function()
     local function refused(a) return a == nil and ffi.string(C.tempo_last_error().message) end
     local one = ffi.new("int64_t[1]", 1)
-    assert.equal("dtype: tempo_array_new: unknown dtype 'f23'; did you mean 'f32'?", refused(C.tempo_array_new("f23", 1, one)))
-    assert.equal("shape: tempo_array_new: the extent of axis 0 is -1", refused(C.tempo_array_new("f32", 1, ffi.new("int64_t[1]", -1))))
-    assert.equal("shape: tempo_array_new: 17 axes; there may be 0 to 16", refused(C.tempo_array_new("f32", 17, one)))
-    assert.equal("memory: no memory for an array", refused(C.tempo_array_new("f32", 1, ffi.new("int64_t[1]", 2 ^ 60))))
-    assert.equal("option: tempo_array_wrap: data is NULL", refused(C.tempo_array_wrap("f32", 1, one, nil)))
+    assert.equal("dtype: tempo_array_new: unknown dtype 'f23'; did you mean 'f32'?",
+      refused(C.tempo_array_new("f23", 1, one)))
+    assert.equal("shape: tempo_array_new: the extent of axis 0 is -1",
+      refused(C.tempo_array_new("f32", 1, ffi.new("int64_t[1]", -1))))
+    assert.equal("shape: tempo_array_new: 17 axes; there may be 0 to 16",
+      refused(C.tempo_array_new("f32", 17, one)))
+    assert.equal("memory: no memory for an array",
+      refused(C.tempo_array_new("f32", 1, ffi.new("int64_t[1]", 2 ^ 60))))
+    assert.equal("option: tempo_array_wrap: data is NULL",
+      refused(C.tempo_array_wrap("f32", 1, one, nil)))
     assert.equal("option: tempo_array_copy: the array is NULL", refused(C.tempo_array_copy(nil)))
     local a = capi.array("f32", { 2 }, { 1, 2 })
     local nan = C.tempo_array_get(a, 2)
@@ -242,9 +260,11 @@ describe("arrays of C", function()
       local code, message = capi.refused(C.tempo_array_load("no such file", err))
       assert.equal(C.TEMPO_E_FILE, code)
       assert.truthy(message:find("no such file", 1, true))
-      assert.equal(C.TEMPO_E_FILE, (capi.refused(C.tempo_array_save(a, "no such folder/x.npy", err))))
+      assert.equal(C.TEMPO_E_FILE,
+        (capi.refused(C.tempo_array_save(a, "no such folder/x.npy", err))))
       tempo.save(path, { a = tempo.array { 1 } })
-      assert.truthy(select(2, capi.refused(C.tempo_array_load(path, err))):find("several arrays", 1, true))
+      assert.truthy(select(2, capi.refused(C.tempo_array_load(path, err))):find("several arrays", 1,
+        true))
     end)
   end)
 end)
@@ -254,23 +274,31 @@ describe("parameters", function()
     it("are given and taken by name, on the " .. tier, function()
       local f = capi.compile(text, { tier = tier })
       local inputs = { x = whole(2, 3), scale = scalar(1) }
-      local function count() return capi.numbers(ffi.gc(capi.ok(C.tempo_param(f, "net.count", err)), C.tempo_array_free)) end
+      local function count()
+        return capi.numbers(ffi.gc(capi.ok(C.tempo_param(f, "net.count", err)), C.tempo_array_free))
+      end
       local _, message = capi.refused(C.tempo_param(f, "net.count", err))
       assert.truthy(message:find("has no value yet", 1, true))
-      assert.truthy(select(2, capi.refused(C.tempo_param(f, "net.cuont", err))):find("did you mean 'net.count'", 1, true))
+      assert.truthy(
+        select(2, capi.refused(C.tempo_param(f, "net.cuont", err))):find("did you mean 'net.count'",
+        1, true))
       assert.truthy(capi.run(f, inputs, { B = 2, T = 3 }))
       assert.same({ 13, 13 }, count())
       local rate = scalar(99)
       assert.equal(1, C.tempo_load_param(f, "net.rate", rate, err))
-      C.tempo_array_set(rate, 0, 0.5)                        -- a constant is borrowed: it counts as it is when the program runs
+      -- a constant is borrowed: it counts as it is when the program runs
+      C.tempo_array_set(rate, 0, 0.5)
       assert.equal(1, C.tempo_load_param(f, "net.count", capi.array("f32", { 2 }, { 1, 2 }), err))
       assert.same({ 1, 2 }, count())
       assert.truthy(capi.run(f, inputs, { B = 2, T = 3 }))
       assert.same({ 2.5, 3.5 }, count())
-      assert.equal(C.TEMPO_E_SHAPE, (capi.refused(C.tempo_load_param(f, "net.rate", capi.array("f32", { 1 }, {}), err))))
-      assert.equal(C.TEMPO_E_DTYPE, (capi.refused(C.tempo_load_param(f, "net.rate", capi.array("f64", {}, {}), err))))
+      assert.equal(C.TEMPO_E_SHAPE,
+        (capi.refused(C.tempo_load_param(f, "net.rate", capi.array("f32", { 1 }, {}), err))))
+      assert.equal(C.TEMPO_E_DTYPE,
+        (capi.refused(C.tempo_load_param(f, "net.rate", capi.array("f64", {}, {}), err))))
       assert.equal(C.TEMPO_E_OPTION, (capi.refused(C.tempo_load_param(f, "rate", rate, err))))
-      assert.equal(1, C.tempo_load_param(f, "net.count", capi.array("f32", { 3 }, {}), err))   -- only the call knows B
+      -- only the call knows B
+      assert.equal(1, C.tempo_load_param(f, "net.count", capi.array("f32", { 3 }, {}), err))
       assert.is_nil(capi.run(f, inputs, { B = 2, T = 3 }))
       assert.equal(C.TEMPO_E_SHAPE, err.code)
     end)
@@ -280,7 +308,9 @@ describe("parameters", function()
     file_name(function(path)
       local f, g = capi.compile(text), capi.compile(text)
       local inputs = { x = whole(2, 3), scale = scalar(1) }
-      assert.truthy(select(2, capi.refused(C.tempo_save_params(f, path, err))):find("no parameter with a value", 1, true))
+      assert.truthy(
+        select(2, capi.refused(C.tempo_save_params(f, path, err))):find("no parameter with a value",
+        1, true))
       assert.truthy(capi.run(f, inputs, { B = 2, T = 3 }))
       assert.equal(1, C.tempo_save_params(f, path, err))
       local all = tempo.load(path)
@@ -288,13 +318,19 @@ describe("parameters", function()
       assert.equal(1, all["net.rate"]:item())
       assert.equal(1, C.tempo_load_params(g, path, err))
       assert.truthy(capi.run(g, inputs, { B = 2, T = 3 }))
-      assert.same({ 16, 16 }, capi.numbers(ffi.gc(C.tempo_param(g, "net.count", err), C.tempo_array_free)))
+      assert.same({ 16, 16 },
+        capi.numbers(ffi.gc(C.tempo_param(g, "net.count", err), C.tempo_array_free)))
       tempo.save(path, { ["net.rate"] = tempo.array(2), ["net.other"] = tempo.array(1) })
-      assert.truthy(select(2, capi.refused(C.tempo_load_params(g, path, err))):find("no parameter 'net.other'", 1, true))
-      assert.same({ 1 }, capi.numbers(ffi.gc(C.tempo_param(g, "net.rate", err), C.tempo_array_free)))      -- none was loaded
+      assert.truthy(
+        select(2, capi.refused(C.tempo_load_params(g, path, err))):find("no parameter 'net.other'",
+        1, true))
+      -- none was loaded
+      assert.same({ 1 },
+        capi.numbers(ffi.gc(C.tempo_param(g, "net.rate", err), C.tempo_array_free)))
       tempo.save(path, { ["net.rate"] = tempo.array(2) })
       assert.equal(1, C.tempo_load_params(g, path, err))
-      assert.same({ 2 }, capi.numbers(ffi.gc(C.tempo_param(g, "net.rate", err), C.tempo_array_free)))
+      assert.same({ 2 },
+        capi.numbers(ffi.gc(C.tempo_param(g, "net.rate", err), C.tempo_array_free)))
       tempo.array(2):save(path)
       assert.equal(C.TEMPO_E_FILE, (capi.refused(C.tempo_load_params(g, path, err))))
     end)
@@ -317,7 +353,8 @@ describe("callbacks of C", function()
       local f, told = capi.compile(calling, { tier = tier }), {}
       assert.same({ "v", "total" }, capi.names(f, C.TEMPO_CALLBACK))
       local function source(_, c)
-        assert(c.ndim == 2 and ffi.string(c.dim[0]) == "b" and ffi.string(c.dim[1]) == "t" and c.narg == 0 and c.nresult == 2)
+        assert(c.ndim == 2 and ffi.string(c.dim[0]) == "b" and ffi.string(c.dim[1]) == "t"
+          and c.narg == 0 and c.nresult == 2)
         assert(c.callback == 0 and ffi.string(c.name) == "v" and c["function"] == f)
         local b, t = tonumber(c.at[0]), tonumber(c.at[1])
         assert(C.tempo_array_get(c.result[0], 1) == 0)      -- zeroed
@@ -336,14 +373,20 @@ describe("callbacks of C", function()
         with_callback(sink, function(second)
           assert.is_nil(capi.run(f, {}, { B = 2, T = 3 }))
           assert.equal(C.TEMPO_E_CALLBACK, err.code)
-          assert.equal("host.lua:3: callback: 'v' is called, and tempo_set_callback has set no function for it", ffi.string(err.message))
+          assert.equal(
+            "host.lua:3: callback: 'v' is called, and tempo_set_callback has set no function for it", ffi.string(err.message))
           assert.equal(1, C.tempo_set_callback(f, 0, first, nil, err))
-          assert.equal(1, C.tempo_set_callback(f, C.tempo_function_find(f, C.TEMPO_CALLBACK, "total"), second, data, err))
+          assert.equal(1,
+            C.tempo_set_callback(f, C.tempo_function_find(f, C.TEMPO_CALLBACK, "total"), second,
+            data, err))
           assert.same({ total = { 0, 1, 2, 10, 11, 12 } }, capi.run(f, {}, { B = 2, T = 3 }))
-          assert.same({ { 0, { 0, 10 }, { 1, 0 } }, { 1, { 1, 11 }, { 0, 1 } }, { 2, { 2, 12 }, { 0, 0 } } }, told)
+          assert.same({ { 0, { 0, 10 }, { 1, 0 } }, { 1, { 1, 11 }, { 0, 1 } },
+            { 2, { 2, 12 }, { 0, 0 } } }, told)
         end)
       end)
-      assert.truthy(select(2, capi.refused(C.tempo_set_callback(f, 2, nil, nil, err))):find("no callback 2", 1, true))
+      assert.truthy(
+        select(2, capi.refused(C.tempo_set_callback(f, 2, nil, nil, err))):find("no callback 2", 1,
+        true))
     end)
 
     it("end a run with their own words, or ours, on the " .. tier, function()
@@ -360,7 +403,8 @@ describe("callbacks of C", function()
         assert.equal(1, C.tempo_set_callback(f, 0, cb, nil, err))
         with_callback(function() return 1 end, function(sink)
           assert.equal(1, C.tempo_set_callback(f, 1, sink, nil, err))
-          for kind, want in pairs { words = "the server went away", none = "host.lua:3: callback: 'v' ended the run",
+          for kind, want in pairs { words = "the server went away",
+            none = "host.lua:3: callback: 'v' ended the run",
               bool = "host.lua:3: callback: 'v': result 1 is bool, and its element 0 is neither 0 nor 1" } do
             how = kind
             assert.is_nil(capi.run(f, {}, { B = 1, T = 3 }))
@@ -375,7 +419,8 @@ describe("callbacks of C", function()
     end)
 
     it("may run another function, but only cancel their own, on the " .. tier, function()
-      local f, g, why, inner = capi.compile(calling, { tier = tier }), capi.compile(text, { tier = tier }), {}, nil
+      local f, g, why, inner = capi.compile(calling, { tier = tier }),
+        capi.compile(text, { tier = tier }), {}, nil
       local inputs = { x = whole(1, 1), scale = scalar(3) }
       local function source(_, c)
         inner = capi.run(g, inputs, { B = 1, T = 1 })
@@ -397,7 +442,9 @@ describe("callbacks of C", function()
           assert.same({}, out)                              -- not complete
           assert.equal(1, C.tempo_cancelled(f))
           assert.same({ h = { 3, 6 } }, inner)
-          for _, message in ipairs(why) do assert.truthy(message:find("this function is running", 1, true), message) end
+          for _, message in ipairs(why) do
+            assert.truthy(message:find("this function is running", 1, true), message)
+          end
           assert.same({ total = { 0, 0 } }, capi.run(f, {}, { B = 1, T = 2 }))
           assert.equal(0, C.tempo_cancelled(f))
         end)
@@ -448,7 +495,9 @@ describe("steps and states of C", function()
         return out.y:item()
       end
       local function c(k) return capi.step(g, { x = scalar(k) }).y[1] end
-      local function newest() return capi.numbers(ffi.gc(capi.ok(C.tempo_param(g, "w", err)), C.tempo_array_free))[1] end
+      local function newest()
+        return capi.numbers(ffi.gc(capi.ok(C.tempo_param(g, "w", err)), C.tempo_array_free))[1]
+      end
       f:start({}, { I = 3, T = 4 }, { seed = 9 })
       assert.equal(1, capi.start(g, {}, { I = 3, T = 4 }, 9))
       local seen, want = {}, {}
@@ -475,12 +524,17 @@ describe("steps and states of C", function()
         assert.equal(1, C.tempo_load(g, path, err))
         local size = ffi.new "size_t[1]"
         local state = capi.ok(C.tempo_state(g, size, err))
-        local out, all = ffi.new "tempo_array *[1]", capi.array("f32", { 3, 4 }, { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 })
-        assert.equal(1, C.tempo_resume(g, state, size[0], 1, capi.strings { "x" }, ffi.new("tempo_array *[1]", all), 2,
-          capi.strings { "I", "T" }, ffi.new("int64_t[2]", 3, 4), out, err), ffi.string(err.message))
+        local out, all = ffi.new "tempo_array *[1]",
+          capi.array("f32", { 3, 4 }, { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 })
+        assert.equal(1,
+          C.tempo_resume(g, state, size[0], 1, capi.strings { "x" },
+          ffi.new("tempo_array *[1]", all), 2,
+          capi.strings { "I", "T" }, ffi.new("int64_t[2]", 3, 4), out, err),
+            ffi.string(err.message))
         assert.same(want, capi.numbers(out[0]))
         C.tempo_array_free(out[0])
-        capi.refused(C.tempo_resume(g, state, size[0] - 1, 1, capi.strings { "x" }, ffi.new("tempo_array *[1]", all), 2,
+        capi.refused(C.tempo_resume(g, state, size[0] - 1, 1, capi.strings { "x" },
+          ffi.new("tempo_array *[1]", all), 2,
           capi.strings { "I", "T" }, ffi.new("int64_t[2]", 3, 4), out, err))
         assert.equal(C.TEMPO_E_FILE, err.code)
         C.tempo_bytes_free(state)
@@ -500,7 +554,8 @@ describe("steps and states of C", function()
     assert.equal(1, capi.start(f, { scale = scalar(1) }, { B = 1, T = 2 }))
     local x = capi.array("f32", { 1, 2 }, { 1, 1 })
     assert.is_nil(capi.step(f, { x = x, scale = scalar(1) }))
-    assert.equal("input 'scale' does not have the tick dims: tempo_start takes it", ffi.string(err.message))
+    assert.equal("input 'scale' does not have the tick dims: tempo_start takes it",
+      ffi.string(err.message))
     assert.is_nil(capi.step(f, { x = x }, 0 / 0))
     assert.equal("option: tempo_step: budget_ms is nan", ffi.string(err.message))
     assert.is_nil(capi.step(f, {}))
@@ -549,7 +604,9 @@ describe("environments of C", function()
   push.data = gain
 
   setup(function()
-    for _, e in ipairs { push, wide } do assert.equal(1, C.tempo_env_register(env(e), err), ffi.string(err.message)) end
+    for _, e in ipairs { push, wide } do
+      assert.equal(1, C.tempo_env_register(env(e), err), ffi.string(err.message))
+    end
   end)
 
   local function program(name, nstate, nobs, nu, action)
@@ -588,7 +645,8 @@ output "truncated" %%5.4
       assert.truthy(table.concat(terminated):find "1")
     end)
 
-    it("may be wide, without random numbers, with actions that are counted, on the " .. tier, function()
+    it("may be wide, without random numbers, with actions that are counted, on the " .. tier,
+      function()
       local f = capi.compile((program("capi-wide", 100, 100, 0, "i64 []")), { tier = tier })
       local out = capi.run(f, { a = capi.array("i64", { 3 }, { 2, 1, 2 }) }, { T = 3 })
       assert.same({ 101, 102, 104 }, out.reward)
@@ -596,7 +654,8 @@ output "truncated" %%5.4
       assert.equal(99 + 3, out.obs[300])
       assert.is_nil(capi.run(f, { a = capi.array("i64", { 3 }, { 2, 3, 2 }) }, { T = 3 }))
       assert.equal(C.TEMPO_E_INPUT, err.code)
-      assert.truthy(ffi.string(err.message):find("action 3 of capi-wide is outside 0 .. 2", 1, true))
+      assert.truthy(ffi.string(err.message):find("action 3 of capi-wide is outside 0 .. 2", 1,
+        true))
     end)
   end
 
@@ -607,8 +666,10 @@ output "truncated" %%5.4
     for _, e in ipairs { push, wide } do assert.equal(1, module.tempo_env_register(env(e), err)) end
     for id, e in pairs(tempo.rl.envs) do found[id] = e end
     assert.equal(2, found["CartPole-v1"].actions)
-    assert.same({ uniforms = 0, reset_uniforms = 0, observation = { 10, 10 }, actions = 3 }, found["capi-wide"])
-    assert.same({ uniforms = 1, reset_uniforms = 1, observation = { 2 }, actions = { 1 } }, found["capi-push"])
+    assert.same({ uniforms = 0, reset_uniforms = 0, observation = { 10, 10 }, actions = 3 },
+      found["capi-wide"])
+    assert.same({ uniforms = 1, reset_uniforms = 1, observation = { 2 }, actions = { 1 } },
+      found["capi-push"])
   end)
 
   it("are refused where they are none, or taken", function()
@@ -619,14 +680,21 @@ output "truncated" %%5.4
       fields[change] = value
       return select(2, capi.refused(C.tempo_env_register(env(fields), err)))
     end
-    assert.equal("option: environment 'capi-other': nstate and shape[0] must be at least 1, other numbers not negative", why("nstate", 0))
-    assert.equal("option: environment 'capi-other': one of nactions and nact must be greater than 0, the other 0", why("nactions", 2))
-    assert.equal("option: environment 'capi-other': one of nactions and nact must be greater than 0, the other 0", why("nact", 0))
+    assert.equal(
+      "option: environment 'capi-other': nstate and shape[0] must be at least 1, other numbers not negative", why("nstate", 0))
+    assert.equal(
+      "option: environment 'capi-other': one of nactions and nact must be greater than 0, the other 0", why("nactions", 2))
+    assert.equal(
+      "option: environment 'capi-other': one of nactions and nact must be greater than 0, the other 0", why("nact", 0))
     assert.equal("option: environment '': it has no name", why("name", ""))
-    assert.equal("option: environment 'capi-other': reset, observe and step must all be there", why("step", nil))
-    assert.equal("option: there is an environment 'CartPole-v1' already", why("name", "CartPole-v1"))
-    local _, message = capi.refused(C.tempo_program_parse((program("capi-pusch", 2, 2, 1, "f32 [1]")), err))
-    assert.truthy(message:find("no environment 'capi-pusch'; did you mean 'capi-push'?", 1, true), message)
+    assert.equal("option: environment 'capi-other': reset, observe and step must all be there",
+      why("step", nil))
+    assert.equal("option: there is an environment 'CartPole-v1' already",
+      why("name", "CartPole-v1"))
+    local _, message =
+      capi.refused(C.tempo_program_parse((program("capi-pusch", 2, 2, 1, "f32 [1]")), err))
+    assert.truthy(message:find("no environment 'capi-pusch'; did you mean 'capi-push'?", 1, true),
+      message)
   end)
 end)
 
@@ -636,27 +704,36 @@ describe("every function of C", function()
     local a, done = scalar(1), ffi.new "int[1]"
     local function with(...) return { n = select("#", ...), ... } end
     local calls = {
-      tempo_program_parse = { with(nil, err) }, tempo_program_load = { with(nil, err) }, tempo_compile = { with(nil, nil, err) },
-      tempo_compile_with = { with(nil, nil, err) }, tempo_compile_ticks = { with(nil, nil, 0, nil, err) },
+      tempo_program_parse = { with(nil, err) }, tempo_program_load = { with(nil, err) },
+        tempo_compile = { with(nil, nil, err) },
+      tempo_compile_with = { with(nil, nil, err) },
+        tempo_compile_ticks = { with(nil, nil, 0, nil, err) },
       tempo_env_register = { with(nil, err) }, tempo_array_load = { with(nil, err) },
       tempo_array_save = { with(nil, "x", err), with(a, nil, err) },
-      tempo_run = { with(nil, 0, nil, nil, 0, nil, nil, 0, nil, err), with(f, 0, nil, nil, 0, nil, nil, 0, nil, err) },
-      tempo_resume = { with(nil, nil, 0, 0, nil, nil, 0, nil, nil, nil, err), with(f, nil, 0, 0, nil, nil, 0, nil, nil, nil, err) },
+      tempo_run = { with(nil, 0, nil, nil, 0, nil, nil, 0, nil, err),
+        with(f, 0, nil, nil, 0, nil, nil, 0, nil, err) },
+      tempo_resume = { with(nil, nil, 0, 0, nil, nil, 0, nil, nil, nil, err),
+        with(f, nil, 0, 0, nil, nil, 0, nil, nil, nil, err) },
       tempo_start = { with(nil, 0, nil, nil, 0, nil, nil, 0, err) },
-      tempo_step = { with(nil, 0, nil, nil, 0, done, nil, nil, err), with(f, 0, nil, nil, 0, done, nil, nil, err),
+      tempo_step = { with(nil, 0, nil, nil, 0, done, nil, nil, err),
+        with(f, 0, nil, nil, 0, done, nil, nil, err),
         with(f, 0, nil, nil, 0, nil, nil, ffi.new "tempo_array *[1]", err) },
       tempo_step_into = { with(nil, 0, nil, nil, 0, done, nil, nil, nil, err),
         with(f, 0, nil, nil, 0, done, nil, nil, nil, err) },
       tempo_state = { with(nil, size, err), with(f, nil, err) },
       tempo_load_state = { with(nil, "x", 1, err), with(f, nil, 1, err) },
-      tempo_save = { with(nil, "x", err), with(f, nil, err) }, tempo_load = { with(nil, "x", err), with(f, nil, err) },
+      tempo_save = { with(nil, "x", err), with(f, nil, err) },
+        tempo_load = { with(nil, "x", err), with(f, nil, err) },
       tempo_param = { with(nil, "x", err), with(f, nil, err) },
       tempo_load_param = { with(nil, "x", a, err), with(f, nil, a, err), with(f, "x", nil, err) },
-      tempo_save_params = { with(nil, "x", err), with(f, nil, err) }, tempo_load_params = { with(nil, "x", err), with(f, nil, err) },
+      tempo_save_params = { with(nil, "x", err), with(f, nil, err) },
+        tempo_load_params = { with(nil, "x", err), with(f, nil, err) },
       tempo_memory = { with(nil, 0, nil, nil, bytes, err), with(f, 0, nil, nil, nil, err) },
-      tempo_explain = { with(nil, nil, err) }, tempo_explain_for = { with(nil, nil, 0, nil, nil, err) },
+      tempo_explain = { with(nil, nil, err) },
+        tempo_explain_for = { with(nil, nil, 0, nil, nil, err) },
       tempo_profile = { with(nil, 1, err) }, tempo_set_callback = { with(nil, 0, nil, nil, err) },
-      tempo_function_shape = { with(nil, 0, 0, 0, nil, nil, ffi.new "int64_t[16]", err), with(f, 0, 0, 0, nil, nil, nil, err) },
+      tempo_function_shape = { with(nil, 0, 0, 0, nil, nil, ffi.new "int64_t[16]", err),
+        with(f, 0, 0, 0, nil, nil, nil, err) },
     }
     for name, list in pairs(calls) do
       for k, args in ipairs(list) do
@@ -670,7 +747,8 @@ describe("every function of C", function()
     assert.is_true(C.tempo_function_dtype(nil, C.TEMPO_INPUT, 0) == nil)
     assert.equal(-1, C.tempo_function_find(nil, 0, "x"))
     assert.equal(0, C.tempo_cancel(nil))
-    for _, name in ipairs { "tempo_program_free", "tempo_function_free", "tempo_array_free", "tempo_text_free", "tempo_bytes_free" } do C[name](nil) end
+    for _, name in ipairs { "tempo_program_free", "tempo_function_free", "tempo_array_free",
+      "tempo_text_free", "tempo_bytes_free" } do C[name](nil) end
   end)
 
   it("works without a place for errors, and keeps the last", function()

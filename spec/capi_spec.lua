@@ -1,4 +1,5 @@
--- libtempo through LuaJIT's FFI: the generated declarations load, and a program in text form compiles and runs. Skipped where there is no FFI.
+-- libtempo through LuaJIT's FFI: the generated declarations load, and a program in text form
+-- compiles and runs. Skipped where there is no FFI.
 local capi = require "spec.capi"
 if not capi then return end
 local ffi, C, strings = capi.ffi, capi.C, capi.strings
@@ -42,8 +43,8 @@ describe("include/tempo.h", function()
         local px = ffi.cast("float *", C.tempo_array_data(x))
         for k = 0, 2 * T - 1 do px[k] = k end
         local out = ffi.new "tempo_array *[1]"
-        local done = C.tempo_run(f, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 1, strings { "T" },
-          ffi.new("int64_t[1]", T), 0, out, err)
+        local done = C.tempo_run(f, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 1,
+          strings { "T" }, ffi.new("int64_t[1]", T), 0, out, err)
         assert.equal(1, done)
         local h = ffi.cast("float *", C.tempo_array_data(out[0]))
         local sum = 0
@@ -70,7 +71,8 @@ describe("include/tempo.h", function()
         assert.equal("T", ffi.string(C.tempo_function_output_name(f, 1)))
         for T, reached in pairs { [0] = 0, [3] = 3, [100] = 6 } do
           local out = ffi.new "tempo_array *[2]"
-          assert.equal(1, C.tempo_run(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", T), 0, out, err))
+          assert.equal(1,
+            C.tempo_run(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", T), 0, out, err))
           assert.equal(reached, tonumber(C.tempo_array_extent(out[0], 0)))
           assert.equal(0, C.tempo_array_rank(out[1]))
           assert.equal(reached, tonumber(ffi.cast("int64_t *", C.tempo_array_data(out[1]))[0]))
@@ -101,7 +103,8 @@ describe("include/tempo.h", function()
       local out, done, late = ffi.new "tempo_array *[1]", ffi.new "int[1]", ffi.new "double[1]"
       local function step(v)
         px[0], px[1] = v, 2 * v
-        if C.tempo_step(f, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 1000, done, late, out, err) == 0 then
+        if C.tempo_step(f, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 1000, done, late,
+          out, err) == 0 then
           return nil, ffi.string(err.message)
         end
         local h = ffi.cast("float *", C.tempo_array_data(out[0]))
@@ -110,7 +113,8 @@ describe("include/tempo.h", function()
         return a, b, done[0]
       end
       assert.is_nil((step(1)))
-      assert.equal(1, C.tempo_start(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", 4), 0, err))
+      assert.equal(1,
+        C.tempo_start(f, 0, nil, nil, 1, strings { "T" }, ffi.new("int64_t[1]", 4), 0, err))
       assert.same({ 0, 0, 0 }, { step(9) })
       assert.same({ 1, 2, 0 }, { step(1) })
       local size = ffi.new "size_t[1]"
@@ -133,7 +137,8 @@ describe("include/tempo.h", function()
     end)
   end
 
-  -- Parameters along two dims, one without, one that nothing reads; a gradient; ticks; an input that nothing needs.
+  -- Parameters along two dims, one without, one that nothing reads; a gradient; ticks; an input
+  -- that nothing needs.
   local function training(tick)
     local tempo = require "tempo"
     local P = tempo.program { seed = 3 }
@@ -167,8 +172,8 @@ describe("include/tempo.h", function()
         local px = ffi.cast("float *", C.tempo_array_data(x))
         px[0], px[1], px[2], px[3] = 1, 0, 2, -1
         local out = ffi.new "tempo_array *[1]"
-        local ran = C.tempo_run(g, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 2, strings { "I", "K" },
-          ffi.new("int64_t[2]", 2, 3), 0, out, err)
+        local ran = C.tempo_run(g, 1, strings { "x" }, ffi.new("tempo_array *[1]", x), 2,
+          strings { "I", "K" }, ffi.new("int64_t[2]", 2, 3), 0, out, err)
         assert(ran == 1, ffi.string(err.message))
         local loss = ffi.cast("float *", C.tempo_array_data(out[0]))
         for a = 1, 2 do
@@ -195,7 +200,8 @@ describe("include/tempo.h", function()
     assert.equal(2, #lines)
     local one, two = written:find(lines[1], 1, true), written:find(lines[2], 1, true)
     local between = written:sub(one + #lines[1], two - 1)
-    local swapped = written:sub(1, one - 1) .. lines[2] .. between .. lines[1] .. written:sub(two + #lines[2])
+    local swapped = written:sub(1, one - 1) .. lines[2] .. between .. lines[1]
+      .. written:sub(two + #lines[2])
     assert.not_equal(written, swapped)
     assert.equal(C.TEMPO_E_OPTION, (capi.refused(C.tempo_program_parse(swapped, capi.err))))
     for _, tier in ipairs { "reference", "interpreter" } do
@@ -209,7 +215,9 @@ describe("include/tempo.h", function()
     end
     for _, line in ipairs(lines) do             -- without its line a last value would go nowhere
       local from, to = written:find(line, 1, true)
-      assert.equal(C.TEMPO_E_OPTION, (capi.refused(C.tempo_program_parse(written:sub(1, from - 1) .. written:sub(to + 1), capi.err))))
+      assert.equal(C.TEMPO_E_OPTION,
+        (capi.refused(C.tempo_program_parse(written:sub(1, from - 1) .. written:sub(to + 1),
+        capi.err))))
     end
   end)
 

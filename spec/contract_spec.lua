@@ -71,15 +71,16 @@ describe("the largest of no integers", function()
       end)
       each(x[0 .. T][name](x[0 .. T], 0), function(f)
         fails(function() f({ x = {} }, { T = 0 }) end, "input", name, "empty range")
-        assert.equal(name:find "arg" and (name == "argmax" and 1 or 0) or (name == "max" and 4 or 3),
-          f({ x = { 3, 4 } }, { T = 2 }).y:item())
+        assert.equal(name:find "arg" and (name == "argmax" and 1 or 0)
+          or (name == "max" and 4 or 3), f({ x = { 3, 4 } }, { T = 2 }).y:item())
       end)
     end
   end)
 
   it("is none where the range is never empty", function()
     same({ 3, 4 }, helper.value(P, x[0 .. t + 1]:max(0), { x = { 3, 4 } }, { T = 2 }))
-    same({ 3, 3 }, helper.value(P, x[tempo.max(t - 3, 0) .. t + 1]:min(0), { x = { 3, 4 } }, { T = 2 }))
+    same({ 3, 3 },
+      helper.value(P, x[tempo.max(t - 3, 0) .. t + 1]:min(0), { x = { 3, 4 } }, { T = 2 }))
   end)
 end)
 

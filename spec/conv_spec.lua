@@ -33,17 +33,21 @@ describe("conv2d", function()
     local x = P:input("x", { domain = { t }, shape = { 2, 5, 6 } })
     local w = P:input("w", { shape = { 3, 2, 3, 3 } })
     local each = x:conv2d(w, { stride = 2, padding = 1 })              -- (C, H, W) at every point
-    local all = x[tempo.range(0, T)]:conv2d(w, { stride = 2, padding = 1 })     -- (T, C, H, W) at once
-    local last = x[tempo.range(tempo.max(0, t - 1), t + 1)]:conv2d(w):sum(0)    -- a batch that grows
+    -- (T, C, H, W) at once
+    local all = x[tempo.range(0, T)]:conv2d(w, { stride = 2, padding = 1 })
+    -- a batch that grows
+    local last = x[tempo.range(tempo.max(0, t - 1), t + 1)]:conv2d(w):sum(0)
     local g = tempo.grad(each:square():sum(), { x, w })
     local xs, ws = wave({ 3, 2, 5, 6 }, 1), wave({ 3, 2, 3, 3 }, 2)
-    local out = helper.run(P, { each = each, all = all, last = last, gx = g[1], gw = g[2] }, { x = xs, w = ws }, { T = 3 })
+    local out = helper.run(P, { each = each, all = all, last = last, gx = g[1], gw = g[2] },
+      { x = xs, w = ws }, { T = 3 })
     local want = {}
     for k = 1, 3 do want[k] = direct(xs[k], ws, 2, 1) end
     same(want, out.each)
     same(want, out.all)
     same(direct(xs[1], ws, 1, 0), out.last[1])
-    local h = 1e-3                                                     -- a difference quotient of the loss by one weight
+    -- a difference quotient of the loss by one weight
+    local h = 1e-3
     local function loss(d)
       local sum, old = 0, ws[2][1][3][2]
       ws[2][1][3][2] = old + d
@@ -98,9 +102,11 @@ describe("conv2d", function()
     local ws = wave({ 3, 2, 3, 2 }, 2)
     for _, h in ipairs { 3, 4, 7 } do
       local xs = wave({ 2, 2, h, 6 }, 1)
-      same({ direct(xs[1], ws, 2, 0), direct(xs[2], ws, 2, 0) }, f({ x = xs, w = ws }, { N = 2, H = h }).y)
+      same({ direct(xs[1], ws, 2, 0), direct(xs[2], ws, 2, 0) },
+        f({ x = xs, w = ws }, { N = 2, H = h }).y)
     end
-    assert.same({ 0, 3, 2, 3 }, f({ x = tempo.array({}, "f32", { 0, 2, 5, 6 }), w = ws }, { N = 0, H = 5 }).y:shape())
+    assert.same({ 0, 3, 2, 3 },
+      f({ x = tempo.array({}, "f32", { 0, 2, 5, 6 }), w = ws }, { N = 0, H = 5 }).y:shape())
     fails(function() f({ x = wave({ 1, 2, 2, 6 }, 1), w = ws }, { N = 1, H = 2 }) end, "shape:")
   end)
 
@@ -108,14 +114,16 @@ describe("conv2d", function()
     for _, d in ipairs { "f16", "bf16" } do
       local P = tempo.program()
       local x = P:input("x", { shape = { 2, 5, 5 }, dtype = d })
-      local w, b = P:input("w", { shape = { 3, 2, 3, 3 }, dtype = d }), P:input("b", { shape = { 3 }, dtype = d })
+      local w, b = P:input("w", { shape = { 3, 2, 3, 3 }, dtype = d }),
+        P:input("b", { shape = { 3 }, dtype = d })
       local y = x:conv2d(w, b)
       local wide = x:to "f32":conv2d(w:to "f32", b:to "f32"):to(d)
       assert.equal(d, y:dtype())
       local g = tempo.grad(y:to "f32":square():sum(), { w })[1]
       assert.equal(d, g:dtype())
       local out = helper.run(P, { y = y:to "f32", wide = wide:to "f32", g = g:to "f32" },
-        { x = wave({ 2, 5, 5 }, 1), w = wave({ 3, 2, 3, 3 }, 2), b = { 1, 2, 3 } }, nil, { tol = 2e-2 })
+        { x = wave({ 2, 5, 5 }, 1), w = wave({ 3, 2, 3, 3 }, 2), b = { 1, 2, 3 } }, nil,
+          { tol = 2e-2 })
       same(out.wide, out.y, 2e-2)
     end
   end)
@@ -124,20 +132,28 @@ describe("conv2d", function()
     local P = tempo.program()
     local x = P:input("x", { shape = { 2, 3, 6, 6 } })
     local w = P:input("w", { shape = { 4, 3, 3, 3 } })
-    fails(function() x:conv2d(P:input("v", { shape = { 4, 2, 3, 3 } })) end, "shape:", "x has 3 channels", "wants 2")
+    fails(function()
+      x:conv2d(P:input("v", { shape = { 4, 2, 3, 3 } }))
+    end, "shape:", "x has 3 channels", "wants 2")
     fails(function() x:conv2d(w, { dilation = 3 }) end, "shape:", "reaches over 7", "axis 0 has 6")
     fails(function() x:conv2d(w, { padding = "sane" }) end, "option:", '"same" or "valid"')
     fails(function() x:conv2d(w, { padding = "same", stride = 2 }) end, "option:", "stride 1")
     fails(function() x:conv2d(w, { stride = 0 }) end, "option:", "stride is 0")
     fails(function() x:conv2d(w, { stride = { 1, 1, 1 } }) end, "option:", "a table of 2, not of 3")
     fails(function() x:conv2d(w, { groups = 2 }) end, "shape:", "groups = 2 wants 6")
-    fails(function() x:conv2d(w, P:input("b", { shape = { 3 } })) end, "shape:", "bias must have shape (4)")
+    fails(function()
+      x:conv2d(w, P:input("b", { shape = { 3 } }))
+    end, "shape:", "bias must have shape (4)")
     fails(function() x:conv1d(w) end, "shape:", "weight has 4 axes, must have 3")
-    fails(function() x:select(0, 0):select(0, 0):conv2d(w) end, "shape:", "x has 2 axes, must have 3")
+    fails(function()
+      x:select(0, 0):select(0, 0):conv2d(w)
+    end, "shape:", "x has 2 axes, must have 3")
     fails(function() x:conv2d(w, { strides = 2 }) end, "option:", "stride")
     fails(function() x:max_pool2d(2, { padding = 2 }) end, "option:", "at most half")
     fails(function() x:max_pool2d(9) end, "shape:", "reaches over 9")
-    fails(function() x:conv_transpose2d(P:input("u", { shape = { 3, 1, 2, 2 } }), { output_padding = 1 }) end, "option:", "less than the stride")
+    fails(function()
+      x:conv_transpose2d(P:input("u", { shape = { 3, 1, 2, 2 } }), { output_padding = 1 })
+    end, "option:", "less than the stride")
   end)
 end)
 
@@ -147,7 +163,8 @@ describe("max_pool2d", function()
     local x = P:input("x", { shape = { 1, 4, 4 } })
     local y = x:max_pool2d(3, { stride = 2, padding = 1 })
     local g = tempo.grad(y:sum(), { x })[1]
-    local xs = { { { -1, -1, -1, -1 }, { -1, -1, -1, -1 }, { -1, -1, -3, -3 }, { -1, -1, -3, -3 } } }
+    local xs = { { { -1, -1, -1, -1 }, { -1, -1, -1, -1 }, { -1, -1, -3, -3 },
+      { -1, -1, -3, -3 } } }
     local out = helper.run(P, { y = y, g = g }, { x = xs })
     same({ { { -1, -1 }, { -1, -1 } } }, out.y)
     same({ { { 1, 1, 0, 0 }, { 1, 1, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 } } }, out.g)
@@ -156,7 +173,8 @@ describe("max_pool2d", function()
   it("pools integers", function()
     local P = tempo.program()
     local x = P:input("x", { shape = { 1, 3, 3 }, dtype = "i32" })
-    same({ { { -5, -3 }, { -8, -6 } } }, helper.value(P, x:max_pool2d(2, { stride = 2, padding = 1 }),
+    same({ { { -5, -3 }, { -8, -6 } } },
+      helper.value(P, x:max_pool2d(2, { stride = 2, padding = 1 }),
       { x = { { { -5, -4, -3 }, { -9, -8, -7 }, { -8, -8, -6 } } } }))
   end)
 
@@ -164,12 +182,15 @@ describe("max_pool2d", function()
     local P = tempo.program()
     local H = P:bound "H"
     local x = P:input("x", { shape = { 1, H, 4 } })
-    local f = P:compile { outputs = { y = x:max_pool2d({ 3, 2 }, { ceil_mode = true }), a = x:avg_pool2d({ 3, 2 }, { ceil_mode = true }) } }
+    local f = P:compile { outputs = { y = x:max_pool2d({ 3, 2 }, { ceil_mode = true }),
+      a = x:avg_pool2d({ 3, 2 }, { ceil_mode = true }) } }
     for h, rows in pairs { [3] = 1, [4] = 2, [6] = 2, [7] = 3 } do
       local out = f({ x = wave({ 1, h, 4 }, 1) }, { H = h })
       assert.same({ 1, rows, 2 }, out.y:shape())
       local last = 0
-      for i = (rows - 1) * 3 + 1, h do last = last + math.sin((i - 1) * 4 + 1) + math.sin((i - 1) * 4 + 2) end
+      for i = (rows - 1) * 3 + 1, h do
+        last = last + math.sin((i - 1) * 4 + 1) + math.sin((i - 1) * 4 + 2)
+      end
       same(last / (2 * (h - (rows - 1) * 3)), out.a:totable()[1][rows][1])
     end
   end)

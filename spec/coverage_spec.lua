@@ -30,7 +30,8 @@ end
 local function names_in(text)
   local list = {}
   for code in text:gmatch "`([^`]+)`" do
-    for name in code:gsub("%b()", ""):gsub("[%[{].-[%]}]", ""):gsub("tempo%.", ""):gmatch "%f[%w_]%a[%w_]*" do
+    for name in code:gsub("%b()", ""):gsub("[%[{].-[%]}]", ""):gsub("tempo%.",
+      ""):gmatch "%f[%w_]%a[%w_]*" do
       list[#list + 1], list[name] = name, true
     end
   end
@@ -69,19 +70,24 @@ end)
 
 describe("every row", function()
   it("says its shape, dtype and what it does, in a sentence", function()
-    assert.same({}, failing(function(row) return #row.shape > 0 and #row.dtype > 0 and row.doc:find "^%S.*[.?]$" end))
+    assert.same({}, failing(function(row)
+      return #row.shape > 0 and #row.dtype > 0 and row.doc:find "^%S.*[.?]$"
+    end))
   end)
 
   it("has a gradient or is not differentiable, and a tolerance that fits", function()
     local exact = { bool = true, i64 = true }
     assert.same({}, failing(function(row)
-      return (row.grad == "D" or row.grad == "N") and row.ulp >= 0 and not (exact[row.dtype] and (row.grad == "D" or row.ulp > 0))
+      return (row.grad == "D" or row.grad == "N") and row.ulp >= 0
+        and not (exact[row.dtype] and (row.grad == "D" or row.ulp > 0))
     end))
   end)
 
   it("is held to an oracle's numbers", function()
     local cases = {}
-    for _, line in ipairs(dofile "spec/fixtures/ops.lua") do cases[line[1]] = (cases[line[1]] or 0) + 1 end
+    for _, line in ipairs(dofile "spec/fixtures/ops.lua") do
+      cases[line[1]] = (cases[line[1]] or 0) + 1
+    end
     assert.same({}, failing(function(row)
       local own = elsewhere[row.name]
       return cases[row.name]
@@ -91,6 +97,8 @@ describe("every row", function()
 
   it("that is differentiable is held to difference quotients", function()
     local recipes = require "spec.grad_rows"
-    assert.same({}, failing(function(row) return (row.grad == "D") == (recipes[row.name] ~= nil) end))
+    assert.same({}, failing(function(row)
+      return (row.grad == "D") == (recipes[row.name] ~= nil)
+    end))
   end)
 end)

@@ -20,7 +20,8 @@ describe("Categorical", function()
     local a = P:input("a", { domain = { t }, dtype = "i64" })
     local d = dist.Categorical { logits = x }
     local e = dist.Categorical { probs = x:exp() * 7 }
-    local out = helper.run(P, { lp = d:log_prob(a), h = d:entropy(), p = d.probs, m = d.mode, l = d.logits,
+    local out = helper.run(P,
+      { lp = d:log_prob(a), h = d:entropy(), p = d.probs, m = d.mode, l = d.logits,
       lq = e:log_prob(a) }, { x = logits, a = { 2, 1, 0 } }, { T = 3 })
     for k, row in ipairs(logits) do
       local p = probs(row)
@@ -60,7 +61,9 @@ describe("Categorical", function()
     for _, v in ipairs(out) do count[v + 1] = count[v + 1] + 1 end
     assert.equal(0, count[3])                   -- a masked category is never drawn
     local p = probs { 0, 1, -math.huge, 2 }
-    for k = 1, 4 do assert.is_true(math.abs(count[k] / n - p[k]) < 5 * math.sqrt(p[k] * (1 - p[k]) / n + 1e-12)) end
+    for k = 1, 4 do
+      assert.is_true(math.abs(count[k] / n - p[k]) < 5 * math.sqrt(p[k] * (1 - p[k]) / n + 1e-12))
+    end
   end)
 
   it("stands masked categories: entropy and gradients are finite", function()
@@ -92,10 +95,13 @@ describe("Categorical", function()
     local p = P:input("p", { shape = { 3 } })
     local d = tempo.dist.Categorical { probs = p }
     local g = tempo.grad(d:log_prob(P:constant(tempo.array(1, "i64"))) + d:entropy(), { p })
-    local out = helper.run(P, { g = g[1], draw = d:sample { name = "d" } }, { p = { 0, 0.25, 0.75 } })
-    local entropy = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)     -- d/dp_k: [k = 1] / p_1 - 1 - log p_k - entropy, as the p_k sum to 1
+    local out = helper.run(P, { g = g[1], draw = d:sample { name = "d" } },
+      { p = { 0, 0.25, 0.75 } })
+    -- d/dp_k: [k = 1] / p_1 - 1 - log p_k - entropy, as the p_k sum to 1
+    local entropy = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)
     same({ 4 - 1 + math.log(4) - entropy, -1 + math.log(4 / 3) - entropy }, { out.g[2], out.g[3] })
-    assert.is_true(math.abs(out.g[1]) < 20)                         -- log 0 is that of the smallest probability there is
+    -- log 0 is that of the smallest probability there is
+    assert.is_true(math.abs(out.g[1]) < 20)
     assert.is_true(out.draw == 1 or out.draw == 2)
   end)
 
@@ -103,7 +109,9 @@ describe("Categorical", function()
     local x = tempo.program():constant { 1, 2 }
     helper.fails(function() local _ = dist.Categorical {} end, "option")
     helper.fails(function() local _ = dist.Categorical() end, "option")
-    helper.fails(function() local _ = dist.Categorical { logits = { 1, 2 } } end, "option", "tensors")
+    helper.fails(function()
+      local _ = dist.Categorical { logits = { 1, 2 } }
+    end, "option", "tensors")
     helper.fails(function() local _ = dist.Normal(nil, 2) end, "option", "tensor")
     helper.fails(function() local _ = dist.Categorical { logits = x, probs = x } end, "option")
     helper.fails(function() local _ = dist.Categorical { logit = x } end, "option", "'logits'")
@@ -118,8 +126,11 @@ describe("Normal", function()
     local mean, std = P:constant { 0, 1, -2 }, P:constant { 1, 0.5, 3 }
     local d, e = dist.Normal(mean, std), dist.Normal(mean, 2)
     local x = P:constant { 0.5, 0.5, 0.5 }
-    local out = helper.run(P, { lp = d:log_prob(x), h = d:entropy(), lq = e:log_prob(x), hq = e:entropy() }, {}, {})
-    local function lp(m, s) return -(0.5 - m) ^ 2 / (2 * s * s) - math.log(s) - 0.5 * math.log(2 * math.pi) end
+    local out = helper.run(P,
+      { lp = d:log_prob(x), h = d:entropy(), lq = e:log_prob(x), hq = e:entropy() }, {}, {})
+    local function lp(m, s)
+      return -(0.5 - m) ^ 2 / (2 * s * s) - math.log(s) - 0.5 * math.log(2 * math.pi)
+    end
     local function h(s) return 0.5 * math.log(2 * math.pi * math.exp(1) * s * s) end
     same({ lp(0, 1), lp(1, 0.5), lp(-2, 3) }, out.lp)
     same({ lp(0, 2), lp(1, 2), lp(-2, 2) }, out.lq)
@@ -134,7 +145,8 @@ describe("Normal", function()
     local mean, std = P:param("mean", { init = 3 }), P:param("std", { init = 0.5 })
     local d = dist.Normal(mean, std)
     local s, r = d:sample { domain = { t }, name = "s" }, d:rsample { domain = { t }, name = "r" }
-    local out = helper.run(P, { s = s, r = r, gs = tempo.grad(s, { mean })[1], gm = tempo.grad(r, { mean })[1],
+    local out = helper.run(P,
+      { s = s, r = r, gs = tempo.grad(s, { mean })[1], gm = tempo.grad(r, { mean })[1],
       gd = tempo.grad(r, { std })[1] }, {}, { T = n }, { tol = 1e-3 })
     for _, row in ipairs { out.s, out.r } do
       local sum, squares = 0, 0
@@ -152,8 +164,9 @@ end)
 
 describe("distributions", function()
   local fixtures = require "spec.fixtures.dist"
-  local make = { Bernoulli = function(l) return dist.Bernoulli { logits = l } end, Normal = dist.Normal,
-    TanhNormal = dist.TanhNormal, Beta = dist.Beta }
+  local make = { Bernoulli = function(l)
+    return dist.Bernoulli { logits = l }
+  end, Normal = dist.Normal, TanhNormal = dist.TanhNormal, Beta = dist.Beta }
   local unpack = table.unpack or unpack       -- luacheck: globals unpack
   local outputs, P, outs
 
@@ -280,7 +293,8 @@ describe("distributions", function()
     local z = r:rsample { domain = { t }, name = "z" }
     local ends = Q:constant { -1, 1 }
     local out = helper.run(Q, { y = y, lp = d:log_prob(y), ends = e:log_prob(ends), z = z,
-      drawn = r:log_prob(z), seen = r:log_prob(z * 1), s = tempo.grad(r:sample { name = "s" }, { w })[1],
+      drawn = r:log_prob(z), seen = r:log_prob(z * 1),
+        s = tempo.grad(r:sample { name = "s" }, { w })[1],
       g = tempo.grad(r:log_prob(z), { w })[1], mode = r.mode }, {}, { T = 500 }, { tol = 1e-3 })
     same(tails.log_prob, out.lp, 1e-4)
     for _, v in ipairs(out.y) do assert.is_true(math.abs(v) <= 1) end
@@ -288,7 +302,8 @@ describe("distributions", function()
     same(out.drawn, out.seen, 2e-3)
     same(0, out.s, 0)
     same(helper.tanh(0.25), out.mode)
-    -- log N(mean + std z) depends on w by -log std = -w alone; dx/dw = 1 + std z, d log(1 - y^2)/dx = -2 y
+    -- log N(mean + std z) depends on w by -log std = -w alone; dx/dw = 1 + std z, d log(1 - y^2)/dx
+    -- = -2 y
     local g = 0
     for _, v in ipairs(out.z) do
       local x = 0.5 * math.log((1 + v) / (1 - v))
@@ -334,14 +349,18 @@ describe("distributions", function()
   it("say what they lack and what is wrong", function()
     local x = tempo.program():constant { 1, 2 }
     local c, n = dist.Categorical { logits = x }, dist.Normal(x, 1)
-    helper.fails(function() return (dist.kl(c, n)) end, "option", "dist.Categorical and dist.Normal")
+    helper.fails(function() return (dist.kl(c, n)) end, "option",
+      "dist.Categorical and dist.Normal")
     helper.fails(function() return (n:kl(3)) end, "option", "dist.Normal and number")
     helper.fails(function() return (c:rsample()) end, "option", "log_prob")
     helper.fails(function() return (dist.TanhNormal(x, 1):entropy()) end, "option", "estimates")
-    helper.fails(function() return (dist.MultiCategorical { logits = x, sizes = { 3 } }) end, "shape",
-      "3", "2")
+    helper.fails(function()
+      return (dist.MultiCategorical { logits = x, sizes = { 3 } })
+    end, "shape", "3", "2")
     helper.fails(function() return (dist.MultiCategorical { logits = x }) end, "option", "sizes")
-    helper.fails(function() return (dist.Categorical { logits = x, mask = { true } }) end, "option", "mask")
+    helper.fails(function()
+      return (dist.Categorical { logits = x, mask = { true } })
+    end, "option", "mask")
     helper.fails(function() return (dist.Beta(1, 2)) end, "option", "tensor")
   end)
 end)

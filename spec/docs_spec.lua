@@ -1,5 +1,5 @@
--- The documentation against what it is written from: nothing without a word, nothing stale, every example runs and
--- prints what is shown. `make docs` writes what is missing here.
+-- The documentation against what it is written from: nothing without a word, nothing stale, every
+-- example runs and prints what is shown. `make docs` writes what is missing here.
 package.path = ".ci/?.lua;" .. package.path
 local tempo = require "tempo"
 local docs = require "docs"
@@ -69,7 +69,8 @@ describe("a page", function()
   end)
 
   it("may not differ in anything else", function()
-    for from, to in pairs { ["words 1.5"] = "words 1.50001", ["%(1%.5%)"] = "(1.50001)", ["2%.5%]"] = "2.6]", ["%[1%."] = "[x 1.",
+    for from, to in pairs { ["words 1.5"] = "words 1.50001", ["%(1%.5%)"] = "(1.50001)",
+      ["2%.5%]"] = "2.6]", ["%[1%."] = "[x 1.",
         ["%[1%.  "] = "[2.  ", ["```\nwords"] = "```\nmore" } do
       assert.is_string(blocks.differ(old, (old:gsub(from, to))), from)
     end
@@ -78,7 +79,8 @@ describe("a page", function()
   it("takes in what its blocks print", function()
     local page = "# x\n\n<!-- run -->\n\n```lua\nprint(1 + 1)\n```\n\nand\n\n```lua\nprint(3)\n```\n\n```\n9\n```\n"
     local fresh = blocks.refresh(page, "")
-    assert.equal("# x\n\n<!-- run -->\n\n```lua\nprint(1 + 1)\n```\n\n```\n2\n```\n\nand\n\n```lua\nprint(3)\n```\n\n```\n9\n```\n", fresh)
+    assert.equal(
+      "# x\n\n<!-- run -->\n\n```lua\nprint(1 + 1)\n```\n\n```\n2\n```\n\nand\n\n```lua\nprint(3)\n```\n\n```\n9\n```\n", fresh)
     assert.equal(fresh, blocks.refresh(fresh, ""))
   end)
 
@@ -100,7 +102,8 @@ describe("the API", function()
     for name, m in pairs(rowed) do
       if name ~= "min" and name ~= "max" then documented[name] = m end
     end
-    for name in ("shape dtype domain name at backward peek"):gmatch "%a+" do documented[name] = true end
+    for name in ("shape dtype domain name at backward peek"):gmatch "%a+" do
+      documented[name] = true end
     for name, value in pairs(tempo) do
       if type(value) == "function" then live[name] = true end
     end
@@ -121,8 +124,8 @@ describe("the API", function()
 
   it("has every method of programs, functions, arrays and ranges", function()
     local f = P:compile { outputs = { t = t:value() } }
-    for name, object in pairs { ["tempo.Program"] = P, ["tempo.Function"] = f, ["tempo.Array"] = tempo.array { 1 },
-        ["tempo.Range"] = 0 .. t } do
+    for name, object in pairs { ["tempo.Program"] = P, ["tempo.Function"] = f,
+      ["tempo.Array"] = tempo.array { 1 }, ["tempo.Range"] = 0 .. t } do
       same_names(names_of(class[name]), live_methods(object))
     end
   end)
@@ -215,12 +218,16 @@ describe("libraries", function()
       local documented, values, live = {}, {}, {}
       if type(loaded) == "table" then
         for _, e in ipairs(lib.entries) do
-          if not e.key:find "[:]" then documented[e.key], values[loaded[e.key] or 0] = true, true end
+          if not e.key:find "[:]" then
+            documented[e.key], values[loaded[e.key] or 0] = true, true
+          end
         end
-        for name, value in pairs(loaded) do         -- an alias is documented with what it stands for
+        -- an alias is documented with what it stands for
+        for name, value in pairs(loaded) do
           if type(value) == "function" and not values[value] then live[name] = true end
         end
-        for name in pairs(documented) do            -- a library may make what is no function when it is read
+        -- a library may make what is no function when it is read
+        for name in pairs(documented) do
           if loaded[name] ~= nil then live[name] = true end
         end
         same_names(documented, live)
@@ -233,21 +240,27 @@ describe("libraries", function()
     local t = P:dim "t"
     local net = tempo.nn.Linear(P, 1, 1, { along = { t } })
     local x = t:value():to "f32"
-    local objects = { Module = tempo.nn.Module, Optimizer = getmetatable(getmetatable(tempo.optim.SGD(net, { lr = 1 }))).__index,
-      Memory = getmetatable(tempo.rl.window(P, 1, tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t }))),
+    local objects = { Module = tempo.nn.Module,
+      Optimizer = getmetatable(getmetatable(tempo.optim.SGD(net, { lr = 1 }))).__index,
+      Memory = getmetatable(tempo.rl.window(P, 1,
+        tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t }))),
       Replay = getmetatable(tempo.rl.replay(t, { window = 1, batch = 1 })).__index,
       Rows = getmetatable(tempo.logger.csv(false, {})).__index,
       EarlyStopping = getmetatable(tempo.optim.early_stopping(t, x)).__index,
-      Env = select(2, debug.getupvalue(getmetatable(tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t })).__index, 1)),
+      Env = select(2,
+        debug.getupvalue(
+        getmetatable(tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t })).__index, 1)),
       Distribution = { kl = true, sum = true } }
     local dist, v = tempo.dist, x:unsqueeze(0)
-    for name, d in pairs { Normal = dist.Normal(x, 1), TanhNormal = dist.TanhNormal(x, 1), Beta = dist.Beta(x, 1),
+    for name, d in pairs { Normal = dist.Normal(x, 1), TanhNormal = dist.TanhNormal(x, 1),
+      Beta = dist.Beta(x, 1),
         Categorical = dist.Categorical { logits = v }, Bernoulli = dist.Bernoulli { logits = x },
         MultiCategorical = dist.MultiCategorical { logits = v, sizes = { 1 } } } do
       objects[name] = {}
       for key, f in pairs(getmetatable(d).methods) do          -- _kl is the body of kl
         if key == "_kl" then f = nil end
-        if objects.Distribution[key] then objects.Distribution[key] = f else objects[name][key] = f end
+        if objects.Distribution[key] then objects.Distribution[key] = f else objects[name][key] = f
+          end
       end
     end
     local quiet = { forward = true, rule = true }
@@ -259,7 +272,8 @@ describe("libraries", function()
           if method then documented[method] = true end
         end
         for key, value in pairs(objects[short] or {}) do
-          if type(value) == "function" and not key:find "^__" and not quiet[key] and not lib.hidden[short .. ":" .. key] then live[key] = true end
+          if type(value) == "function" and not key:find "^__" and not quiet[key]
+            and not lib.hidden[short .. ":" .. key] then live[key] = true end
         end
         assert.is_true(objects[short] ~= nil or next(documented) == nil, name)
         same_names(documented, live)
@@ -279,9 +293,11 @@ end)
 describe("settings", function()
   it("are those that the sources ask for", function()
     local known, asked = {}, {}
-    for _, s in ipairs(rows.read(docs.root .. "src/base/settings.def", "S")) do known[s[1]] = true end
+    for _, s in ipairs(rows.read(docs.root .. "src/base/settings.def", "S")) do
+      known[s[1]] = true end
     each_file("src", function(path)
-      for name in blocks.read(path):gmatch 'tp_[%l_]*setting%([^()"]*"([%w_]+)"%)' do asked[name] = true end
+      for name in blocks.read(path):gmatch 'tp_[%l_]*setting%([^()"]*"([%w_]+)"%)' do
+        asked[name] = true end
     end)
     same_names(known, asked)
   end)
@@ -295,21 +311,26 @@ end)
 
 describe("annotations", function()
   local builtin = {}
-  for word in ("any nil string number integer boolean table true false lightuserdata userdata fun function"):gmatch "%S+" do
+  for word in (
+    "any nil string number integer boolean table true false lightuserdata userdata fun function"):gmatch "%S+" do
     builtin[word] = true
   end
 
   -- Types of the tags of one file.
   local function each_type(text, f)
     for tag, rest in text:gmatch "\n%s*%-%-%-@(%a+) ([^\n]*)" do
-      if tag == "param" or tag == "field" then rest = rest:gsub("^%b[] ", ""):gsub("^[%w_.]+%??%s+", "") end
+      if tag == "param" or tag == "field" then
+        rest = rest:gsub("^%b[] ", ""):gsub("^[%w_.]+%??%s+", "")
+      end
       if tag == "param" or tag == "field" or tag == "return" then f((library.split_type(rest))) end
     end
   end
 
   local function files()
     local list = { "lua/tempo/meta/tempo.lua" }
-    for name in ("nn initial optim dist rl logger data viz cli"):gmatch "%S+" do list[#list + 1] = "lua/tempo/" .. name .. ".lua" end
+    for name in ("nn initial optim dist rl logger data viz cli"):gmatch "%S+" do
+      list[#list + 1] = "lua/tempo/" .. name .. ".lua"
+    end
     return list
   end
 
@@ -330,10 +351,12 @@ describe("annotations", function()
     local count = 0
     for _, path in ipairs(files()) do
       each_type("\n" .. blocks.read(path), function(kind)
-        kind = kind:gsub('"[^"]*"', ""):gsub("[%w_]+%??:", ""):gsub("%.%.%.", "")          -- literals, names of fields
+        -- literals, names of fields
+        kind = kind:gsub('"[^"]*"', ""):gsub("[%w_]+%??:", ""):gsub("%.%.%.", "")
         for name in kind:gmatch "[%a_][%w_.]*" do
           count = count + 1
-          assert.is_true(declared[name] ~= nil or builtin[name] or false, path .. ": " .. name .. " in " .. kind)
+          assert.is_true(declared[name] ~= nil or builtin[name] or false,
+            path .. ": " .. name .. " in " .. kind)
         end
       end)
     end
@@ -344,7 +367,8 @@ end)
 describe("the tutorial", function()
   it("shows the programs in order", function()
     local shown, there = {}, {}
-    for path in blocks.read("docs/tutorial.md"):gmatch "<!%-%- run (examples/tutorial/[^ ]+)" do shown[#shown + 1] = path end
+    for path in blocks.read("docs/tutorial.md"):gmatch "<!%-%- run (examples/tutorial/[^ ]+)" do
+      shown[#shown + 1] = path end
     each_file("examples/tutorial", function(path) there[#there + 1] = path end)
     assert.equal(12, #there)
     assert.same(there, shown)
@@ -360,14 +384,17 @@ describe("the README", function()
         listed[name] = true
       end
     end
-    each_file("examples -maxdepth 1 -name '*.lua'", function(path) there[path:match "[^/]*$"] = true end)
+    each_file("examples -maxdepth 1 -name '*.lua'", function(path)
+      there[path:match "[^/]*$"] = true
+    end)
     same_names(listed, there)
   end)
 
   it("names only targets of make that exist", function()
     local makefile = blocks.read "Makefile"
     for target in blocks.read("README.md"):gmatch "`make (%a[%a-]*)" do
-      assert.is_not_nil(makefile:find("\n[%a ]*%f[%a]" .. target:gsub("%-", "%%-") .. "[%a ]*:"), target)
+      assert.is_not_nil(makefile:find("\n[%a ]*%f[%a]" .. target:gsub("%-", "%%-") .. "[%a ]*:"),
+        target)
     end
   end)
 end)
@@ -398,7 +425,10 @@ describe("the pages", function()
         local file = io.open(target)
         assert.is_not_nil(file, page .. ": " .. link)
         file:close()
-        if anchor ~= "" then assert.is_true(headings(target)[anchor] or false, ("%s: %s#%s"):format(page, link, anchor)) end
+        if anchor ~= "" then
+          assert.is_true(headings(target)[anchor] or false,
+            ("%s: %s#%s"):format(page, link, anchor))
+        end
         count = count + 1
       end
     end
@@ -410,7 +440,8 @@ describe("the pages", function()
     local function look(path)
       if path:find "%.npy$" then return end
       local text = blocks.read(path)
-      for _, outside in ipairs { "LANGUAGE" .. ".md", "DESIGN" .. ".md", "STYLE" .. ".md", "shared" .. "/" } do
+      for _, outside in ipairs { "LANGUAGE" .. ".md", "DESIGN" .. ".md", "STYLE" .. ".md",
+        "shared" .. "/" } do
         assert.is_nil(text:find(outside, 1, true), path .. " cites " .. outside)
       end
       for page, rest in text:gmatch "(docs/[%w_-]+%.md)([^\n]*)" do
@@ -420,12 +451,14 @@ describe("the pages", function()
         local section = rest:match "^,? sections? (%d+)"
         if section then
           local _, sections = headings(page)
-          assert.is_true(sections[section] or false, ("%s: %s, section %s"):format(path, page, section))
+          assert.is_true(sections[section] or false,
+            ("%s: %s, section %s"):format(path, page, section))
           count = count + 1
         end
       end
     end
-    for folder in ("src spec lua include bench examples .ci docs"):gmatch "%S+" do each_file(folder, look) end
+    for folder in ("src spec lua include bench examples .ci docs"):gmatch "%S+" do
+      each_file(folder, look) end
     look "Makefile"
     look "README.md"
     assert.is_true(count > 20, count)

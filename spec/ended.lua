@@ -1,12 +1,14 @@
--- Programs in which dims end by data: each a function that gives P, outputs, bounds, inputs(bounds). For ends_spec, and to see how long they take to compile.
+-- Programs in which dims end by data: each a function that gives P, outputs, bounds,
+-- inputs(bounds). For ends_spec, and to see how long they take to compile.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
 local ended = {}
 
--- ---- 1: parameters along {i, e, m}, epochs e that end where the last minibatch has moved too far ----------------------------
+-- ---- 1: parameters along {i, e, m}, epochs e that end where the last minibatch has moved too far
 
--- `recur`: with an LSTM. Samples lie over {i, m, b, t}; the epoch after which old and new policy differ too much is the last.
+-- `recur`: with an LSTM. Samples lie over {i, m, b, t}; the epoch after which old and new policy
+-- differ too much is the last.
 local function ppo(recur)
   local P = tempo.program { seed = 5 }
   local i = P:dim "i"
@@ -16,7 +18,8 @@ local function ppo(recur)
   local t, T = P:dim "t"
   local along, D = { i, e, m }, 4
   local function weight(name, shape)
-    return P:param(name, { along = along, shape = shape, init = tempo.normal(shape, { name = name }) * 0.3 })
+    return P:param(name,
+      { along = along, shape = shape, init = tempo.normal(shape, { name = name }) * 0.3 })
   end
   local function at(w, first) return first and w[{ e = 0, m = 0 }] or w end
   local x = tempo.normal({ D }, { domain = { i, m, b, t }, name = "x" })
@@ -31,7 +34,8 @@ local function ppo(recur)
     local h, c = P:tensor { domain = dom, shape = { D } }, P:tensor { domain = dom, shape = { D } }
     h[{ t = 0 }], c[{ t = 0 }] = tempo.zeros { D }, tempo.zeros { D }
     local g = z + h:matmul(at(wh, first))
-    local gi, gf, gg, go = g:slice(0, 0, D):sigmoid(), g:slice(0, D, 2 * D):sigmoid(), g:slice(0, 2 * D, 3 * D):tanh(), g:slice(0, 3 * D, 4 * D):sigmoid()
+    local gi, gf, gg, go = g:slice(0, 0, D):sigmoid(), g:slice(0, D, 2 * D):sigmoid(),
+      g:slice(0, 2 * D, 3 * D):tanh(), g:slice(0, 3 * D, 4 * D):sigmoid()
     local cn = gf * c + gi * gg
     local hn = go * cn:tanh()
     h:otherwise(hn[t - 1])
@@ -49,12 +53,13 @@ local function ppo(recur)
   tempo.optim.Adam(recur and { wi, wh, wo } or { wi, wo }, { lr = 0.05 }):step(loss)
   local kl = (before - now)[{ b = 0 .. B, t = 0 .. T }]:mean():name "kl"
   P:stop(e, kl[{ m = M - 1 }]:gt(0.02))
-  return P, { loss = loss, kl = kl[{ e = E - 1, m = M - 1 }], epochs = E:value() * 1 }, { I = 3, E = 6, M = 2, B = 3, T = 4 }
+  return P, { loss = loss, kl = kl[{ e = E - 1, m = M - 1 }], epochs = E:value() * 1 },
+    { I = 3, E = 6, M = 2, B = 3, T = 4 }
 end
 function ended.ppo() return ppo(false) end
 function ended.ppo_lstm() return ppo(true) end
 
--- ---- 2: early stop --------------------------------------------------------------------------------------------------------
+-- ---- 2: early stop ------------------------------------------------------------------------------
 
 -- Evaluated every third step; ends when n evaluations in a row were not better.
 function ended.early()
@@ -62,11 +67,13 @@ function ended.early()
   local i, I = P:dim "i"
   local b, B = P:dim "b"
   local n = P:bound "n"
-  local w = P:param("w", { along = { i }, shape = { 3 }, init = tempo.normal({ 3 }, { name = "w" }) })
+  local w = P:param("w",
+    { along = { i }, shape = { 3 }, init = tempo.normal({ 3 }, { name = "w" }) })
   local x = tempo.normal({ 3 }, { domain = { i, b }, name = "x" })
   local y = x:sum() + tempo.normal({}, { domain = { i, b }, name = "noise" })
   tempo.optim.Adam({ w }, { lr = 0.2 }):step(((w * x):sum() - y):square()[{ b = 0 .. B }]:mean(0))
-  local score = ((w - 1):square():sum() + tempo.uniform({}, { domain = { i }, name = "u" }) * 0.3):name "score"
+  local score =
+    ((w - 1):square():sum() + tempo.uniform({}, { domain = { i }, name = "u" }) * 0.3):name "score"
   local best = P:tensor { domain = { i }, name = "best" }
   local bad = P:tensor { domain = { i }, dtype = "i64", name = "bad" }
   local asked = tempo.mod(i, 3):eq(2)
@@ -77,12 +84,14 @@ function ended.early()
   bad:when(asked, tempo.where(score:lt(best), tempo.full({}, 0, { dtype = "i64" }), bad[i - 1] + 1))
   bad:otherwise(bad[i - 1])
   P:stop(i, bad:ge(n:value()))
-  return P, { score = score, bad = bad[I - 1], best = best[I - 1], w = w[I - 1] }, { I = 60, B = 4, n = 2 }
+  return P, { score = score, bad = bad[I - 1], best = best[I - 1], w = w[I - 1] },
+    { I = 60, B = 4, n = 2 }
 end
 
--- ---- 3: decoding ------------------------------------------------------------------------------------------------------------
+-- ---- 3: decoding --------------------------------------------------------------------------------
 
--- Layers as a dim. window: nil (all), a number, or "W" (given at the call); rows: a batch, each with an end of its own.
+-- Layers as a dim. window: nil (all), a number, or "W" (given at the call); rows: a batch, each
+-- with an end of its own.
 local function decode(window, rows)
   local P = tempo.program { seed = 1 }
   local D, V = 4, 8
@@ -96,7 +105,9 @@ local function decode(window, rows)
   local prompt = P:input("prompt", { domain = dims, dtype = "i64" })
   local emb = P:param("emb", { shape = { V, D }, init = tempo.normal({ V, D }, { name = "emb" }) })
   local function weight(name)
-    local made = P:param(name, { domain = { l }, shape = { D, D }, init = tempo.normal({ D, D }, { domain = { l }, name = name }) })
+    local made = P:param(name,
+      { domain = { l }, shape = { D, D },
+      init = tempo.normal({ D, D }, { domain = { l }, name = name }) })
     return made
   end
   local wq, wk, wv = weight "wq", weight "wk", weight "wv"
@@ -120,7 +131,8 @@ local function decode(window, rows)
   return P, { tok = tok }, bounds, function(n)
     local r = helper.rng(3)
     local shape = rows and { n.B, n.T } or { n.T }
-    return { prompt = helper.array(helper.fill(shape, function() return r(V - 1) + 1 end), "i64", shape) }
+    return { prompt = helper.array(helper.fill(shape, function() return r(V - 1) + 1 end), "i64",
+      shape) }
   end
 end
 function ended.decode_all() return decode(nil, false) end
@@ -130,19 +142,22 @@ function ended.decode_all_rows() return decode(nil, true) end
 function ended.decode_window_rows() return decode(4, true) end
 function ended.decode_bound_rows() return decode("W", true) end
 
--- ---- 4: replay -----------------------------------------------------------------------------------------------------------------
+-- ---- 4: replay ----------------------------------------------------------------------------------
 
 -- An update every fourth step from a window of N steps. stop: false for the same without an end.
 local function replay(stop)
   local P = tempo.program { seed = 4 }
   local t, T = P:dim "t"
   local N = P:bound "N"
-  local w = P:param("w", { along = { t }, shape = { 2 }, init = tempo.normal({ 2 }, { name = "w" }) })
+  local w = P:param("w",
+    { along = { t }, shape = { 2 }, init = tempo.normal({ 2 }, { name = "w" }) })
   local s = P:tensor { domain = { t }, shape = { 2 }, name = "s" }
   s[0] = tempo.ones { 2 }
-  s[t] = (s[t - 1] * 0.9 + (w * s):detach()[t - 1]:tanh() * 0.1 + tempo.normal({ 2 }, { domain = { t }, name = "e" }) * 0.1):tanh()
+  s[t] = (s[t - 1] * 0.9 + (w * s):detach()[t - 1]:tanh() * 0.1 + tempo.normal({ 2 },
+    { domain = { t }, name = "e" }) * 0.1):tanh()
   local size = tempo.min(t + 1, N)
-  local pick = (tempo.uniform({}, { domain = { t }, name = "pick" }) * size:value():to "f32"):floor():to "i64"
+  local pick = (tempo.uniform({}, { domain = { t }, name = "pick" }) * size:value():to "f32"):floor(
+    ):to "i64"
   local row = s[tempo.max(0, t + 1 - N) .. t + 1]:index_select(0, pick)
   local loss = ((w * row):sum() - 1):square()
   local new = P:tensor { domain = { t }, shape = { 2 }, name = "new" }
@@ -155,7 +170,7 @@ end
 function ended.replay() return replay(true) end
 function ended.replay_without() return replay(false) end
 
--- ---- 5: ends inside ends ---------------------------------------------------------------------------------------------------------
+-- ---- 5: ends inside ends ------------------------------------------------------------------------
 
 -- A tagger over sentences of their own lengths, trained until it is good enough.
 function ended.tagger()
@@ -165,7 +180,10 @@ function ended.tagger()
   local t, T = P:dim "t"
   local D = 3
   local along = { i }
-  local function weight(name, shape) return P:param(name, { along = along, shape = shape, init = tempo.normal(shape, { name = name }) * 0.4 }) end
+  local function weight(name, shape)
+    return P:param(name,
+      { along = along, shape = shape, init = tempo.normal(shape, { name = name }) * 0.4 })
+  end
   local wi, wh, wo = weight("wi", { D, D }), weight("wh", { D, D }), weight("wo", { D, 2 })
   local x = tempo.normal({ D }, { domain = { i, b, t }, name = "x" })
   P:stop(t, tempo.uniform({}, { domain = { i, b, t }, name = "end" }):lt(0.3))
@@ -200,10 +218,11 @@ function ended.three()
   local score = ret[0 .. J]:sum(0) / J:value()
   w:update((w - 0.05 * tempo.grad(score, { w })[1]:clamp(-1, 1)):detach())
   P:stop(i, score:lt(1))
-  return P, { score = score, last = ret[J - 1], total = score[0 .. I]:sum(0)[0 .. B]:sum(0) }, { B = 3, I = 5, J = 4, T = 6 }
+  return P, { score = score, last = ret[J - 1], total = score[0 .. I]:sum(0)[0 .. B]:sum(0) },
+    { B = 3, I = 5, J = 4, T = 6 }
 end
 
--- ---- 6: values, gradients, reads from the end ----------------------------------------------------------------------------------------
+-- ---- 6: values, gradients, reads from the end ---------------------------------------------------
 
 function ended.rewards()
   local P = tempo.program { seed = 8 }
@@ -226,13 +245,15 @@ function ended.rewards()
   A[{ t = T - 1 }] = delta
   A:otherwise(delta + 0.8 * A[t + 1])
   local back = h[T - 1 - t]
-  local loss = (A * back + h[t .. T]:sum(0) * v)[0 .. T]:sum(0)[{ b = 0 .. B }]:sum(0)[0 .. I]:sum(0) + h[T - 1][{ b = 0 .. B }]:sum(0)[0 .. I]:sum(0)
+  local loss = (A * back + h[t .. T]:sum(0) * v)[0 .. T]:sum(0)[{ b = 0 .. B }]:sum(0)[0
+    .. I]:sum(0) + h[T - 1][{ b = 0 .. B }]:sum(0)[0 .. I]:sum(0)
   local g = tempo.grad(loss, { w })[1]
-  return P, { A = A, back = back, last = h[T - 1], steps = (t:value() * (i + 1):value())[0 .. T]:sum(0), loss = loss, g = g, g2 = tempo.grad(g * g, { w })[1] },
-    { I = 6, B = 3, T = 7 }, function() return { w = 0.7 } end
+  return P, { A = A, back = back, last = h[T - 1],
+    steps = (t:value() * (i + 1):value())[0 .. T]:sum(0), loss = loss, g = g,
+    g2 = tempo.grad(g * g, { w })[1] }, { I = 6, B = 3, T = 7 }, function() return { w = 0.7 } end
 end
 
--- ---- 7: steps ---------------------------------------------------------------------------------------------------------------------------
+-- ---- 7: steps -----------------------------------------------------------------------------------
 
 -- A policy that acts at {i, t} and learns behind it; episodes end.
 function ended.agent()
@@ -253,6 +274,7 @@ function ended.agent()
   end
 end
 
-ended.names = { "ppo", "ppo_lstm", "early", "decode_all", "decode_window", "decode_bound", "decode_all_rows", "decode_window_rows", "decode_bound_rows",
+ended.names = { "ppo", "ppo_lstm", "early", "decode_all", "decode_window", "decode_bound",
+  "decode_all_rows", "decode_window_rows", "decode_bound_rows",
                 "replay", "replay_without", "tagger", "three", "rewards", "agent" }
 return ended

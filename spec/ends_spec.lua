@@ -1,5 +1,5 @@
--- Ends by data where they used to be wrong, dear or refused: whole programs (spec/ended.lua) on every tier, at once and in steps,
--- and small ones against plain Lua.
+-- Ends by data where they used to be wrong, dear or refused: whole programs (spec/ended.lua) on
+-- every tier, at once and in steps, and small ones against plain Lua.
 local tempo = require "tempo"
 local ended = require "spec.ended"
 local helper = require "spec.helper"
@@ -12,7 +12,8 @@ local function slots(f)
   return t
 end
 
--- The interpreter's function of a whole program, compiled once: what was compiled here need not be compiled again to be explained.
+-- The interpreter's function of a whole program, compiled once: what was compiled here need not be
+-- compiled again to be explained.
 local compiled = {}
 local function compile(name)
   if not compiled[name] then
@@ -47,15 +48,19 @@ describe("a program that ends by data", function()
   end
 
   -- An output whose dim ticks, the outermost or another.
-  local ticks = { ppo = { "loss" }, early = { "score" }, decode_bound_rows = { "tok", 2 }, tagger = { "loss" }, rewards = { "last" } }
+  local ticks = { ppo = { "loss" }, early = { "score" }, decode_bound_rows = { "tok", 2 },
+    tagger = { "loss" }, rewards = { "last" } }
   for name, by in pairs(ticks) do
-    local tag = (name == "rewards" or name == "tagger") and " #long" or ""      -- two dims that end: ppo
+    -- two dims that end: ppo
+    local tag = (name == "rewards" or name == "tagger") and " #long" or ""
     it("shows the same at the same ticks on both tiers: " .. name .. tag, function()
       local runs = {}
       for k, tier in ipairs { "reference", "interpreter" } do
         local P, outputs, bounds, inputs = ended[name]()
-        local f = P:compile { outputs = outputs, tier = tier, tick = outputs[by[1]]:domain()[by[2] or 1] }
-        runs[k] = steps(f, inputs and inputs(bounds) or {}, bounds, name == "decode_bound_rows" and function(n)
+        local f = P:compile { outputs = outputs, tier = tier,
+          tick = outputs[by[1]]:domain()[by[2] or 1] }
+        runs[k] = steps(f, inputs and inputs(bounds) or {}, bounds,
+          name == "decode_bound_rows" and function(n)
           local prompt = inputs(bounds).prompt
           local column = {}
           for b = 0, bounds.B - 1 do column[b + 1] = prompt:get(b, n - 1) end
@@ -80,7 +85,8 @@ describe("what is kept where dims end by data", function()
     for _, name in ipairs { "ppo", "ppo_lstm" } do
       local f = compile(name)
       local kept = slots(f)
-      for _, w in ipairs { "wo", "wi", "adam.m.wo", "adam.v.wo", "grad of wo", "adam.m.wi", "adam.v.wi" } do
+      for _, w in ipairs { "wo", "wi", "adam.m.wo", "adam.v.wo", "grad of wo", "adam.m.wi",
+        "adam.v.wi" } do
         assert.equal("i: 1, e: 1, m: 1", kept[w], name .. " " .. w)
       end
       local bounds = { I = 3, E = 6, M = 2, B = 3, T = 4 }
@@ -94,8 +100,10 @@ describe("what is kept where dims end by data", function()
 
   it("of keys and values is a ring of the window, also where rows of a batch end", function()
     local ring = "min(max(1, T - 1), max(1, W))"
-    local want_of = { decode_window = "t: 4, l: L", decode_bound = ("t: %s, l: L"):format(ring), decode_all = "t: T, l: L" }
-    want_of.decode_window_rows, want_of.decode_bound_rows = "b: B, " .. want_of.decode_window, "b: B, " .. want_of.decode_bound
+    local want_of = { decode_window = "t: 4, l: L", decode_bound = ("t: %s, l: L"):format(ring),
+      decode_all = "t: T, l: L" }
+    want_of.decode_window_rows, want_of.decode_bound_rows = "b: B, " .. want_of.decode_window,
+      "b: B, " .. want_of.decode_bound
     want_of.decode_all_rows = "b: B, " .. want_of.decode_all
     for name, want in pairs(want_of) do
       local kept = slots(compile(name))
@@ -110,18 +118,24 @@ describe("what is kept where dims end by data", function()
       return f:memory { T = 4000, N = 1006 } - f:memory { T = 4000, N = 6 }
     end
     assert.equal(growth "replay_without", growth "replay")
-    assert.is_true(growth "replay" <= 2 * 1000 * 2 * 4 + 64)      -- the ring, and what is read of it at once
+    -- the ring, and what is read of it at once
+    assert.is_true(growth "replay" <= 2 * 1000 * 2 * 4 + 64)
   end)
 
   it("of a batch runs in calls over the batch, reads from each row's own end too", function()
-    for line in compile("decode_bound_rows"):explain "schedule":gmatch "[^\n]+" do assert.is_nil(line:find "^%s*for b ", line) end
+    for line in compile("decode_bound_rows"):explain "schedule":gmatch "[^\n]+" do
+      assert.is_nil(line:find "^%s*for b ", line)
+    end
   end)
 end)
 
--- How long it takes is in docs/benchmarks.md; counted is what is asked of isl, and that no question takes too much.
+-- How long it takes is in docs/benchmarks.md; counted is what is asked of isl, and that no question
+-- takes too much.
 describe("compiling what ends by data", function()
-  local most = { ppo = 750, ppo_lstm = 1300, early = 350, decode_all = 150, decode_window = 150, decode_bound = 200, decode_all_rows = 200,
-                 decode_window_rows = 200, decode_bound_rows = 250, replay = 200, tagger = 900, three = 800, rewards = 1800, agent = 150 }
+  local most = { ppo = 750, ppo_lstm = 1300, early = 350, decode_all = 150, decode_window = 150,
+    decode_bound = 200, decode_all_rows = 200,
+                 decode_window_rows = 200, decode_bound_rows = 250, replay = 200, tagger = 900,
+                   three = 800, rewards = 1800, agent = 150 }
 
   it("asks isl few questions, and has an answer to each", function()
     for name, n in pairs(most) do
@@ -164,10 +178,14 @@ describe("rows that end at their own points", function()
     A[t] = delta + 0.8 * A[t + 1]
     local loss = (A * nv)[0 .. T]:sum(0)[0 .. B]:sum(0)
     local g = tempo.grad(loss, { w })[1]
-    local outputs = { nv = nv, A = A, sum = nv[0 .. T]:sum(0), last = v[T - 1], back = v[T - 1 - t], suffix = h[t .. T]:sum(0), loss = loss, g = g }
+    local outputs = { nv = nv, A = A, sum = nv[0 .. T]:sum(0), last = v[T - 1], back = v[T - 1 - t],
+      suffix = h[t .. T]:sum(0), loss = loss, g = g }
     local out = helper.run(P, outputs, { n = tempo.array(N, "f64"), w = 0.5 }, { B = 4, T = 9 })
-    outputs.suffix = nil                          -- a range of another length for each row: row by row
-    for line in P:compile { outputs = outputs }:explain "schedule":gmatch "[^\n]+" do assert.is_nil(line:find "^%s*for b ", line) end
+    -- a range of another length for each row: row by row
+    outputs.suffix = nil
+    for line in P:compile { outputs = outputs }:explain "schedule":gmatch "[^\n]+" do
+      assert.is_nil(line:find "^%s*for b ", line)
+    end
     local function run(weight, put)
       local total = 0
       for row, m in ipairs(N) do
@@ -187,7 +205,9 @@ describe("rows that end at their own points", function()
       helper.same(a, out.A[row][x + 1], 1e-9)
       assert.equal(value(0.5, m - 1 - x), out.back[row][x + 1])
       assert.equal((m * (m + 1) - x * (x + 1)) / 2, out.suffix[row][x + 1])
-      if x == 0 then assert.equal(sum, out.sum[row]) assert.equal(value(0.5, m - 1), out.last[row]) end
+      if x == 0 then
+        assert.equal(sum, out.sum[row]) assert.equal(value(0.5, m - 1), out.last[row])
+      end
     end), out.loss, 1e-9)
     helper.same((run(0.5 + 1e-5) - run(0.5 - 1e-5)) / 2e-5, out.g, 1e-6)
     assert.same(N, out.T)
@@ -208,7 +228,8 @@ describe("rows that end at their own points", function()
       h:otherwise(h[t - 1] - 1)
       P:stop(t, h:le(0))
       local f = P:compile { outputs = { s = h:sqrt()[0 .. T]:sum(0) }, tier = tier, check = "nan" }
-      helper.same({ 3 ^ 0.5 + 2 ^ 0.5 + 1, 1, 2 ^ 0.5 + 1 }, f({ n = { 3, 1, 2 } }, { B = 3, T = 9 }).s:totable(), 1e-9)
+      helper.same({ 3 ^ 0.5 + 2 ^ 0.5 + 1, 1, 2 ^ 0.5 + 1 },
+        f({ n = { 3, 1, 2 } }, { B = 3, T = 9 }).s:totable(), 1e-9)
       local ok, why = pcall(f, { n = { 3, -1, 2 } }, { B = 3, T = 9 })
       assert.is_false(ok)
       assert.truthy(tostring(why):find("at b = 1, t = 0", 1, true), tostring(why))
@@ -220,11 +241,14 @@ describe("rows that end at their own points", function()
     local i, I = P:dim "i"
     local b, B = P:dim "b"
     local t, T = P:dim "t"
-    P:stop(t, t:value():ge((tempo.mod(i * 3, 4) + b):value()))            -- (3 i mod 4) + b + 1 points
+    -- (3 i mod 4) + b + 1 points
+    P:stop(t, t:value():ge((tempo.mod(i * 3, 4) + b):value()))
     local x = (t:value() + (i * 10):value() + (b * 100):value())
     local s = x[0 .. T]:sum(0)
     P:stop(i, s[0 .. B]:sum(0):ge(900))
-    local out = helper.run(P, { s = s, total = s[0 .. I]:sum(0)[0 .. B]:sum(0), n = T:value()[0 .. B]:sum(0) }, {}, { I = 20, B = 3, T = 50 })
+    local out = helper.run(P,
+      { s = s, total = s[0 .. I]:sum(0)[0 .. B]:sum(0), n = T:value()[0 .. B]:sum(0) }, {},
+      { I = 20, B = 3, T = 50 })
     local reached, total = 0, 0
     for a = 0, 19 do
       local sum = 0
@@ -245,7 +269,8 @@ describe("rows that end at their own points", function()
 end)
 
 describe("a parameter along dims of which one ends", function()
-  -- w halves with each m; after an epoch in which it is below a tenth of what it was at the epoch 0 of this i, the next i begins.
+  -- w halves with each m; after an epoch in which it is below a tenth of what it was at the epoch 0
+  -- of this i, the next i begins.
   it("goes on from the last epoch, and its operand may be read there", function()
     local P = tempo.program()
     local i = P:dim "i"
@@ -255,7 +280,8 @@ describe("a parameter along dims of which one ends", function()
     w:update(w * 0.5 + 0.01)
     local far = (w / w[{ e = 0, m = 0 }]):name "far"
     P:stop(e, far[{ m = M - 1 }]:lt(0.1))
-    local out = helper.run(P, { far = far[{ e = E - 1, m = M - 1 }], w = w }, {}, { I = 3, E = 7, M = 2 })
+    local out = helper.run(P, { far = far[{ e = E - 1, m = M - 1 }], w = w }, {},
+      { I = 3, E = 7, M = 2 })
     local x = 1
     for a = 1, 3 do
       local first, n, last = x, 0, nil
@@ -285,8 +311,10 @@ describe("a parameter along dims of which one ends", function()
     bad:when(tempo.mod(i, 3):eq(2), tempo.where(score:lt(best), 0, bad[i - 1] + 1))
     bad:otherwise(bad[i - 1])
     P:stop(i, bad:ge(2))
-    local s = { 9, 9, 5, 9, 9, 4, 0, 0, 6, 0, 0, 3, 0, 0, 7, 0, 0, 8, 0, 0 }      -- looked at: 5, 4, 6, 3, 7, 8
-    local out = helper.run(P, { best = best[I - 1], bad = bad[I - 1] }, { score = tempo.array(s, "f64") }, { I = 20 })
+    -- looked at: 5, 4, 6, 3, 7, 8
+    local s = { 9, 9, 5, 9, 9, 4, 0, 0, 6, 0, 0, 3, 0, 0, 7, 0, 0, 8, 0, 0 }
+    local out = helper.run(P, { best = best[I - 1], bad = bad[I - 1] },
+      { score = tempo.array(s, "f64") }, { I = 20 })
     assert.equal(18, out.I)
     assert.equal(2, out.bad)
     assert.equal(3, out.best)
@@ -363,7 +391,8 @@ describe("steps of what ends by data", function()
       local c = P:input("c", { dtype = "f64" })
       local x = P:input("x", { domain = { i, t }, dtype = "f64" })
       P:stop(t, x:gt(5))
-      local outputs = { x = x * 2, sum = x[0 .. T]:sum(0), all = x[0 .. T]:sum(0)[0 .. I]:sum(0), c = c + 1 }
+      local outputs = { x = x * 2, sum = x[0 .. T]:sum(0), all = x[0 .. T]:sum(0)[0 .. I]:sum(0),
+        c = c + 1 }
       local f = P:compile { outputs = outputs, tick = { i, t }, tier = tier }
       local X = { { 1, 2, 6 }, { 9 }, { 3, 3, 3, 3 } }
       f:start({ c = 4 }, { I = 3, T = 4 })
@@ -376,7 +405,9 @@ describe("steps of what ends by data", function()
           local done, out = f:step { x = v }
           assert.equal(2 * v, out.x:item())
           assert.equal(a == 3 and k == 4, done)
-          if k == #row then assert.equal(sum, out.sum:item()) assert.equal(#row, out.T:item()) else assert.is_nil(out.sum) assert.is_nil(out.T) end
+          if k == #row then
+            assert.equal(sum, out.sum:item()) assert.equal(#row, out.T:item()) else assert.is_nil(
+            out.sum) assert.is_nil(out.T) end
           if n == 1 then assert.equal(5, out.c:item()) else assert.is_nil(out.c) end
           if not done then assert.is_nil(out.all) end
           if done then assert.equal(total + sum, out.all:item()) end
@@ -393,7 +424,8 @@ describe("steps of what ends by data", function()
       local j, J = P:dim "j"
       local z = P:input("z", { domain = { j }, dtype = "f64" })
       local x = P:input("x", { domain = { i }, dtype = "f64" })
-      local y = P:call(function(a) return a[1]:item() * 3 end, { z[j .. J]:sum(0) }, { { domain = { j }, dtype = "f64" } })
+      local y = P:call(function(a) return a[1]:item() * 3 end, { z[j .. J]:sum(0) },
+        { { domain = { j }, dtype = "f64" } })
       local f = P:compile { outputs = { x = x, y = y }, tick = i, tier = tier }
       f:start({ z = tempo.array({ 1, 2, 4 }, "f64") }, { I = 2, J = 3 })
       for k = 1, 2 do
@@ -411,14 +443,17 @@ describe("steps of what ends by data", function()
       local b = P:dim "b"
       local t = P:dim "t"
       P:stop(t, t:value():ge((i + b):value()))                            -- i + b + 1 points
-      local f = P:compile { outputs = { y = (i * 100 + b * 10 + t):value() + 1 }, tick = i, tier = tier }
+      local f = P:compile { outputs = { y = (i * 100 + b * 10 + t):value() + 1 }, tick = i,
+        tier = tier }
       f:start({}, { I = 3, B = 2, T = 9 })
       for a = 0, 2 do
         local _, out = f:step()
         local want = {}
         for row = 0, 1 do
           want[row + 1] = {}
-          for k = 0, a + 1 do want[row + 1][k + 1] = k <= a + row and a * 100 + row * 10 + k + 1 or 0 end
+          for k = 0, a + 1 do
+            want[row + 1][k + 1] = k <= a + row and a * 100 + row * 10 + k + 1 or 0
+          end
         end
         assert.same(want, out.y:totable())
         assert.same({ a + 1, a + 2 }, out.T:totable())
@@ -432,7 +467,8 @@ describe("steps of what ends by data", function()
     return all
   end
 
-  -- The run in steps up to each tick, then with the larger bounds to the end: what the run with these from the start gives, or an error that says `refused`.
+  -- The run in steps up to each tick, then with the larger bounds to the end: what the run with
+  -- these from the start gives, or an error that says `refused`.
   local function longer(make, inputs, small, large, values, refused)
     each(function(tier)
       local f, g = make(tier), make(tier)
@@ -486,8 +522,11 @@ describe("steps of what ends by data", function()
     end)
   end)
 
-  local X = { { 1, 2, 6, 9, 9, 9 }, { 3, 1, 1, 1, 7, 2 }, { 6, 1, 1, 1, 1, 1 }, { 1, 1, 9, 1, 1, 1 }, { 2, 9, 1, 1, 1, 1 } }
-  local function rows(n, m) return helper.fill({ n, m }, function(a, b) return X[a + 1][b + 1] or 0 end) end
+  local X = { { 1, 2, 6, 9, 9, 9 }, { 3, 1, 1, 1, 7, 2 }, { 6, 1, 1, 1, 1, 1 },
+    { 1, 1, 9, 1, 1, 1 }, { 2, 9, 1, 1, 1, 1 } }
+  local function rows(n, m)
+    return helper.fill({ n, m }, function(a, b) return X[a + 1][b + 1] or 0 end)
+  end
   local function in_order(bound)
     local all = {}
     for _, row in ipairs(X) do
@@ -514,7 +553,8 @@ describe("steps of what ends by data", function()
       if mention then
         outputs.loss = ((w * x - 1) ^ 2)[{ t = 0 .. T }]:sum(0)
         tempo.optim.SGD({ w }, { lr = 0.01, momentum = 0.9 }):step(outputs.loss)
-        outputs.c = P:call(function(a, p) return a[1]:item() + p.i end, { outputs.loss }, { { domain = { i }, dtype = "f64" } })
+        outputs.c = P:call(function(a, p) return a[1]:item() + p.i end, { outputs.loss },
+          { { domain = { i }, dtype = "f64" } })
       else w:update(w * 2) end
       return P:compile { outputs = outputs, tick = inner and { i, t } or i, tier = tier }
     end
@@ -525,7 +565,8 @@ describe("steps of what ends by data", function()
     for _, n in ipairs { 1, 3, 4 } do
       longer(training(false, true), inputs, { I = n, T = 6 }, { I = 5, T = 6 }, rows(5, 6))
       longer(training(true, true), inputs, { I = n, T = 6 }, { I = 5, T = 6 }, in_order(6))
-      longer(training(true, true), inputs, { I = n, T = 6 }, { I = 5, T = 7 }, in_order(6), function() return "only the bound of the first tick dim" end)
+      longer(training(true, true), inputs, { I = n, T = 6 }, { I = 5, T = 7 }, in_order(6),
+        function() return "only the bound of the first tick dim" end)
     end
   end)
 
@@ -534,10 +575,14 @@ describe("steps of what ends by data", function()
     local function y(r, c) return (r + 1) * (c + 1) * 7 % 5 end
     local kinds = {
       function(P, t, _, _, x, h) P:stop(t, h:gt(10)) return { h = h } end,
-      function(P, t, _, _, x, h, k) P:stop(t, t:value():ge(k)) return { h = h, last = x[{ t = tempo.max(0, t - 3) .. t + 1 }]:sum(0) } end,
+      function(P, t, _, _, x, h, k)
+        P:stop(t, t:value():ge(k))
+          return { h = h, last = x[{ t = tempo.max(0, t - 3) .. t + 1 }]:sum(0) }
+      end,
       function(P, t, _, _, x, h, k)
         P:stop(t, t:value():ge(k[0]))
-        return { h = h, z = x * tempo.uniform({ 2 }, { domain = { t }, name = "u", dtype = "f64" }) }
+        return { h = h,
+          z = x * tempo.uniform({ 2 }, { domain = { t }, name = "u", dtype = "f64" }) }
       end,
       function(P, t, _, B, _, h)
         P:stop(t, h[0 .. B]:sum(0):gt(30))
@@ -560,10 +605,12 @@ describe("steps of what ends by data", function()
           local h = P:tensor { domain = { b, t }, dtype = "f64" }
           h[{ t = 0 }] = x
           h:otherwise(h[t - 1] + x)
-          return P:compile { outputs = kind(P, t, b, B, x, h, P:input("k", { domain = { b }, dtype = "i64" })), tick = t, tier = tier }
+          return P:compile { outputs = kind(P, t, b, B, x, h,
+            P:input("k", { domain = { b }, dtype = "i64" })), tick = t, tier = tier }
         end, function(at)
           return { k = K, x = tempo.array(helper.fill({ 3, at.T }, y), "f64") }
-        end, { B = 3, T = bounds[1] }, { B = 3, T = bounds[2] }, helper.fill({ 12, 3 }, function(c, r) return y(r, c) end))
+        end, { B = 3, T = bounds[1] }, { B = 3, T = bounds[2] },
+          helper.fill({ 12, 3 }, function(c, r) return y(r, c) end))
       end
     end
   end)
@@ -574,7 +621,8 @@ describe("steps of what ends by data", function()
       local t, T = P:dim "t"
       local j = P:dim "j"
       local y = (t * 10 + j):value():to "f32"
-      local f = P:compile { outputs = { y = y, z = y[{ t = 0 .. t + 1 }]:softmax(0):max(0) }, tick = t, tier = tier }
+      local f = P:compile { outputs = { y = y, z = y[{ t = 0 .. t + 1 }]:softmax(0):max(0) },
+        tick = t, tier = tier }
       local g = P:compile { outputs = { y = y, z = y[{ t = T - 1 }] }, tick = t, tier = tier }
       local function refused(h, bounds, why)
         local ok, e = pcall(h, {}, bounds, { state = h:state() })
@@ -585,9 +633,13 @@ describe("steps of what ends by data", function()
         f:start({}, { T = 4, J = 2 })
         g:start({}, { T = 4, J = 2 })
         for _ = 1, k do f:step {} g:step {} end
-        refused(f, { T = 4, J = 3 }, "bound: 'J' was 2 in the state and cannot become 3: only the bound of the first tick dim may be larger")
-        if tier ~= "reference" then refused(f, { T = 5, J = 2 }, "bound: 'T' cannot be larger than in the state: ") end
-        refused(g, { T = 5, J = 2 }, "bound: 'T' was 4 in the state and cannot become 5: what is computed here mentions it")
+        refused(f, { T = 4, J = 3 },
+          "bound: 'J' was 2 in the state and cannot become 3: only the bound of the first tick dim may be larger")
+        if tier ~= "reference" then
+          refused(f, { T = 5, J = 2 }, "bound: 'T' cannot be larger than in the state: ")
+        end
+        refused(g, { T = 5, J = 2 },
+          "bound: 'T' was 4 in the state and cannot become 5: what is computed here mentions it")
       end
     end)
   end)
@@ -614,13 +666,16 @@ describe("what decides an end", function()
     for _, tier in ipairs(tiers) do
       local P, seen = tempo.program(), {}
       local t = P:dim "t"
-      P:stop(t, P:source(function(p) seen[#seen + 1] = p.t return p.t > 9 end, { domain = { t }, dtype = "bool" }))
+      P:stop(t, P:source(function(p)
+        seen[#seen + 1] = p.t return p.t > 9
+      end, { domain = { t }, dtype = "bool" }))
       P:compile { outputs = { y = t:value() }, tier = tier }({}, { T = 3 })
       assert.same({ 0, 1, 2 }, seen)
     end
   end)
 
-  -- Fuzz 9500621, 9500937: min(t, T - 1) is t wherever t is. Of what is given as of what is computed.
+  -- Fuzz 9500621, 9500937: min(t, T - 1) is t wherever t is. Of what is given as of what is
+  -- computed.
   it("may mention the end where that makes no difference", function()
     for _, tier in ipairs(tiers) do
       for _, computed in ipairs { false, true } do
@@ -641,15 +696,19 @@ describe("what decides an end", function()
         assert.equal(3, f({ x = { 0, 1, 1 } }, { T = 3, w = 3 }).T:item())
         assert.equal(1, f({ x = { 1, 1, 1 } }, { T = 3, w = 3 }).T:item())
         assert.equal(2, f({ x = { 0, 1, 1 } }, { T = 3, w = 1 }).T:item())
-        helper.fails(function() f({ x = { 0, 0, 1 } }, { T = 3, w = 0 }) end, "cycle", "it needs T <= 1 or w >= 1")
-        helper.fails(function() program(function(t, T) return tempo.min(t + 1, T - 1) end) end, "cycle", "at its own point")
+        helper.fails(function()
+          f({ x = { 0, 0, 1 } }, { T = 3, w = 0 })
+        end, "cycle", "it needs T <= 1 or w >= 1")
+        helper.fails(function()
+          program(function(t, T) return tempo.min(t + 1, T - 1) end)
+        end, "cycle", "at its own point")
       end
     end
   end)
 end)
 
--- The end is judged by one row's last states; a replayed window of all rows trains a weight at some steps, and the last state of the
--- other rows is needed by nobody.
+-- The end is judged by one row's last states; a replayed window of all rows trains a weight at some
+-- steps, and the last state of the other rows is needed by nobody.
 describe("an end judged by one row", function()
   local hops, B, W, T = { 1, 2, 3, 1, 5, 2, 4 }, 3, 4, 40
   local function plain()
@@ -663,7 +722,9 @@ describe("an end judged by one row", function()
       out.sum[t + 1] = sum
       if t >= 5 and t % 4 == 0 then
         for b = 1, B do
-          for k = math.max(0, t + 1 - W), t do loss = loss + 2 * (past[k][b] * w - 1) * past[k][b] end
+          for k = math.max(0, t + 1 - W), t do
+            loss = loss + 2 * (past[k][b] * w - 1) * past[k][b]
+          end
         end
         w = w - 0.001 * loss
       end

@@ -1,4 +1,5 @@
--- docs/language.md, section 10: every error has the script's line, its class's word, and what to write instead.
+-- docs/language.md, section 10: every error has the script's line, its class's word, and what to
+-- write instead.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails
@@ -34,7 +35,9 @@ describe("an error", function()
     local h = P:tensor { domain = { t }, shape = { 3 }, name = "h" }
     h[t] = h[t] + h[t - 1] + x[t + 1]
     for _, tier in ipairs(helper.tiers) do
-      fails(function() P:compile { outputs = { h = h }, tier = tier } end, "cycle: 'h' at t = 0 needs itself")
+      fails(function()
+        P:compile { outputs = { h = h }, tier = tier }
+      end, "cycle: 'h' at t = 0 needs itself")
     end
     local g = P:tensor { domain = { t }, shape = { 3 }, name = "g" }
     g[t + 1] = x[t + 2]
@@ -74,15 +77,21 @@ describe("an error", function()
   it("names the nearest option, method and function", function()
     fails(function() P:input("y", { shap = {} }) end, "option", "'shap'", "'shape'")
     fails(function() P:compile { output = {} } end, "option", "'output'", "'outputs'")
-    fails(function() P:compile { outputs = { x = x }, tier = "referense" } end, "option", "'reference'")
+    fails(function()
+      P:compile { outputs = { x = x }, tier = "referense" }
+    end, "option", "'reference'")
     fails(function() return (x:summ()) end, "option", "'summ'", "'sum'")
-    fails(function() return (x:sum(0, { keepdims = true })) end, "option", "'keepdims'", "'keepdim'")
+    fails(function()
+      return (x:sum(0, { keepdims = true }))
+    end, "option", "'keepdims'", "'keepdim'")
     fails(function() return (P:inputt "y") end, "option", "'input'")
     fails(function() return (tempo.zeroes { 3 }) end, "option", "'zeroes'", "'zeros'")
     fails(function() tempo.program { sed = 1 } end, "option", "'seed'")
     fails(function() P:input("y", { dtype = "float32" }) end, "option", "float32", "f32")
     fails(function() P:env_reset("CartPol-v1", x) end, "option", "CartPole-v1")
-    fails(function() P:input("y", { axes = {} }) end, "option: input has no 'axes'; there is 'domain', 'dtype' and 'shape'")
+    fails(function()
+      P:input("y", { axes = {} })
+    end, "option: input has no 'axes'; there is 'domain', 'dtype' and 'shape'")
     fails(function() tempo.program { SEED = 1 } end, "'seed'")
     local f = P:compile { outputs = { x = x } }
     fails(function() f({ x = {} }, { B = 0 }) end, "bound: unknown bound 'B'; there is 'T'")
@@ -102,9 +111,13 @@ describe("an error", function()
       local P = require "tempo".program()
       P:compile { outputs = { x = P:input "x" } } ]]
     local out = helper.script(text, nil, "export TEMPO_TIER=fast; ")
-    assert.truthy(out:find(":2: option: TEMPO_TIER is 'fast'; it may be auto, reference, interpreter or native", 1, true), out)
+    assert.truthy(
+      out:find(":2: option: TEMPO_TIER is 'fast'; it may be auto, reference, interpreter or native",
+      1, true), out)
     out = helper.script(text, nil, "export TEMPO_DUMP=cse,nosuch; ")
-    assert.truthy(out:find(":2: option: TEMPO_DUMP has 'nosuch'; there is record, again, build, schedule, ", 1, true), out)
+    assert.truthy(
+      out:find(":2: option: TEMPO_DUMP has 'nosuch'; there is record, again, build, schedule, ", 1,
+      true), out)
     out = helper.script(text, nil, "export TEMPO_PASSES=csee=false; ")
     assert.truthy(out:find(":2: option: unknown pass 'csee'; did you mean 'cse'?", 1, true), out)
   end)
@@ -163,7 +176,9 @@ describe("an error", function()
       seen[d.device] = true
       if d.missing then
         assert.is_nil(d.missing:find "\n")
-        fails(function() P:compile { outputs = { x = x }, device = d.device } end, "device", d.missing)
+        fails(function()
+          P:compile { outputs = { x = x }, device = d.device }
+        end, "device", d.missing)
       end
     end
     assert.same({ cpu = true, cuda = true, opencl = true }, seen)
@@ -188,7 +203,8 @@ describe("an error object", function()
     assert.equal(1, e.message:find "domain: 'x' is read")
     assert.equal(2, #e.notes)
     assert.truthy(e.notes[2]:find("tempo.min(t + 1, T - 1)", 1, true))
-    assert.equal(("%s:%d: %s\n%s\n%s"):format(e.where.file, line, e.message, e.notes[1], e.notes[2]), text)
+    assert.equal(("%s:%d: %s\n%s\n%s"):format(e.where.file, line, e.message, e.notes[1],
+      e.notes[2]), text)
   end)
 
   it("stands for its text", function()
@@ -208,7 +224,8 @@ describe("an error object", function()
   it("is raised on as it is", function()
     local again = select(2, pcall(error, e, 0))
     assert.equal(e, again)
-    local f = P:compile { outputs = { z = P:call(function() error(e) end, { x }, { { domain = { t } } }) } }
+    local f = P:compile {
+      outputs = { z = P:call(function() error(e) end, { x }, { { domain = { t } } }) } }
     assert.equal(e, select(2, pcall(f, { x = { 1 } }, { T = 1 })))
   end)
 
@@ -220,13 +237,15 @@ describe("an error object", function()
     assert.truthy(mistake:find("did you mean 'bias'", 1, true))
   end)
 
-  it("of a method that is made of others names that method, and leaves the next one alone", function()
+  it("of a method that is made of others names that method, and leaves the next one alone",
+    function()
     local m = P:input("in a body", { shape = { 2, 3 } })
     for _ = 1, 2 do
       local at = here() + 1
       local _, mistake = pcall(function() return m:softmax(2) end)
       assert.equal(at, mistake.where.line)
-      assert.truthy(mistake:find("shape: 'softmax': axis 2 of a tensor with 2 axes", 1, true), tostring(mistake))
+      assert.truthy(mistake:find("shape: 'softmax': axis 2 of a tensor with 2 axes", 1, true),
+        tostring(mistake))
     end
     assert.same({ 2, 3 }, m:softmax(1):shape())
   end)
@@ -238,12 +257,14 @@ describe("an error object", function()
       print(pcall(tempo.sum, { 1, 2 }))
       print(pcall(tempo.softmax, { 1, 2 }))]]
     assert.truthy(out:find "^true", out)
-    assert.truthy(out:find("option: the library tempo.methods is nowhere on package.path", 1, true), out)
+    assert.truthy(out:find("option: the library tempo.methods is nowhere on package.path", 1, true),
+      out)
   end)
 
   it("is what the standalone interpreter prints", function()
     local out = helper.script 'local P = require "tempo".program()\nP:compile { output = {} }'
-    assert.truthy(out:find(":2: option: compile has no 'output'; did you mean 'outputs'?", 1, true), out)
+    assert.truthy(out:find(":2: option: compile has no 'output'; did you mean 'outputs'?", 1, true),
+      out)
   end)
 end)
 

@@ -1,5 +1,6 @@
--- The pass evolve: a recurrence of which few points are needed is a formula. Integers are held bit for bit to the same program
--- without the pass and to plain Lua, floats to plain Lua's doubles; work is counted; what stays says why.
+-- The pass evolve: a recurrence of which few points are needed is a formula. Integers are held bit
+-- for bit to the same program without the pass and to plain Lua, floats to plain Lua's doubles;
+-- work is counted; what stays says why.
 local tempo = require "tempo"
 
 local helper = require "spec.helper"
@@ -9,7 +10,9 @@ local work = helper.work
 local function program(make, opts)
   local P = tempo.program()
   local t, T = P:dim "t"
-  local function declare(dtype, shape) return P:tensor { domain = { t }, dtype = dtype or "f64", shape = shape or {} } end
+  local function declare(dtype, shape)
+    return P:tensor { domain = { t }, dtype = dtype or "f64", shape = shape or {} }
+  end
   local o = { outputs = make(P, t, T, declare), tier = "interpreter" }
   for k, v in pairs(opts or {}) do o[k] = v end
   return P:compile(o)
@@ -56,8 +59,10 @@ for _, dtype in ipairs { "u8", "i32", "i64" } do
     local x, y, z = declare(dtype, { 2, 3 }), declare(dtype, { 3 }), declare(dtype, { 2, 2 })
     local step = P:constant({ { 1, 2, 3 }, { 4, 5, 6 } }):to(dtype)
     x[0] = step * 2; x[t] = x[t - 1] + step
-    y[0] = step:select(0, 0); y[t] = tempo.where(tempo.arange(3):lt(2), y[t - 1] + x[t]:select(0, 1), y[t - 1])
-    z[0] = tempo.zeros({ 2, 2 }, { dtype = dtype }); z[t] = z[t - 1] + x[t]:matmul(x[t - 1]:transpose(0, 1))
+    y[0] = step:select(0, 0);
+      y[t] = tempo.where(tempo.arange(3):lt(2), y[t - 1] + x[t]:select(0, 1), y[t - 1])
+    z[0] = tempo.zeros({ 2, 2 }, { dtype = dtype });
+      z[t] = z[t - 1] + x[t]:matmul(x[t - 1]:transpose(0, 1))
     return { x = x[T - 1]:sum(0), y = y[T - 1], z = z[T - 1] }
   end
 end
@@ -82,7 +87,8 @@ for _, dtype in ipairs { "u8", "i32", "i64" } do
   stepping["pairs in " .. dtype] = function(P, t, T, declare)
     local a, b = declare(dtype, { 2 }), declare(dtype, { 2 })
     a[0] = P:constant({ 0, 3 }):to(dtype); a[t] = b[t - 1]
-    b[0] = P:constant({ 1, 2 }):to(dtype); b[t] = a[t - 1] * P:constant({ 1, 5 }):to(dtype) + b[t - 1] - 2
+    b[0] = P:constant({ 1, 2 }):to(dtype);
+      b[t] = a[t - 1] * P:constant({ 1, 5 }):to(dtype) + b[t - 1] - 2
     return { a = a[T - 1], b = b[T - 1] }
   end
   stepping["backwards in " .. dtype] = function(_, t, T, declare)
@@ -100,18 +106,22 @@ end
 
 for _, dtype in ipairs { "i32", "i64" } do
   stepping["matrices in " .. dtype] = function(P, t, T, declare)
-    local a, w = P:constant({ { 1, 1 }, { 1, 0 } }):to(dtype), P:constant({ { 1, 2, 3 }, { 0, 1, 1 }, { 2, 0, 1 } }):to(dtype)
-    local x, y, z, u = declare(dtype, { 2 }), declare(dtype, { 3 }), declare(dtype, { 3, 2 }), declare(dtype, { 3 })
+    local a, w = P:constant({ { 1, 1 }, { 1, 0 } }):to(dtype),
+      P:constant({ { 1, 2, 3 }, { 0, 1, 1 }, { 2, 0, 1 } }):to(dtype)
+    local x, y, z, u = declare(dtype, { 2 }), declare(dtype, { 3 }), declare(dtype, { 3, 2 }),
+      declare(dtype, { 3 })
     x[0] = P:constant({ 1, 0 }):to(dtype); x[t] = a:matmul(x[t - 1])
     y[T - 1] = P:constant({ 1, 2, 3 }):to(dtype); y[t] = y[t + 1]:matmul(w) * 3 + 1
     z[0] = tempo.ones({ 3, 2 }, { dtype = dtype }); z[t] = w:matmul(w:matmul(z[t - 1]))
-    u[0] = tempo.zeros({ 3 }, { dtype = dtype }); u[t] = w:matmul(u[t - 1] - 4) + w:transpose(0, 1):select(0, 1)
+    u[0] = tempo.zeros({ 3 }, { dtype = dtype });
+      u[t] = w:matmul(u[t - 1] - 4) + w:transpose(0, 1):select(0, 1)
     return { x = x[T - 1], y = y[0], z = z[T - 1], u = u[T - 1] }
   end
 end
 
 -- ---- floats: program, what plain Lua makes of it in doubles ----
-local inputs = { x0 = 0.75, a = 0.875, b = -0.3125, up = 1.03125, same = 1, none = 0, minus = -1, still = 2 }
+local inputs = { x0 = 0.75, a = 0.875, b = -0.3125, up = 1.03125, same = 1, none = 0, minus = -1,
+  still = 2 }
 local made = setmetatable({}, { __mode = "k" })
 local function given(P, name, dtype)
   made[P] = made[P] or {}
@@ -125,13 +135,27 @@ end
 local floats = {
   { "x + b", function(x, P, d) return x + given(P, "b", d) end, function(x) return x - 0.3125 end },
   { "a x", function(x, P, d) return given(P, "a", d) * x end, function(x) return 0.875 * x end },
-  { "a x + b", function(x, P, d) return given(P, "a", d) * x + given(P, "b", d) end, function(x) return 0.875 * x - 0.3125 end },
-  { "up x + b", function(x, P, d) return given(P, "up", d) * x + given(P, "b", d) end, function(x) return 1.03125 * x - 0.3125 end },
-  { "one x + b", function(x, P, d) return given(P, "same", d) * x + given(P, "b", d) end, function(x) return x - 0.3125 end },
-  { "zero x + b", function(x, P, d) return given(P, "none", d) * x + given(P, "b", d) end, function() return -0.3125 end },
-  { "b - x", function(x, P, d) return given(P, "b", d) + given(P, "minus", d) * x end, function(x) return -0.3125 - x end },
-  { "2 x - x0 stays", function(x, P, d) return x * 2 - given(P, "x0", d) end, function(x) return x * 2 - 0.75 end },
-  { "x / 2 - (x + b) / 4", function(x, P, d) return x / 2 - (x + given(P, "b", d)) / 4 end, function(x) return x / 2 - (x - 0.3125) / 4 end },
+  { "a x + b", function(x, P, d)
+    return given(P, "a", d) * x + given(P, "b", d)
+  end, function(x) return 0.875 * x - 0.3125 end },
+  { "up x + b", function(x, P, d)
+    return given(P, "up", d) * x + given(P, "b", d)
+  end, function(x) return 1.03125 * x - 0.3125 end },
+  { "one x + b", function(x, P, d)
+    return given(P, "same", d) * x + given(P, "b", d)
+  end, function(x) return x - 0.3125 end },
+  { "zero x + b", function(x, P, d)
+    return given(P, "none", d) * x + given(P, "b", d)
+  end, function() return -0.3125 end },
+  { "b - x", function(x, P, d)
+    return given(P, "b", d) + given(P, "minus", d) * x
+  end, function(x) return -0.3125 - x end },
+  { "2 x - x0 stays", function(x, P, d)
+    return x * 2 - given(P, "x0", d)
+  end, function(x) return x * 2 - 0.75 end },
+  { "x / 2 - (x + b) / 4", function(x, P, d)
+    return x / 2 - (x + given(P, "b", d)) / 4
+  end, function(x) return x / 2 - (x - 0.3125) / 4 end },
   { "-0.5 x", function(x) return -(x * 0.5) end, function(x) return -0.5 * x end },
 }
 
@@ -143,7 +167,9 @@ describe("evolve", function()
     it("gives the bits of the steps: " .. name, function()
       for _, opts in ipairs { { tier = "reference" }, { passes = { evolve = false } } } do
         local f, g = program(make), program(make, opts)
-        for _, n in ipairs { 2, 3, 4, 7, 64, 261 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
+        for _, n in ipairs { 2, 3, 4, 7, 64, 261 } do
+          assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n })))
+        end
       end
       local f = program(make)
       assert.are.equal(work(f, { T = 10 }), work(f, { T = 1000000000 }))
@@ -153,9 +179,12 @@ describe("evolve", function()
   for name, make in pairs(stepping) do
     it("steps by digits: " .. name, function()
       local f = program(make)
-      for _, opts in ipairs { { tier = "reference" }, { passes = { evolve = false } }, { tier = "native" } } do
+      for _, opts in ipairs { { tier = "reference" }, { passes = { evolve = false } },
+        { tier = "native" } } do
         local g = program(make, opts)
-        for _, n in ipairs { 2, 3, 4, 7, 52, 56, 57, 60, 64, 65, 261 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
+        for _, n in ipairs { 2, 3, 4, 7, 52, 56, 57, 60, 64, 65, 261 } do
+          assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n })))
+        end
       end
       assert.is_true(work(f, { T = 1000000000 }) < 4 * work(f, { T = 1000 }))
       assert.is_nil(f:explain("evolution"):find("goes step by step", 1, true))
@@ -176,7 +205,8 @@ describe("evolve", function()
       local out = f({ turn = tempo.array(turn, "f64") }, { T = n })
       for k, angle in ipairs(turn) do
         local x, y = math.cos((n - 1) * angle), math.sin((n - 1) * angle)
-        assert.is_true(math.abs(out.x:get(k - 1) - x) < 1e-11 and math.abs(out.y:get(k - 1) - y) < 1e-11)
+        assert.is_true(math.abs(out.x:get(k - 1) - x) < 1e-11
+          and math.abs(out.y:get(k - 1) - y) < 1e-11)
         assert.is_true(math.abs(out.both:get(k - 1) - x - y) < 1e-11)
       end
     end
@@ -200,7 +230,8 @@ describe("evolve", function()
         for _, n in ipairs { 2, 3, 8, 31 } do
           local want, got = stepped(0.75, n - 1, plain), f(used, { T = n })
           local scale = math.max(1, math.abs(want))
-          assert.is_true(math.abs(got.x:item() - want) <= most * scale, ("%s at %d: %.17g, not %.17g"):format(dtype, n, got.x:item(), want))
+          assert.is_true(math.abs(got.x:item() - want) <= most * scale,
+            ("%s at %d: %.17g, not %.17g"):format(dtype, n, got.x:item(), want))
           assert.are.equal(got.x:item(), got.y:item())
           assert.is_true(math.abs(got.z:item() - plain(0.75)) <= most)
         end
@@ -238,12 +269,14 @@ describe("evolve", function()
 
   it("gives the loop of the paper: y + 15 x[1, :] + 15 (15 + 1) / 2 a[1, :]", function()
     local f = program(function(P, t, T, declare)
-      local a, x, y = P:input("a", { shape = { 2, 3 } }), declare("f32", { 2, 3 }), declare("f32", { 3 })
+      local a, x, y = P:input("a", { shape = { 2, 3 } }), declare("f32", { 2, 3 }),
+        declare("f32", { 3 })
       x[0] = P:input("x", { shape = { 2, 3 } }); x[t] = x[t - 1] + a
       y[0] = P:input("y", { shape = { 3 } }); y[t] = y[t - 1] + x[t]:select(0, 1)
       return { y = y[T - 1] }
     end)
-    local out = f({ a = { { 1, 2, 3 }, { 4, 5, 6 } }, x = { { 0, 0, 0 }, { 7, 8, 9 } }, y = { 1, 2, 3 } }, { T = 16 }).y
+    local out = f({ a = { { 1, 2, 3 }, { 4, 5, 6 } }, x = { { 0, 0, 0 }, { 7, 8, 9 } },
+      y = { 1, 2, 3 } }, { T = 16 }).y
     for k = 0, 2 do assert.are.equal(k + 1 + 15 * (k + 7) + 120 * (k + 4), out:get(k)) end
     assert.are.equal(work(f, { T = 16 }), work(f, { T = 1000000 }))
   end)
@@ -307,7 +340,9 @@ describe("evolve", function()
       return { x = x[{ i = I - 1, t = T - 1 }] }
     end
     local f, g = program(make), program(make, { tier = "reference" })
-    for _, n in ipairs { 1, 2, 5, 9 } do assert.are.equal(values(g({}, { T = n, I = 10 - n })), values(f({}, { T = n, I = 10 - n }))) end
+    for _, n in ipairs { 1, 2, 5, 9 } do
+      assert.are.equal(values(g({}, { T = n, I = 10 - n })), values(f({}, { T = n, I = 10 - n })))
+    end
     assert.are.equal(work(f, { T = 10, I = 10 }), work(f, { T = 1000000, I = 10 }))
   end)
 
@@ -332,7 +367,9 @@ describe("evolve", function()
       return { x = x[T - 1], y = y[T - 1], u = u[T - 1], v = v[T - 1] }
     end
     local f, g = program(make), program(make, { tier = "reference" })
-    for _, n in ipairs { 1, 2, 3, 40 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
+    for _, n in ipairs { 1, 2, 3, 40 } do
+      assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n })))
+    end
   end)
 
   it("two states that turn into each other are one system, whatever shares their reads", function()
@@ -344,15 +381,23 @@ describe("evolve", function()
       y[t] = x[t - 1] * s + y[t - 1] * c
       return { x = x[T - 1] }
     end)
-    for _, n in ipairs { 1, 2, 100, 1000001 } do assert.is_true(math.abs(math.cos(0.1 * (n - 1)) - f({}, { T = n }).x:item()) < 1e-8) end
+    for _, n in ipairs { 1, 2, 100, 1000001 } do
+      assert.is_true(math.abs(math.cos(0.1 * (n - 1)) - f({}, { T = n }).x:item()) < 1e-8)
+    end
     assert.is_true(work(f, { T = 1e9 }) < 3000)
   end)
 
   it("says why others go step by step", function()
     local reasons = {
-      ["it multiplies what it steps from by itself"] = function(x, t) return 0.5 * x[t - 1] * x[t - 1] end,
-      ["it takes up data at each step"] = function(x, t, P) return x[t - 1] + P:input("u", { domain = { t }, shape = {}, dtype = "f64" }) end,
-      ["the factor of what it steps from varies along the dim"] = function(x, t) return x[t - 1] * t:value() end,
+      ["it multiplies what it steps from by itself"] = function(x, t)
+        return 0.5 * x[t - 1] * x[t - 1]
+      end,
+      ["it takes up data at each step"] = function(x, t, P)
+        return x[t - 1] + P:input("u", { domain = { t }, shape = {}, dtype = "f64" })
+      end,
+      ["the factor of what it steps from varies along the dim"] = function(x, t)
+        return x[t - 1] * t:value()
+      end,
       ["it is not linear in what varies"] = function(x, t) return x[t - 1]:tanh() end,
     }
     for why, step in pairs(reasons) do
@@ -377,10 +422,12 @@ describe("evolve", function()
         return { x = x[T - 1], y = all and y or y[T - 1] }
       end, opts)
     end
-    assert.is_truthy(branching({}, true):explain("evolution"):find("all its points are needed", 1, true))
+    assert.is_truthy(branching({}, true):explain("evolution"):find("all its points are needed", 1,
+      true))
     assert.is_truthy(branching({}):explain("evolution"):find("along t = {1,+,0.1}", 1, true))
     assert.is_nil(branching({ precise = true }):explain("evolution"):find("{", 1, true))
     assert.is_nil(branching({ check = "nan" }):explain("evolution"):find("{", 1, true))
-    assert.is_nil(branching({ passes = { evolve = false } }):explain("evolution"):find("{", 1, true))
+    assert.is_nil(branching({ passes = { evolve = false } }):explain("evolution"):find("{", 1,
+      true))
   end)
 end)

@@ -46,17 +46,19 @@ describe("example", function()
       assert.is_true(tonumber(last) < tonumber(first) / 2, out)
       local metrics = read(path .. "/metrics.csv")
       assert.truthy(metrics:find("iteration,distance,late_frames,behind\n0,", 1, true))
-      assert.equal("2", metrics:match "\n40,[^,]*,%d+,(%d+)\n")       -- always as far behind as the actor allows
+      -- always as far behind as the actor allows
+      assert.equal("2", metrics:match "\n40,[^,]*,%d+,(%d+)\n")
     end)
   end)
 
   it("prefix_sums", function()
-    has(run "prefix_sums", "prefix   \t3 4 8 9 14", "forward  \t3 4 8 9 14", "suffix   \t14 11 10 6 5",
-      "backward \t14 11 10 6 5", "suffix   \t37 35 28 27 19 17 9 8")
+    has(run "prefix_sums", "prefix   \t3 4 8 9 14", "forward  \t3 4 8 9 14",
+      "suffix   \t14 11 10 6 5", "backward \t14 11 10 6 5", "suffix   \t37 35 28 27 19 17 9 8")
   end)
 
   it("evolution", function()
-    has(run("evolution", "--steps 15"), "[480. 600. 720.]", "z along t = {0,+,-11,+,-26,+,-22,+,-6}", "[987 610]",
+    has(run("evolution", "--steps 15"), "[480. 600. 720.]",
+      "z along t = {0,+,-11,+,-26,+,-22,+,-6}", "[987 610]",
       "elements made for 100000 steps: 14, one by one 900,012")
   end)
 
@@ -75,10 +77,14 @@ describe("example", function()
 
   it("running_statistics: the same work a step however many steps", function()
     local out = run "running_statistics"
-    has(out, "mean      \t3 2 2.667 2.25 2.8 3.833 3.571 3.875", "deviation \t0 1 1.247 1.299 1.6 2.734 2.611 2.571",
-      "highest   \t3 3 4 4 5 9 9 9", "recent    \t3 3 4 4 5 9 9 9", "ahead     \t31 28 27 23 22 17 8 6")
+    has(out, "mean      \t3 2 2.667 2.25 2.8 3.833 3.571 3.875",
+      "deviation \t0 1 1.247 1.299 1.6 2.734 2.611 2.571",
+      "highest   \t3 3 4 4 5 9 9 9", "recent    \t3 3 4 4 5 9 9 9",
+        "ahead     \t31 28 27 23 22 17 8 6")
     local steps = {}
-    for with, without in out:gmatch "T = +%d+ +(%d+) +(%d+)\n" do steps[#steps + 1] = { tonumber(with), tonumber(without) } end
+    for with, without in out:gmatch "T = +%d+ +(%d+) +(%d+)\n" do
+      steps[#steps + 1] = { tonumber(with), tonumber(without) }
+    end
     assert.is_true(steps[3][1] <= steps[1][1] and steps[3][2] > 20 * steps[1][2], out)
   end)
 
@@ -87,14 +93,17 @@ describe("example", function()
       "w = 100:\t1 1.5 2 2.5 3 3.5 4 4.5 5 5.5")
   end)
 
-  it("export_policy", function() has(run "export_policy", "frame 4: action", "5 frames, the same actions; logits are apart by less than 1e-6") end)
+  it("export_policy", function()
+    has(run "export_policy", "frame 4: action",
+      "5 frames, the same actions; logits are apart by less than 1e-6")
+  end)
 
   it("causal_attention", function() has(run "causal_attention", "equal") end)
 
   it("forward_backward", function()         -- the numbers of Wikipedia's article on the algorithm
     local out = run "forward_backward"
-    for day, want in ipairs { { "0.8182", "0.8673" }, { "0.8834", "0.8204" }, { "0.1907", "0.3075" },
-                              { "0.7308", "0.8204" }, { "0.8673", "0.8673" } } do
+    for day, want in ipairs { { "0.8182", "0.8673" }, { "0.8834", "0.8204" },
+      { "0.1907", "0.3075" }, { "0.7308", "0.8204" }, { "0.8673", "0.8673" } } do
       local filtered, smoothed = out:match(("\n%%s*%d%%s+%%a+%%s+(%%S+)%%s+(%%S+)"):format(day))
       assert.equal(want[1], filtered)
       assert.equal(want[2], smoothed)
@@ -128,7 +137,8 @@ describe("example", function()
   end)
 
   it("bidirectional_rnn", function()
-    local one, both = run("bidirectional_rnn", "--iterations 100 --quiet"):match "forwards only (%S+), both ways (%S+)"
+    local one, both = run("bidirectional_rnn",
+      "--iterations 100 --quiet"):match "forwards only (%S+), both ways (%S+)"
     assert.is_true(tonumber(both) < 0.3 * tonumber(one))
   end)
 
@@ -139,13 +149,16 @@ describe("example", function()
 
   it("going_on goes on: the state as one run, parameters with a seed of their own", function()
     with_folder(function(folder)
-      local at = " --quiet --checkpoint " .. folder .. "/state --params " .. folder .. "/params.npz --out " .. folder .. "/"
+      local at = " --quiet --checkpoint " .. folder .. "/state --params " .. folder
+        .. "/params.npz --out " .. folder .. "/"
       local function rows(name, args)
         run("going_on", args .. at .. name)
         return read(folder .. "/" .. name .. "/metrics.csv"):match "\n(.*)$"
       end
-      local function fresh(name, args)                        -- the parameters saved by `part`, no state
-        os.execute("cp " .. folder .. "/part.npz " .. folder .. "/params.npz; rm -f " .. folder .. "/state")
+      -- the parameters saved by `part`, no state
+      local function fresh(name, args)
+        os.execute("cp " .. folder .. "/part.npz " .. folder .. "/params.npz; rm -f " .. folder
+          .. "/state")
         return rows(name, args)
       end
       local whole = rows("whole", "--iterations 50")
@@ -153,18 +166,25 @@ describe("example", function()
       for _, tier in ipairs { "interpreter", "reference" } do
         local first = rows("first" .. tier, "--iterations 40 --stop 20 --tier " .. tier)
         os.execute("cp " .. folder .. "/params.npz " .. folder .. "/part.npz")
-        local rest = rows("rest" .. tier, "--iterations 50 --tier " .. tier)       -- the bound was 40
+        -- the bound was 40
+        local rest = rows("rest" .. tier, "--iterations 50 --tier " .. tier)
         if tier == "interpreter" then assert.equal(whole, first .. rest) end
         local function column(text, k)
           local out = {}
-          for line in text:gmatch "[^\n]+" do out[#out + 1] = tonumber((line:match(("[^,]*,"):rep(k - 1) .. "([^,]*)"))) end
+          for line in text:gmatch "[^\n]+" do
+            out[#out + 1] = tonumber((line:match(("[^,]*,"):rep(k - 1) .. "([^,]*)")))
+          end
           return out
         end
         helper.same(column(whole, 2), column(first .. rest, 2), 1e-4)
-        local again, anew = fresh("again", "--iterations 20 --tier " .. tier), fresh("anew", "--seed 1 --iterations 20 --tier " .. tier)
-        assert.same(column(first, 3), column(again, 3))      -- the same batches once more, but learnt from
+        local again, anew = fresh("again", "--iterations 20 --tier " .. tier),
+          fresh("anew", "--seed 1 --iterations 20 --tier " .. tier)
+        -- the same batches once more, but learnt from
+        assert.same(column(first, 3), column(again, 3))
         assert.is_true(column(again, 2)[1] < 0.2 * column(first, 2)[1])
-        for k, drawn in ipairs(column(anew, 3)) do assert.are_not.equal(column(first, 3)[k], drawn) end
+        for k, drawn in ipairs(column(anew, 3)) do
+          assert.are_not.equal(column(first, 3)[k], drawn)
+        end
         assert.is_true(column(anew, 2)[1] < 0.2 * column(first, 2)[1])
         os.execute("rm -f " .. folder .. "/state " .. folder .. "/params.npz")
       end
@@ -191,7 +211,9 @@ describe("example", function()
 
   it("episodes", function()
     with_folder(function(folder)
-      local first, last, long, short = run("episodes", "--quiet --out " .. folder):match "home: (%d+) %% at first, (%d+) %% at last; (%S+) and (%S+) steps"
+      local first, last, long,
+        short = run("episodes", "--quiet --out "
+        .. folder):match "home: (%d+) %% at first, (%d+) %% at last; (%S+) and (%S+) steps"
       assert.is_true(tonumber(first) < 40 and tonumber(last) > 90)
       assert.is_true(tonumber(short) < 0.5 * tonumber(long))
       assert.equal("iteration,score,home,length", read(folder .. "/metrics.csv"):match "^[^\n]*")
@@ -199,8 +221,10 @@ describe("example", function()
   end)
 
   it("those that train write metrics.csv where --out says", function()
-    for name, columns in pairs { rnn_bptt = "iteration,loss", long_sequence = "iteration,loss", sgd_recurrence = "iteration,loss",
-        bidirectional_rnn = "iteration,forwards,both", nested_training = "iteration,before,after,a,c",
+    for name, columns in pairs { rnn_bptt = "iteration,loss", long_sequence = "iteration,loss",
+      sgd_recurrence = "iteration,loss",
+        bidirectional_rnn = "iteration,forwards,both",
+          nested_training = "iteration,before,after,a,c",
         maml_sinusoid = "iteration,before,after" } do
       with_folder(function(folder)
         run(name, "--seed 1 --iterations 3 --quiet --out " .. folder)
@@ -212,7 +236,8 @@ describe("example", function()
   it("says at once when it cannot write", function()
     for _, option in ipairs { "--out", "--checkpoint" } do
       local ok, e = pcall(with_folder, function(folder)
-        run("reinforce_cartpole", "--iterations 1 --out " .. folder .. " " .. option .. " /proc/none")
+        run("reinforce_cartpole", "--iterations 1 --out " .. folder .. " " .. option
+          .. " /proc/none")
       end)
       assert.is_false(ok)
       has(e, "reinforce_cartpole.lua:", "file", "'/proc/none")
@@ -232,7 +257,8 @@ describe("example", function()
     with_folder(function(folder)
       local args = "--seed 1 --iterations 4 --envs 4 --steps 40 --hidden 8 --out " .. folder
       local out = run("reinforce_cartpole", args)
-      has(out, "iteration   0  return", "iteration   3  return", "steps/s", "mean return of the last 4 of 4")
+      has(out, "iteration   0  return", "iteration   3  return", "steps/s",
+        "mean return of the last 4 of 4")
       local rows = {}
       for line in read(folder .. "/metrics.csv"):gmatch "[^\n]+" do rows[#rows + 1] = line end
       assert.equal("iteration,return,steps_per_second,seconds", rows[1])
@@ -254,20 +280,24 @@ describe("example", function()
         run("reinforce_cartpole",
           "--seed 2 --iterations 3 --envs 2 --steps 60 --hidden 4 --quiet --out " .. folder .. args)
         local column = {}
-        for score in read(folder .. "/metrics.csv"):gmatch "\n%d+,([^,]+)" do column[#column + 1] = score end
+        for score in read(folder .. "/metrics.csv"):gmatch "\n%d+,([^,]+)" do
+          column[#column + 1] = score
+        end
         assert.equal(3, #column)
         return column
       end
       local once = returns ""
       assert.same(once, returns "")
-      assert.equal(once[1], returns(" --nstep 5")[1])       -- the first iteration has learnt nothing yet
+      -- the first iteration has learnt nothing yet
+      assert.equal(once[1], returns(" --nstep 5")[1])
       assert.are_not.same(once, returns " --seed 3")
     end)
   end)
 
   it("reinforce_cartpole learns", function()
     with_folder(function(folder)
-      run("reinforce_cartpole", "--seed 1 --iterations 14 --envs 16 --steps 200 --quiet --out " .. folder)
+      run("reinforce_cartpole", "--seed 1 --iterations 14 --envs 16 --steps 200 --quiet --out "
+        .. folder)
       local first, last
       for score in read(folder .. "/metrics.csv"):gmatch "\n%d+,([^,]+)" do
         first, last = first or tonumber(score), tonumber(score)

@@ -1,5 +1,5 @@
--- f:export: C99 that stands alone. Each program is exported, compiled with every warning an error, and run on the same
--- inputs; outputs and weights come back as bytes.
+-- f:export: C99 that stands alone. Each program is exported, compiled with every warning an error,
+-- and run on the same inputs; outputs and weights come back as bytes.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local exported = require "spec.exported"
@@ -14,7 +14,10 @@ setup(function()
 end)
 teardown(function() shell("rm -r " .. folder) end)
 
-local function has(cc) return os.execute(cc .. " --version >/dev/null 2>&1") == true or os.execute(cc .. " --version >/dev/null 2>&1") == 0 end
+local function has(cc)
+  return os.execute(cc .. " --version >/dev/null 2>&1") == true
+    or os.execute(cc .. " --version >/dev/null 2>&1") == 0
+end
 local STRICT = "-std=c99 -Wall -Wextra -Werror -pedantic"
 local ways = { "cc " .. STRICT .. " -O0", "cc " .. STRICT .. " -O2" }
 if has "clang" then ways[3] = "clang " .. STRICT .. " -O1" end
@@ -31,7 +34,8 @@ end
 
 local function bytes(a, dtype) return exported.bytes(folder, a, dtype) end
 
--- Outputs have the bits of f's, or of another function, as exporting takes parameters as they are; those named in `near` are compared as numbers.
+-- Outputs have the bits of f's, or of another function, as exporting takes parameters as they are;
+-- those named in `near` are compared as numbers.
 local function same(f, inputs, bounds, opts)
   opts = opts or {}
   local want = (opts.of or f)(inputs, bounds, { seed = opts.seed })
@@ -52,7 +56,9 @@ local function program()
 end
 
 local function rows(n, m, k)
-  return helper.fill(m and { n, m } or { n }, function(i) return ((i * 37 + (k or 0)) % 23 - 11) / 8 end)
+  return helper.fill(m and { n, m } or { n }, function(i)
+    return ((i * 37 + (k or 0)) % 23 - 11) / 8
+  end)
 end
 
 local function compile(P, outputs, opts)
@@ -65,15 +71,21 @@ describe("export", function()
   it("writes a policy whose numbers are those of the program", function()
     local P, t = program()
     local x = P:input("x", { domain = { t }, shape = { 5 } })
-    local net = tempo.nn.Sequential(P, { tempo.nn.Linear(P, 5, 16), tempo.nn.Tanh(P), tempo.nn.Linear(P, 16, 3) })
+    local net = tempo.nn.Sequential(P,
+      { tempo.nn.Linear(P, 5, 16), tempo.nn.Tanh(P), tempo.nn.Linear(P, 16, 3) })
     local p = net(x):softmax(0)
     local f = compile(P, { p = p, a = p:argmax(0), best = p:max(0) })
-    for _, T in ipairs { 0, 1, 7 } do same(f, { x = rows(T, 5) }, { T = T }, { all = T == 7, near = { p = 1e-6, best = 1e-6 } }) end
+    for _, T in ipairs { 0, 1, 7 } do
+      same(f, { x = rows(T, 5) }, { T = T }, { all = T == 7, near = { p = 1e-6, best = 1e-6 } })
+    end
   end)
 
   it("makes what is wider than its operands tile by tile", function()
     local P, t, T = program()
-    local function given(...) return P:input(select(2, ...) and "W" or "scale", { shape = { ... }, dtype = select(2, ...) and "u8" }) end
+    local function given(...)
+      return P:input(select(2, ...) and "W" or "scale",
+        { shape = { ... }, dtype = select(2, ...) and "u8" })
+    end
     local x = P:tensor { domain = { t }, shape = { 96 } }
     x[0] = tempo.ones { 96 }
     x[t + 1] = x:matmul((given(96, 96):to "f32" - 128) * given(96)):tanh()
@@ -92,7 +104,8 @@ describe("export", function()
     h[t] = (h[t - 1] * 0.5 + h[t - 2] * 0.25 + x):tanh()
     local w = h[tempo.max(0, t - 4) .. t + 1]
     local f = compile(P, { h = h, mean = w:mean(0),
-      soft = ((w * h:unsqueeze(0)):sum(1)):softmax(0):sum(0), last = h[T - 1], suffix = x[t .. T]:sum(0), cum = x[0 .. T]:cumsum(0) })
+      soft = ((w * h:unsqueeze(0)):sum(1)):softmax(0):sum(0), last = h[T - 1],
+        suffix = x[t .. T]:sum(0), cum = x[0 .. T]:cumsum(0) })
     for _, n in ipairs { 2, 3, 9 } do same(f, { x = rows(n, 3) }, { T = n }) end
   end)
 
@@ -105,7 +118,9 @@ describe("export", function()
       return s:softmax(0):matmul(v[lo .. t + 1])
     end
     local f = compile(P, { near = attend(tempo.max(0, t - 2)), all = attend(0) })
-    for _, n in ipairs { 1, 8 } do same(f, { x = rows(n, 4) }, { T = n }, { near = { near = 1e-6, all = 1e-6 } }) end
+    for _, n in ipairs { 1, 8 } do
+      same(f, { x = rows(n, 4) }, { T = n }, { near = { near = 1e-6, all = 1e-6 } })
+    end
   end)
 
   it("multiplies windows that cross the end of their ring", function()
@@ -116,9 +131,12 @@ describe("export", function()
       local last = h[tempo.max(0, t - 3) .. t + 1]
       local scores = tempo.einsum("bd,tbd->bt", x, last)
       h[0] = x
-      h[t + 1] = (tempo.einsum("bt,tbd->bd", scores, last) + tempo.einsum("tbd,bt->db", last, scores):mT()):clamp(-3, 3) + x
+      h[t + 1] = (tempo.einsum("bt,tbd->bd", scores, last) + tempo.einsum("tbd,bt->db", last,
+        scores):mT()):clamp(-3, 3) + x
       local near = dtype ~= "i64" and { y = dtype == "f16" and 1e-2 or 1e-5 } or nil
-      local given = { x = tempo.array(helper.fill({ 9, 2, 4 }, function(i, j, k) return (i * 5 + j * 3 + k * 7) % 4 - 1 end), dtype) }
+      local given = { x = tempo.array(helper.fill({ 9, 2, 4 }, function(i, j, k)
+        return (i * 5 + j * 3 + k * 7) % 4 - 1
+      end), dtype) }
       same(compile(P, { y = h[T - 1] }), given, { T = 9 }, { near = near })
     end
   end)
@@ -137,7 +155,8 @@ describe("export", function()
     k[0] = -3
     k[t] = tempo.randint({}, -9, 9, { key = k[t - 1], name = "k" })
     out.k, out.kn = k, tempo.normal({ 3 }, { key = k + t, name = "kn" })
-    out.ku = tempo.uniform({ 2 }, { key = t * 3 - 7, name = "ku" }) + tempo.uniform({ 2 }, { key = k[t], name = "kv" })
+    out.ku = tempo.uniform({ 2 }, { key = t * 3 - 7, name = "ku" }) + tempo.uniform({ 2 },
+      { key = k[t], name = "kv" })
     local f = compile(P, out)
     same(f, {}, { T = 4 })
     same(f, {}, { T = 3 }, { seed = 12345, before = "a.seed = 12345; " })
@@ -149,7 +168,8 @@ describe("export", function()
     local inputs = {}
     for _, d in ipairs { "u8", "i32", "i64", "f16", "bf16", "f32", "f64" } do
       local x = P:input("x" .. d, { domain = { t }, shape = { 4 }, dtype = d })
-      inputs["x" .. d] = tempo.array(helper.fill({ 3, 4 }, function(i) return (i * 7) % 5 + 1 end), d)
+      inputs["x" .. d] = tempo.array(helper.fill({ 3, 4 }, function(i) return (i * 7) % 5 + 1 end),
+        d)
       out["a" .. d] = x * 3 + x // 2
       out["s" .. d] = x:sum(0)
       out["m" .. d] = x:max(0)
@@ -161,7 +181,8 @@ describe("export", function()
       out["cast" .. d] = x:to "f64" / 3
     end
     out.flags = P:input("xb", { domain = { t }, shape = { 4 }, dtype = "bool" }):any(0)
-    inputs.xb = tempo.array({ { false, true, false, false }, { false, false, false, false }, { true, true, true, true } }, "bool")
+    inputs.xb = tempo.array({ { false, true, false, false }, { false, false, false, false },
+      { true, true, true, true } }, "bool")
     same(compile(P, out), inputs, { T = 3 }, { all = true })
   end)
 
@@ -181,7 +202,8 @@ describe("export", function()
     local past = x:select(1, 0)[0 .. t + 1]
     local age = P:input("age", { domain = { t }, dtype = "i64" })
     inputs.age = tempo.array({ 0, 0, 1, 3, 2 }, "i64")
-    local w, own = P:input("w", { shape = { 6, 3, 2 } }), P:input("own", { domain = { t }, shape = { 6, 3, 2 } })
+    local w, own = P:input("w", { shape = { 6, 3, 2 } }),
+      P:input("own", { domain = { t }, shape = { 6, 3, 2 } })
     inputs.w = helper.fill({ 6, 3, 2 }, function(i) return ((i * 13) % 11 - 5) / 8 end)
     inputs.own = helper.fill({ 5, 6, 3, 2 }, function(i) return ((i * 7) % 13 - 6) / 8 end)
     local f = compile(P, { rows = rowsum, at = x:gather(0, g), back = back,
@@ -199,16 +221,21 @@ describe("export", function()
     for _, dtype in ipairs(dtypes) do
       local h = P:tensor { domain = { t }, shape = { 6, 3 }, dtype = dtype }
       h[0] = tempo.zeros({ 6, 3 }, { dtype = dtype })
-      local function put(x, i, y) return tempo.where(tempo.arange(6):eq(i):reshape { 6, 1 }, y, x) end
+      local function put(x, i, y)
+        return tempo.where(tempo.arange(6):eq(i):reshape { 6, 1 }, y, x)
+      end
       local first = put(h[t - 1], k, v:to(dtype))
-      local again = put(put(first, (k * 2) % 6, first:select(0, 5)), t % 6, h[t - 1]:select(0, t % 3))
+      local again = put(put(first, (k * 2) % 6, first:select(0, 5)), t % 6,
+        h[t - 1]:select(0, t % 3))
       h[t] = tempo.where(tempo.arange(3):eq(k):land(k:gt(1)), v:select(0, 0):to(dtype), again)
       outputs["all_" .. dtype], outputs["last_" .. dtype] = h, h[T - 1]:to "f32":sum(0)
     end
     local f = compile(P, outputs)
     assert.is_true(select(2, f:explain "plan":gsub("op put", "")) >= #dtypes)
     local at = tempo.array({ 1, 3, 7, -2, 2, 5, 0 }, "i64")
-    same(f, { k = at, v = helper.fill({ 7, 3 }, function(i) return (i * 7 % 11 - 5) / 4 end) }, { T = 7 }, { all = true })
+    same(f, { k = at, v = helper.fill({ 7, 3 }, function(i)
+      return (i * 7 % 11 - 5) / 4
+    end) }, { T = 7 }, { all = true })
   end)
 
   it("convolves, and folds windows", function()
@@ -219,9 +246,11 @@ describe("export", function()
     local loss = (y * y):sum()
     local gx, gw = (table.unpack or unpack)(tempo.grad(loss[0 .. T]:sum(0), { x, w }))   -- luacheck: globals unpack
     local pool = x:max_pool2d(2)
-    local inputs = { x = helper.fill({ 3, 1, 2, 6, 5 }, function(i) return ((i * 31) % 17 - 8) / 16 end),
-      w = helper.fill({ 3, 2, 3, 2 }, function(i) return ((i * 13) % 11 - 5) / 8 end) }
-    same(compile(P, { y = y, gx = gx, gw = gw, pool = pool }), inputs, { T = 3 }, { near = { y = 1e-5, gx = 1e-4, gw = 1e-4 } })
+    local inputs = { x = helper.fill({ 3, 1, 2, 6, 5 }, function(i)
+      return ((i * 31) % 17 - 8) / 16
+    end), w = helper.fill({ 3, 2, 3, 2 }, function(i) return ((i * 13) % 11 - 5) / 8 end) }
+    same(compile(P, { y = y, gx = gx, gw = gw, pool = pool }), inputs, { T = 3 },
+      { near = { y = 1e-5, gx = 1e-4, gw = 1e-4 } })
   end)
 
   it("goes on from parameters, trains, and gives them back", function()
@@ -229,7 +258,8 @@ describe("export", function()
     local i = P:dim "i"
     local b, B = P:dim "b"
     local x = P:input("x", { domain = { b }, shape = { 3 } })
-    local w = P:param("w", { along = { i }, shape = { 3, 2 }, init = tempo.normal({ 3, 2 }, { name = "w0" }) })
+    local w = P:param("w",
+      { along = { i }, shape = { 3, 2 }, init = tempo.normal({ 3, 2 }, { name = "w0" }) })
     local y = (x:matmul(w)):tanh()
     local loss = ((y - 0.5) * (y - 0.5)):sum()[{ b = tempo.range(0, B) }]:mean(0)
     tempo.optim.Adam({ w }, { lr = 0.05 }):step(loss)
@@ -305,7 +335,9 @@ describe("export", function()
     local h = P:tensor { domain = { t }, shape = { 3 } }
     h[0] = x
     h[t] = (h[t - 1] * 0.5 + x * c):tanh()
-    local f = compile(P, { h = h, best = (h[tempo.max(0, t - 2) .. t + 1]:sum(1)):max(0), all = x[0 .. T]:sum(0) }, { tick = t })
+    local f = compile(P,
+      { h = h, best = (h[tempo.max(0, t - 2) .. t + 1]:sum(1)):max(0), all = x[0 .. T]:sum(0) },
+      { tick = t })
     local inputs = { x = rows(5, 3), c = { 1, -1, 0.5 } }
     local want = f(inputs, { T = 5 })
     compiled(f, inputs, { T = 5 }, function(out)
@@ -366,11 +398,15 @@ describe("export", function()
   it("calls the host's functions, and says what failed and where", function()
     local P, t = program()
     local x = P:input("x", { domain = { t }, dtype = "i64" })
-    local y = P:call(function(a, point) return a[1]:item() * 10 + point.t end, { x }, { { domain = { t }, dtype = "i64" } })
+    local y = P:call(function(a, point)
+      return a[1]:item() * 10 + point.t
+    end, { x }, { { domain = { t }, dtype = "i64" } })
     local f = compile(P, { y = y, of = tempo.zeros({ 3 }):index_select(0, x), q = y // x })
     local function run(values, call, want)
       compiled(f, { x = tempo.array(values, "i64") }, { T = 3 }, function(out, printed)
-        if type(want) == "string" then return assert.truthy(printed:find(want, 1, true), printed) end
+        if type(want) == "string" then
+          return assert.truthy(printed:find(want, 1, true), printed)
+        end
         assert.same(want, tempo.array(out "y", "i64", { 3 }):totable())
       end, { before = call and "a.call = call; " or "", extra = [[
 static int call(void *user, int which, const int64_t *point, const void *const *in, void *const *out) {
@@ -394,11 +430,13 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     local r, second = tempo.floordiv(7, b), debug.getinfo(1, "l").currentline
     local f = compile(P, { q = q:name "of_a", r = r:name "of_b" })
     local function run(of, T)
-      local given = { a = helper.fill({ T, 40 }, function() return 3 end), b = helper.fill({ T, 40 }, function() return 2 end) }
+      local given = { a = helper.fill({ T, 40 }, function() return 3 end),
+        b = helper.fill({ T, 40 }, function() return 2 end) }
       given[of][T][39] = 0
       local inputs = { a = tempo.array(given.a, "i64"), b = tempo.array(given.b, "i64") }
       compiled(f, inputs, { T = T }, function(_, printed)
-        assert.truthy(printed:find("export_spec.lua:" .. (of == "a" and second - 1 or second), 1, true), printed)
+        assert.truthy(printed:find("export_spec.lua:" .. (of == "a" and second - 1 or second), 1,
+          true), printed)
         assert.truthy(printed:find("integer division by zero", 1, true), printed)
       end)
     end
@@ -410,17 +448,21 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     run("b", 3)
   end)
 
-  it("needs an environment whose source is known, and refuses a name that C does not take", function()
+  it("needs an environment whose source is known, and refuses a name that C does not take",
+    function()
     local P, t = program()
     local f = compile(P, { y = t:value() })
-    for _, name in ipairs { "", "1a", "a b", folder .. "/a-b", folder .. "/", "int", "class", "main", folder .. "/exp", "sinf", "memcpy" } do
+    for _, name in ipairs { "", "1a", "a b", folder .. "/a-b", folder .. "/", "int", "class",
+      "main", folder .. "/exp", "sinf", "memcpy" } do
       helper.fails(function() f:export(name, { T = 2 }) end, "option", "export")
     end
     helper.fails(function() f:export(folder .. "/agent", { T = -1 }) end, "bound")
     helper.fails(function() f:export(folder .. "/agent", { T = 1, K = 2 }) end, "bound", "'K'")
     local Q, u = program()
     local z = Q:input("z", { domain = { u } })
-    helper.fails(function() compile(Q, { y = z[2] }):export(folder .. "/none", { T = 2 }) end, "domain", "'z'")
+    helper.fails(function()
+      compile(Q, { y = z[2] }):export(folder .. "/none", { T = 2 })
+    end, "domain", "'z'")
     assert.is_nil(io.open(folder .. "/none.c"))
   end)
 
@@ -436,7 +478,9 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
       local f = assert(load(text, name))()
       f:export(folder .. "/odd", { T = 3, WEIGHTS = 2, CALL_1 = 3 })
       shell(("cd %s && cc %s -Wno-trigraphs -c -o odd.o odd.c"):format(folder, STRICT))
-      if has "c++" then shell(("cd %s && echo '#include \"odd.h\"' | c++ -Wall -Werror -x c++ -c -o /dev/null -I. -"):format(folder)) end
+      if has "c++" then
+        shell(("cd %s && echo '#include \"odd.h\"' | c++ -Wall -Werror -x c++ -c -o /dev/null -I. -"):format(folder))
+      end
     end
   end)
 
@@ -444,15 +488,18 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     local P, t, T = program()
     local i = P:dim "i"
     local x = P:input("x", { domain = { t }, shape = { 200 } })
-    local net = tempo.nn.MLP(P, { 200, 17, 3 }, { name = "net", activation = "tanh", along = { i } })
+    local net = tempo.nn.MLP(P, { 200, 17, 3 },
+      { name = "net", activation = "tanh", along = { i } })
     local y = net(x)
     local ys, xs = y[{ t = 0 .. T }], x[{ t = 0 .. T }]
     local loss = (y ^ 2)[{ t = 0 .. T }]:sum() + ys:matmul(ys:transpose(0, 1)):sin():mean()
     tempo.optim.Adam(net:parameters(), { lr = 0.01 }):step(loss)
     local hs = xs:to "f16"
-    local outputs = { loss = loss, y = xs:matmul(xs:transpose(0, 1)):matmul(ys), half = hs:matmul(hs:transpose(0, 1)) }
+    local outputs = { loss = loss, y = xs:matmul(xs:transpose(0, 1)):matmul(ys),
+      half = hs:matmul(hs:transpose(0, 1)) }
     for _, n in ipairs { 1, 9 } do
-      local f, first = compile(P, outputs, { reproducible = true }), compile(P, outputs, { reproducible = true })
+      local f, first = compile(P, outputs, { reproducible = true }),
+        compile(P, outputs, { reproducible = true })
       same(f, { x = rows(n, 200) }, { T = n, I = 5 }, { all = n == 9, of = first })
     end
 
@@ -460,7 +507,8 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     local k = Q:dim "k"
     local shape = { 2, 20, 7, 8 }
     local img = Q:input("img", { domain = { b }, shape = shape })
-    local w = Q:param("w", { along = { k }, shape = { 150, 20, 3, 3 }, init = tempo.normal { 150, 20, 3, 3 } })
+    local w = Q:param("w",
+      { along = { k }, shape = { 150, 20, 3, 3 }, init = tempo.normal { 150, 20, 3, 3 } })
     local z = img:conv2d(w, { padding = 1, stride = 2 }):tanh()
     local cost = z[{ t = tempo.range(0, 3) }]:sum()
     w:update(w * 0.9)
@@ -470,7 +518,8 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
       for _, v in ipairs { ... } do s = s * 7 + v end
       return math.sin(s)
     end) }
-    same(compile(Q, conv, { reproducible = true }), inputs, { T = 3, K = 3 }, { of = compile(Q, conv, { reproducible = true }) })
+    same(compile(Q, conv, { reproducible = true }), inputs, { T = 3, K = 3 },
+      { of = compile(Q, conv, { reproducible = true }) })
   end)
 
   it("replaces all of its files or none", function()
@@ -480,7 +529,9 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     x[t] = x[t - 1] + 1
     local f, where = compile(P, { x = x[T - 1] }), folder .. "/all"
     shell("mkdir -p " .. where)
-    local function files() return (shell("cd " .. where .. " && ls -A && cat *.h *.c"):gsub("rc=0%s*$", "")) end
+    local function files()
+      return (shell("cd " .. where .. " && ls -A && cat *.h *.c"):gsub("rc=0%s*$", ""))
+    end
     f:export(where .. "/agent", { T = 3 })
     local before = files()
     local before_c = shell("cat " .. where .. "/agent.h " .. where .. "/agent.c")
@@ -506,7 +557,8 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     local b, B = P:dim "b"
     local t, T = P:dim "t"
     local env = tempo.rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t })
-    local policy = tempo.nn.MLP(P, { 4, 8, 2 }, { name = "policy", activation = "tanh", along = { i } })
+    local policy = tempo.nn.MLP(P, { 4, 8, 2 },
+      { name = "policy", activation = "tanh", along = { i } })
     local pi = tempo.dist.Categorical { logits = policy(env.obs) }
     local action = pi:sample { name = "action", domain = { i, b, t } }
     env:step(action)

@@ -1,4 +1,5 @@
--- What f:export writes, made to run: a main around it that reads inputs from files and writes outputs to files.
+-- What f:export writes, made to run: a main around it that reads inputs from files and writes
+-- outputs to files.
 local tempo = require "tempo"
 local exported = {}
 
@@ -79,7 +80,9 @@ local function arrays(list, var, fill)
   for _, m in ipairs(list) do
     local id = var .. "_" .. m.name
     text[#text + 1] = ("  static %s %s[%d];"):format(m.type, id, math.max(m.n, 1))
-    if fill then text[#text + 1] = ('  get("%s.in", %s, %d * sizeof *%s);'):format(m.name, id, m.n, id) end
+    if fill then
+      text[#text + 1] = ('  get("%s.in", %s, %d * sizeof *%s);'):format(m.name, id, m.n, id)
+    end
     names[#names + 1] = id
   end
   return table.concat(text, "\n"), #names > 0 and table.concat(names, ", ") or "0"
@@ -87,7 +90,10 @@ end
 
 local function puts(list, var)
   local text = {}
-  for _, m in ipairs(list) do text[#text + 1] = ('  put("%s.out", %s_%s, %d * sizeof *%s_%s);'):format(m.name, var, m.name, m.n, var, m.name) end
+  for _, m in ipairs(list) do
+    text[#text + 1] = ('  put("%s.out", %s_%s, %d * sizeof *%s_%s);'):format(m.name, var, m.name,
+      m.n, var, m.name)
+  end
   return table.concat(text, "\n")
 end
 
@@ -98,7 +104,9 @@ function exported.run(folder, f, inputs, bounds, ways, opts, after)
   if f then f:export(folder .. "/agent", bounds) end
   local header = read(folder .. "/agent.h")
   local ins, outs = members(header, "inputs"), members(header, "outputs")
-  for _, m in ipairs(ins) do write(folder .. "/" .. m.name .. ".in", exported.bytes(folder, inputs[m.name], m.dtype)) end
+  for _, m in ipairs(ins) do
+    write(folder .. "/" .. m.name .. ".in", exported.bytes(folder, inputs[m.name], m.dtype))
+  end
   local body
   if opts.body then body = opts.body(header)
   else
@@ -109,7 +117,9 @@ function exported.run(folder, f, inputs, bounds, ways, opts, after)
   end
   write(folder .. "/go.c", main_of(header, body, opts.extra))
   for i, cc in ipairs(ways) do
-    local printed = exported.shell(("cd %s && rm -f *.out && %s -o go%d go.c agent.c -lm && ./go%d"):format(folder, cc, i, i))
+    local printed =
+      exported.shell(
+      ("cd %s && rm -f *.out && %s -o go%d go.c agent.c -lm && ./go%d"):format(folder, cc, i, i))
     after(function(name) return read(folder .. "/" .. name .. ".out") end, printed, i)
   end
 end

@@ -1,4 +1,5 @@
--- Loops of a plan that become one, and rows of them that go over tiles: what the plan says, and that numbers stay what they are.
+-- Loops of a plan that become one, and rows of them that go over tiles: what the plan says, and
+-- that numbers stay what they are.
 local tempo = require "tempo"
 
 local function count(text, word)
@@ -13,13 +14,15 @@ local function both(shape, make, options)
   for k = 1, 2 do
     local P = tempo.program()
     local x, y = P:input("x", { shape = shape }), P:input("y", { shape = shape })
-    fs[k] = P:compile { outputs = make(x, y, P), passes = { fuse = k == 1 }, check = options and options.check }
+    fs[k] = P:compile { outputs = make(x, y, P), passes = { fuse = k == 1 },
+      check = options and options.check }
   end
   return fs[1], fs[2]
 end
 
 local function data(shape)
-  local f = tempo.program { seed = 11 }:compile { outputs = { x = tempo.normal(shape), y = tempo.uniform(shape) + 0.5 } }
+  local f = tempo.program { seed = 11 }:compile {
+    outputs = { x = tempo.normal(shape), y = tempo.uniform(shape) + 0.5 } }
   return f {}
 end
 
@@ -36,7 +39,9 @@ local function same_bits(a, b)
   for name, x in pairs(a) do
     local u, v = flat(x:totable()), flat(b[name]:totable())
     assert.are.equal(#u, #v)
-    for i = 1, #u do assert(u[i] == v[i] or (u[i] ~= u[i] and v[i] ~= v[i]), name .. " differs at " .. i) end
+    for i = 1, #u do
+      assert(u[i] == v[i] or (u[i] ~= u[i] and v[i] ~= v[i]), name .. " differs at " .. i)
+    end
   end
 end
 
@@ -54,7 +59,9 @@ describe("loops over the same points", function()
   end)
 
   it("take part in the fold that reads them", function()
-    local fused, apart = both({ 64, 50 }, function(x, y) return { s = ((x - y) * (x - y)):sum(1) } end)
+    local fused, apart = both({ 64, 50 }, function(x, y)
+      return { s = ((x - y) * (x - y)):sum(1) }
+    end)
     local text = fused:explain "plan"
     assert.are.equal(1, count(text, "\nloop "))
     assert.is_truthy(text:find("sum a1 = 0 for 50 [sub:f32(i0,i1) mul:f32(m0,m0)]", 1, true))
@@ -75,8 +82,12 @@ describe("loops over the same points", function()
   end)
 
   it("stay apart where each is looked at, and say whose NaN it is", function()
-    local fused = both({ 4 }, function(x, y) return { z = (x - x) / (y - y) + x } end, { check = "nan" })
-    local ok, why = pcall(fused, { x = tempo.array({ 1, 2, 3, 4 }, "f32"), y = tempo.array({ 1, 2, 3, 4 }, "f32") })
+    local fused = both({ 4 }, function(x, y)
+      return { z = (x - x) / (y - y) + x }
+    end, { check = "nan" })
+    local ok, why =
+      pcall(fused, { x = tempo.array({ 1, 2, 3, 4 }, "f32"),
+      y = tempo.array({ 1, 2, 3, 4 }, "f32") })
     assert.is_false(ok)
     assert.is_truthy(tostring(why):find("nan: ", 1, true))
   end)
@@ -86,7 +97,8 @@ describe("loops over the same points", function()
       local P = tempo.program()
       local t, T = P:dim "t"
       local x = P:input("x", { domain = { t }, shape = { 7 } })
-      local h, c = P:tensor { domain = { t }, shape = { 7 } }, P:tensor { domain = { t }, shape = { 7 } }
+      local h, c = P:tensor { domain = { t }, shape = { 7 } },
+        P:tensor { domain = { t }, shape = { 7 } }
       h[0], c[0] = x[0], x[0] * 2
       c[t] = c[t - 1] * 0.5 + h[t - 1]
       h[t] = (c * x):tanh() + h[t - 1]
@@ -99,7 +111,9 @@ end)
 
 describe("rows of loops", function()
   it("go over tiles that stay in the cache", function()
-    local fused, apart = both({ 512, 256 }, function(x) return { p = x:softmax(-1), n = x:layer_norm { 256 } } end)
+    local fused, apart = both({ 512, 256 }, function(x)
+      return { p = x:softmax(-1), n = x:layer_norm { 256 } }
+    end)
     local text = fused:explain "plan"
     assert.is_truthy(text:find "for tile%d* = 0 .. 16 step 1")
     assert.is_true(fused:memory {} * 1.5 < apart:memory {})
@@ -112,7 +126,9 @@ describe("rows of loops", function()
   end)
 
   it("have a rest where the extent has no factor near a tile", function()
-    local fused, apart = both({ 509, 256 }, function(x, y) return { p = (x * y):max(1, { keepdim = true }) - x } end)
+    local fused, apart = both({ 509, 256 }, function(x, y)
+      return { p = (x * y):max(1, { keepdim = true }) - x }
+    end)
     assert.is_truthy(fused:explain("plan"):find("min(32, ", 1, true))
     local d = data { 509, 256 }
     same_bits(fused(d), apart(d))
@@ -134,7 +150,9 @@ describe("rows of loops", function()
       h[t] = h[t - 1] + x * k
       outputs["y" .. k] = h[T - 1]
     end
-    local out = P:compile { outputs = outputs, tier = "interpreter" }({ x = tempo.array({ { 9, 9, 9 }, { 1, 2, 3 }, { 1, 0, 1 } }, "f32") }, { T = 3 })
+    local out = P:compile { outputs = outputs,
+      tier = "interpreter" }({ x = tempo.array({ { 9, 9, 9 }, { 1, 2, 3 }, { 1, 0, 1 } }, "f32") },
+      { T = 3 })
     for k = 1, 150 do assert.same({ 2 * k, 2 * k, 4 * k }, out["y" .. k]:totable()) end
   end)
 end)
@@ -154,11 +172,14 @@ describe("a loop around one leaf", function()
     local w = P:bound "w"
     local x = P:input("x", { domain = { t }, dtype = "i64" })
     local window = x[tempo.max(0, t - w + 1) .. t + 1]
-    for name, fold in pairs { sum = function(a, b) return a + b end, prod = function(a, b) return a * b end } do
+    for name, fold in pairs { sum = function(a, b) return a + b end,
+      prod = function(a, b) return a * b end } do
       local f = P:compile { outputs = { y = window[name](window, 0) }, tier = "interpreter" }
-      local before = P:compile { outputs = { y = window[name](window, 0) }, tier = "interpreter", passes = { fuse = false } }
+      local before = P:compile { outputs = { y = window[name](window, 0) }, tier = "interpreter",
+        passes = { fuse = false } }
       assert.equal(loops(before) - 1, loops(f))
-      for _, b in ipairs { { T = 0, w = 3 }, { T = 1, w = 1 }, { T = 9, w = 4 }, { T = 9, w = 1 }, { T = 5, w = 40 } } do
+      for _, b in ipairs { { T = 0, w = 3 }, { T = 1, w = 1 }, { T = 9, w = 4 }, { T = 9, w = 1 },
+        { T = 5, w = 40 } } do
         local row, want = numbers(b.T), {}
         for k = 1, b.T do
           want[k] = row[k]
@@ -203,7 +224,8 @@ describe("what is put together only to be read", function()
           if wall and (a < 1 or a > N or b < 1 or b > N) then return 0 end
           return u[(a - 1) % N + 1][(b - 1) % N + 1]
         end
-        v[i][k] = u[i][k] + 0.125 * (at(i - 1, k) + at(i + 1, k) + at(i, k - 1) + at(i, k + 1) - 4 * u[i][k])
+        v[i][k] = u[i][k] + 0.125 * (at(i - 1, k) + at(i + 1, k) + at(i, k - 1) + at(i,
+          k + 1) - 4 * u[i][k])
       end
     end
     return v
@@ -252,7 +274,8 @@ describe("what is put together only to be read", function()
 
   it("also where it is numbers", function()
     local f = heat(walled, nil, true)
-    assert.is_nil(f:explain "plan":match "for t1 .-\n}":find "for %d+ out b%d+{[^}]*} in b", "a copy is left")
+    assert.is_nil(f:explain "plan":match "for t1 .-\n}":find "for %d+ out b%d+{[^}]*} in b",
+      "a copy is left")
     against(f, true)
     against(heat(walled), true)
   end)
@@ -268,8 +291,13 @@ describe("what is put together only to be read", function()
       local a, axis = expression(x, y, depth - 1), draw(2)
       local which, n = draw(6), draw(9) - 4
       if which == 0 then return a:roll(n, axis) end
-      if which == 1 then return a:pad(axis == 0 and { 0, 0, 2, 3 } or { 2, 3 }, n):slice(axis, n + 4 > 5 and 5 or n + 4, N + (n + 4 > 5 and 5 or n + 4)) end
-      if which == 2 then return tempo.cat({ a:slice(axis, 0, 9), (a * 2):slice(axis, 5, 5 + N - 9) }, axis) end
+      if which == 1 then
+        return a:pad(axis == 0 and { 0, 0, 2, 3 } or { 2, 3 }, n):slice(axis,
+          n + 4 > 5 and 5 or n + 4, N + (n + 4 > 5 and 5 or n + 4))
+      end
+      if which == 2 then
+        return tempo.cat({ a:slice(axis, 0, 9), (a * 2):slice(axis, 5, 5 + N - 9) }, axis)
+      end
       if which == 3 then return a:slice(axis, n + 4, n + 5):expand(N, N) end
       if which == 4 then return a:flip(axis) + expression(x, y, depth - 1) end
       return a * expression(x, y, depth - 1) + a:roll(1, axis)
@@ -287,7 +315,10 @@ describe("what is put together only to be read", function()
       same_bits({ z = a.z }, { z = b.z })
       for _, name in ipairs { "s", "g" } do
         local u, v = flat(a[name]:totable()), flat(b[name]:totable())
-        for i = 1, #u do assert(math.abs(u[i] - v[i]) <= 1e-4 * (1 + math.abs(v[i])) or v[i] ~= v[i] or math.abs(v[i]) == math.huge, name) end
+        for i = 1, #u do
+          assert(math.abs(u[i] - v[i]) <= 1e-4 * (1 + math.abs(v[i])) or v[i] ~= v[i]
+            or math.abs(v[i]) == math.huge, name)
+        end
       end
     end
   end)

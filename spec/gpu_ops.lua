@@ -1,4 +1,5 @@
--- Runs operators along axes, in dtypes, on a device or in the interpreter (`-`), and prints their results, a line each. For gpu_ops_spec.
+-- Runs operators along axes, in dtypes, on a device or in the interpreter (`-`), and prints their
+-- results, a line each. For gpu_ops_spec.
 --   lua5.4 spec/gpu_ops.lua DEVICE GROUP DTYPE...
 local tempo = require "tempo"
 local helper = require "spec.helper"
@@ -94,7 +95,8 @@ end
 function groups.folds()
   for _, d in ipairs(dtypes) do
     local function out(name, x) outputs[name .. "_" .. d] = x end
-    local x, y = input("x" .. d, { 4, 9001 }, d, values(d)), input("y" .. d, { 20011 }, d, values(d))
+    local x, y = input("x" .. d, { 4, 9001 }, d, values(d)),
+      input("y" .. d, { 20011 }, d, values(d))
     out("sum", (x * x):sum())
     if d:find "f" then
       out("rows", x:exp():sum(1))
@@ -108,11 +110,14 @@ function groups.products()
   for _, d in ipairs(dtypes) do
     local function out(name, x) outputs[name .. "_" .. d] = x end
     local x, y = input("x" .. d, { 7, 5 }, d, values(d)), input("y" .. d, { 5, 6 }, d, values(d))
-    local xt, w = input("t" .. d, { 4, 5 }, d, values(d), { t }), input("w" .. d, { 3, 5, 6 }, d, values(d))
+    local xt, w = input("t" .. d, { 4, 5 }, d, values(d), { t }),
+      input("w" .. d, { 3, 5, 6 }, d, values(d))
     out("product", x:matmul(y))
     out("points", xt:matmul(y))
     if d:find "f" then out("sum", tempo.grad((xt:matmul(y) * xt:matmul(y)):sum(), { y })[1]) end
-    if d == "f32" or d == "f64" then out("at", x:reshape { 7, 1, 5 }:matmul(w:index_select(0, k))) end
+    if d == "f32" or d == "f64" then
+      out("at", x:reshape { 7, 1, 5 }:matmul(w:index_select(0, k)))
+    end
   end
 end
 

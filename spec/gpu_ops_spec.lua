@@ -1,4 +1,5 @@
--- Operators along axes as kernels: a device gives the interpreter's bits, or stays within the tolerance of products.
+-- Operators along axes as kernels: a device gives the interpreter's bits, or stays within the
+-- tolerance of products.
 local helper = require "spec.helper"
 
 local why = helper.without_opencl "operators on devices"
@@ -9,7 +10,8 @@ end
 
 -- By output: its numbers. Also what runs where.
 local function run(device, kernels, what)
-  local out = helper.lua(("spec/gpu_ops.lua %s %s"):format(device, what), "TEMPO_KERNELS=" .. kernels)
+  local out = helper.lua(("spec/gpu_ops.lua %s %s"):format(device, what),
+    "TEMPO_KERNELS=" .. kernels)
   local got = {}
   for name, line in out:gmatch "([^\n ]+) ([^\n]+)" do
     got[name] = {}

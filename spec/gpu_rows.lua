@@ -1,4 +1,5 @@
--- Runs recurrences over a batch on a device or in the interpreter (`-`), and prints their results, a line each. For gpu_rows_spec.
+-- Runs recurrences over a batch on a device or in the interpreter (`-`), and prints their results,
+-- a line each. For gpu_rows_spec.
 --   lua5.4 spec/gpu_rows.lua DEVICE PROGRAM B T [precise]
 local tempo = require "tempo"
 local helper = require "spec.helper"
@@ -34,7 +35,8 @@ end
 function programs.folds()
   local wide = tempo.arange({ 3000 }):to "f32"
   local h = P:tensor { domain = { b, t } }
-  h:otherwise(((wide + tempo.prev(h, t, 0)) * 0.001):sin():sum(0) + x:sum(-1) + tempo.normal({}, { domain = { b, t } }))
+  h:otherwise(((wide + tempo.prev(h, t, 0)) * 0.001):sin():sum(0) + x:sum(-1) + tempo.normal({},
+    { domain = { b, t } }))
   return { h = h }
 end
 -- from the last step to the first
@@ -58,11 +60,13 @@ function programs.sums()
   h:otherwise((tempo.prev(h, t, 0):matmul(w) + x):tanh())
   local up = (h:sum(-1):gt(0)):to "i64"
   local loss = (h * h):sum()[{ b = 0 .. B, t = 0 .. T }]:sum()
-  return { up = up[{ b = 0 .. B, t = 0 .. T }]:sum(), loss = loss, grad = tempo.grad(loss, { w })[1] }
+  return { up = up[{ b = 0 .. B, t = 0 .. T }]:sum(), loss = loss,
+    grad = tempo.grad(loss, { w })[1] }
 end
 -- small leaves: two matrices and Adam, t counts iterations; the host looks at each
 function programs.adam()
-  local p, q = P:param("p", { along = { t }, shape = { 3, 40 }, init = tempo.ones({ 3, 40 }) * 0.1 }),
+  local p, q = P:param("p",
+    { along = { t }, shape = { 3, 40 }, init = tempo.ones({ 3, 40 }) * 0.1 }),
     P:param("q", { along = { t }, shape = { 40 }, init = tempo.ones { 40 } })
   local y = x[{ b = 0 .. B }]:matmul(p):tanh() * q
   local loss = (y - 0.5):square():mean()
@@ -70,7 +74,8 @@ function programs.adam()
   P:sink({ loss }, function() end)
   return { loss = loss }
 end
--- a state of 96 elements: two leaves that go on at their own elements, then one that reads its neighbours'
+-- a state of 96 elements: two leaves that go on at their own elements, then one that reads its
+-- neighbours'
 function programs.crossing()
   local h = P:tensor { domain = { b, t }, shape = { 96 } }
   local u = (tempo.prev(h, t, 0) * 0.5 + tempo.arange({ 96 }):to "f32"):tanh()
@@ -92,8 +97,8 @@ function programs.fails()
   return { h = h }
 end
 
-local f = P:compile { tier = "interpreter", outputs = programs[program](), device = device ~= "-" and device or nil,
-  precise = arg[5] == "precise" }
+local f = P:compile { tier = "interpreter", outputs = programs[program](),
+  device = device ~= "-" and device or nil, precise = arg[5] == "precise" }
 local ok, got = pcall(f, inputs, { B = rows, T = steps })
 if not ok then print("error " .. tostring(got):gsub("\n", " ")) os.exit(0) end
 local function line(v, to)

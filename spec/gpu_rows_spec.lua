@@ -1,4 +1,5 @@
--- Loops by rows: each block of a device has a share of the batch for the whole loop. They give the interpreter's bits.
+-- Loops by rows: each block of a device has a share of the batch for the whole loop. They give the
+-- interpreter's bits.
 local helper = require "spec.helper"
 
 local why = helper.without_opencl "loops by rows on devices"
@@ -8,7 +9,8 @@ if why then
 end
 
 local function run(device, program, rows, steps, environment)
-  local out = helper.lua(("spec/gpu_rows.lua %s %s %d %d"):format(device, program, rows, steps), environment)
+  local out = helper.lua(("spec/gpu_rows.lua %s %s %d %d"):format(device, program, rows, steps),
+    environment)
   local lines = {}
   for line in out:gmatch "[^\n]+" do
     if not line:find "^kernels " then lines[#lines + 1] = line end

@@ -1,9 +1,12 @@
--- Programs on a device against the interpreter: compile { device = "opencl" }. Kernels add in the plan's order, so bits are the same.
+-- Programs on a device against the interpreter: compile { device = "opencl" }. Kernels add in the
+-- plan's order, so bits are the same.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
 -- How many launches the device's function has made.
-local function launches(f) return tonumber(f:explain "kernels":match "(%d+) launches, %d+ copies") end
+local function launches(f)
+  return tonumber(f:explain "kernels":match "(%d+) launches, %d+ copies")
+end
 
 local function same(want, got, what)
   for name, a in pairs(want) do
@@ -51,7 +54,9 @@ local function recurrence(P)
 end
 
 local function rows(n)
-  return helper.array(helper.fill({ n, 3 }, function(a, b) return math.sin(a * 3 + b) end), "f32", { n, 3 })
+  return helper.array(helper.fill({ n, 3 }, function(a, b)
+    return math.sin(a * 3 + b)
+  end), "f32", { n, 3 })
 end
 
 local function at(n) return { { x = rows(n) }, { T = n } } end
@@ -85,22 +90,28 @@ describe("on an OpenCL device", function()
     local P = tempo.program()
     local h, x, t, T = recurrence(P)
     local loss = (h * h):sum()[0 .. T]:sum(0)
-    local outputs = { h = h, rest = x[t .. T]:sum(0), window = x[tempo.max(0, t - 2) .. t + 1]:max(0), loss = loss,
+    local outputs = { h = h, rest = x[t .. T]:sum(0),
+      window = x[tempo.max(0, t - 2) .. t + 1]:max(0), loss = loss,
       grad = tempo.grad(loss, { x })[1] }
     agree(P, outputs, { at(5), at(0), at(1), at(400), at(5) })
   end)
 
-  it("optimisers and parameters, which may be given, and which an error or a new call leaves whole", function()
+  it("optimisers and parameters, which may be given, and which an error or a new call leaves whole",
+    function()
     local P = tempo.program { seed = 3 }
     local i = P:dim "i"
     local x = P:input("x", { domain = { i }, shape = { 8, 4 } })
     local d = P:input("d", { domain = { i }, dtype = "i64" })
-    local w = P:param("w", { along = { i }, shape = { 4, 1 }, init = tempo.normal({ 4, 1 }, { name = "first" }) })
-    local loss = (x:matmul(w) - 0.5):square():mean() + (tempo.full({}, 6, { dtype = "i64" }):floordiv(d):to "f32") * 0
+    local w = P:param("w",
+      { along = { i }, shape = { 4, 1 }, init = tempo.normal({ 4, 1 }, { name = "first" }) })
+    local loss = (x:matmul(w) - 0.5):square():mean() + (
+      tempo.full({}, 6, { dtype = "i64" }):floordiv(d):to "f32") * 0
     tempo.optim.Adam({ w }, { lr = 0.1 }):step(loss)
     local function call(n, bad)
       local v = helper.fill({ n, 8, 4 }, function(a, b, c) return math.cos(a + 2 * b + 3 * c) end)
-      return { { x = tempo.array(v, "f32"), d = helper.fill({ n }, function(k) return k == bad and 0 or 2 end) }, { I = n } }
+      return { { x = tempo.array(v, "f32"), d = helper.fill({ n }, function(k)
+        return k == bad and 0 or 2
+      end) }, { I = n } }
     end
     local device, cpu = agree(P, { loss = loss }, { call(4), call(9) })
     local given = cpu:params()
@@ -154,7 +165,9 @@ describe("on an OpenCL device", function()
       same(cpu(divisors(1), { T = 6 }), device(divisors(1), { T = 6 }), c[3])
     end
     local _, f = pair(P, { y = a[0 .. t]:argmax(0) })
-    helper.fails(function() f({ a = divisors(1).a }, { T = 6 }) end, "at t = 0", "argmax of an empty range")
+    helper.fails(function()
+      f({ a = divisors(1).a }, { T = 6 })
+    end, "at t = 0", "argmax of an empty range")
   end)
 
   it("sessions: into, budgets, states to the CPU and back", function()
@@ -166,7 +179,8 @@ describe("on an OpenCL device", function()
     local x12, f, g, out, done = rows(12):totable(), device, cpu, nil, nil
     f:start({}, { T = 12 })
     for k = 0, 11 do
-      done, out = f:step({ x = x12[k + 1] }, { into = k % 2 == 1 and out or nil, budget_ms = k % 3 == 2 and 0 or nil })
+      done, out = f:step({ x = x12[k + 1] },
+        { into = k % 2 == 1 and out or nil, budget_ms = k % 3 == 2 and 0 or nil })
       assert.same(want.h[k]:totable(), out.h:totable())
       assert.same(want.s[k]:totable(), out.s:totable())
       if k % 4 == 3 and not done then
@@ -198,7 +212,9 @@ describe("on an OpenCL device", function()
     local P = tempo.program()
     local t = P:dim "t"
     local s = P:source(function(p) return { p.t, p.t * 2 } end, { domain = { t }, shape = { 2 } })
-    local y = P:call(function(v) return { v[1]:get(1), v[1]:get(0) } end, { s * 2 }, { { domain = { t }, shape = { 2 } } })
+    local y = P:call(function(v)
+      return { v[1]:get(1), v[1]:get(0) }
+    end, { s * 2 }, { { domain = { t }, shape = { 2 } } })
     local heard = {}
     P:sink({ y + s }, function(v, p) heard[#heard + 1] = { p.t, v[1]:totable() } end)
     local cpu, device = pair(P, { y = y:exp() })
@@ -243,12 +259,14 @@ describe("on an OpenCL device", function()
     local env = tempo.rl.env(P, "CartPole-v1", { domain = { b, s }, time = s })
     local action = tempo.randint({}, 0, 2, { domain = { b, s }, name = "action" })
     local reward, over = env:step(action)
-    agree(P, { obs = env.next_obs, reward = reward, over = over, u = tempo.uniform({ 2 }, { name = "u", key = b * 7 + s }) },
+    agree(P, { obs = env.next_obs, reward = reward, over = over,
+      u = tempo.uniform({ 2 }, { name = "u", key = b * 7 + s }) },
       { { {}, { B = 3, S = 40 } }, { {}, { B = 1, S = 2 } } })
   end)
 
   it("options: memory, threads, check, async; memory() is that of the CPU", function()
-    for _, more in ipairs { { memory = 4000 }, { threads = 3 }, { check = "nan" }, { async = true }, { passes = "none" } } do
+    for _, more in ipairs { { memory = 4000 }, { threads = 3 }, { check = "nan" }, { async = true },
+      { passes = "none" } } do
       local P = tempo.program()
       local h, x, t, T = recurrence(P)
       local later = (h * x):sum()[t .. T]:sum(0)
@@ -260,14 +278,20 @@ describe("on an OpenCL device", function()
   it("may be one of several, by number", function()
     local P = tempo.program()
     local h = recurrence(P)
-    for name, why in pairs { ["opencl:9"] = "device: 'opencl': there is no device 9, the last is ", ["opencl:x"] = "device 'opencl:x' is not in this build" } do
-      helper.fails(function() P:compile { outputs = { h = h }, device = name }(at(2)[1], { T = 2 }) end, why)
+    for name, why in pairs { ["opencl:9"] = "device: 'opencl': there is no device 9, the last is ",
+      ["opencl:x"] = "device 'opencl:x' is not in this build" } do
+      helper.fails(function()
+        P:compile { outputs = { h = h }, device = name }(at(2)[1], { T = 2 })
+      end, why)
     end
-    assert.equal(2, P:compile { outputs = { h = h }, device = "opencl:0" }(at(2)[1], { T = 2 }).h:shape()[1])
+    assert.equal(2,
+      P:compile { outputs = { h = h }, device = "opencl:0" }(at(2)[1], { T = 2 }).h:shape()[1])
   end)
 
-  it("what one thread puts between barriers is there, whatever the compiler makes of a loop", function()
-    local P = tempo.program()                          -- pocl's optimiser lost it (make fuzz ARGS="--device opencl --seed 48")
+  it("what one thread puts between barriers is there, whatever the compiler makes of a loop",
+    function()
+    -- pocl's optimiser lost it (make fuzz ARGS="--device opencl --seed 48")
+    local P = tempo.program()
     local i, I = P:dim "i"
     local h, first = P:tensor { domain = { i }, shape = { 4 } }, P:input("first", { shape = { 4 } })
     local x, y = P:input("x", { domain = { i } }), P:input("y", { domain = { i } })
@@ -275,9 +299,10 @@ describe("on an OpenCL device", function()
     local was, least = h[i - 1], h[i - 1]:argmin(0)
     local places = tempo.arange({ 4 }, { dtype = "i64" })
     h[0] = first
-    h:otherwise(tempo.where(places:eq(place % 4), y, tempo.where(places:eq(least), was:select(0, least) * 0.9 + x, was)))
-    local inputs = { first = tempo.array({ 1, 2, 3, 4 }, "f32"), x = tempo.array({ 5, 6 }, "f32"), y = tempo.array({ 7, 8 }, "f32"),
-      at = tempo.array({ 2, 3 }, "i64") }
+    h:otherwise(tempo.where(places:eq(place % 4), y,
+      tempo.where(places:eq(least), was:select(0, least) * 0.9 + x, was)))
+    local inputs = { first = tempo.array({ 1, 2, 3, 4 }, "f32"), x = tempo.array({ 5, 6 }, "f32"),
+      y = tempo.array({ 7, 8 }, "f32"), at = tempo.array({ 2, 3 }, "i64") }
     agree(P, { last = h[I - 1] }, { { inputs, { I = 2 } } })
   end)
 
@@ -288,7 +313,8 @@ describe("on an OpenCL device", function()
     assert.truthy(device:explain "kernels":find("kernels are chosen by the first call", 1, true))
     device(at(5)[1], { T = 5 })
     local text = device:explain "kernels"
-    assert.truthy(text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches, one block, %d+ bytes a call\n", text)
+    assert.truthy(
+      text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches, one block, %d+ bytes a call\n", text)
     local before = launches(device)
     device(at(9)[1], { T = 9 })
     assert.truthy(launches(device) > before, device:explain "kernels")

@@ -1,5 +1,6 @@
--- Gradients of every differentiable row of methods.def, first and second, through every pattern of the indexing table, against difference
--- quotients. The quotients' program has a dim more: one point for each perturbed input.
+-- Gradients of every differentiable row of methods.def, first and second, through every pattern of
+-- the indexing table, against difference quotients. The quotients' program has a dim more: one
+-- point for each perturbed input.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local rows = require "spec.rows"
@@ -11,8 +12,10 @@ local load_text = loadstring or load            -- luacheck: globals loadstring
 local f64 = { dtype = "f64" }
 local eps = 1e-5
 
--- terms: what is differentiated -----------------------------------------------------------------------------------------------
--- A term is a function of the record's x, y, k, t, T, w (and b, B), which gives a tensor that depends on t.
+-- terms: what is differentiated
+-- ----------------------------------------------------------------------------------------------- A
+-- term is a function of the record's x, y, k, t, T, w (and b, B), which gives a tensor that depends
+-- on t.
 
 local function expression(text)
   local f = assert(load_text("local tempo, a, b, k = ...; return " .. text))
@@ -48,7 +51,8 @@ local function branch(e)
   end
 end
 
--- weights and losses ----------------------------------------------------------------------------------------------------------
+-- weights and losses
+-- ----------------------------------------------------------------------------------------------------------
 
 -- A different weight for each place and time, whatever the shape.
 local function weigh(v, t)
@@ -106,11 +110,13 @@ end
 local function slope(r, term, order)
   local v = term(r)
   if order == 1 then return weigh(v, r.t) end
-  local g = tempo.grad(weigh(v * v, r.t), r.inputs)      -- so that linear rows have a second derivative
+  -- so that linear rows have a second derivative
+  local g = tempo.grad(weigh(v * v, r.t), r.inputs)
   return weigh(g[1], r.t) + weigh(g[2], r.t) * 0.5
 end
 
--- comparison ------------------------------------------------------------------------------------------------------------------
+-- comparison
+-- ------------------------------------------------------------------------------------------------------------------
 
 local function flatten(v, into)
   if type(v) == "table" then
@@ -144,7 +150,8 @@ local function numbers(shape, seed)
       moved[#moved + 1] = copy
     end
   end
-  return { x = array({ line }, 0), y = array({ line }, size), px = array(moved, 0, #moved), py = array(moved, size, #moved), count = #moved }
+  return { x = array({ line }, 0), y = array({ line }, size), px = array(moved, 0, #moved),
+    py = array(moved, size, #moved), count = #moved }
 end
 
 local k = tempo.array({ { 0, 1, 1 }, { 1, 0, 1 } }, "i64")
@@ -153,7 +160,8 @@ local function with(bounds, terms, count)
   local all = { P = count }
   for name, n in pairs(bounds) do all[name] = n end
   all.w = nil
-  for _, term in ipairs(terms) do all.w = all.w or (term.window and bounds.w) end    -- a bound that nothing mentions is refused
+  -- a bound that nothing mentions is refused
+  for _, term in ipairs(terms) do all.w = all.w or (term.window and bounds.w) end
   return all
 end
 
@@ -166,7 +174,8 @@ local function differ(got, l, tolerance)
     if off ~= off or off > most then most, at = off, j end
   end
   if most ~= most or most > tolerance then
-    return ("element %d is %.9g, not %.9g"):format(at - 1, got[at], (l[2 * at - 1] - l[2 * at]) / (2 * eps))
+    return ("element %d is %.9g, not %.9g"):format(at - 1, got[at],
+      (l[2 * at - 1] - l[2 * at]) / (2 * eps))
   end
 end
 
@@ -179,9 +188,11 @@ local function compare(wrong, terms, order, over_two, v, bounds)
     outputs["x" .. i], outputs["y" .. i] = g[1], g[2]
     losses["l" .. i] = total(moved, slope(moved, term.f, order))
   end
-  local l = moved.P:compile { outputs = losses }({ x = v.px, y = v.py, k = k }, with(bounds, terms, v.count))
+  local l = moved.P:compile { outputs = losses }({ x = v.px, y = v.py, k = k },
+    with(bounds, terms, v.count))
   for _, tier in ipairs { "reference", "interpreter" } do
-    local out = exact.P:compile { outputs = outputs, tier = tier }({ x = v.x, y = v.y, k = k }, with(bounds, terms))
+    local out = exact.P:compile { outputs = outputs, tier = tier }({ x = v.x, y = v.y, k = k },
+      with(bounds, terms))
     for i, term in ipairs(terms) do
       local got = flatten({ out["x" .. i]:totable(), out["y" .. i]:totable() }, {})
       local why = differ(got, l["l" .. i]:totable(), order == 1 and 1e-6 or 1e-5)
@@ -195,12 +206,16 @@ local together = 12                                -- terms in one program
 local function check(name, terms, order, over_two, shape, bounds)
   local v, wrong = numbers(shape, #name + order), {}
   for from = 1, #terms, together do
-    compare(wrong, { unpack(terms, from, math.min(from + together - 1, #terms)) }, order, over_two, v, bounds)
+    compare(wrong, { unpack(terms, from, math.min(from + together - 1, #terms)) }, order, over_two,
+      v, bounds)
   end
-  if #wrong > 0 then error(("%d wrong\n%s"):format(#wrong, table.concat(wrong, "\n", 1, math.min(#wrong, 20))), 0) end
+  if #wrong > 0 then
+    error(("%d wrong\n%s"):format(#wrong, table.concat(wrong, "\n", 1, math.min(#wrong, 20))), 0)
+  end
 end
 
--- which terms ---------------------------------------------------------------------------------------------------------------------
+-- which terms
+-- ---------------------------------------------------------------------------------------------------------------------
 
 local ranges, filled = {}, {}
 local bounds = { T = 4, w = 2 }
@@ -208,27 +223,39 @@ for _, p in ipairs(patterns) do
   if p[4] then
     ranges[#ranges + 1] = p
     local empty = false
-    for t = 0, bounds.T - 1 do empty = empty or p[4](t, bounds.T, bounds.w) <= p[3](t, bounds.T, bounds.w) end
+    for t = 0, bounds.T - 1 do
+      empty = empty or p[4](t, bounds.T, bounds.w) <= p[3](t, bounds.T, bounds.w)
+    end
     if not empty then filled[#filled + 1] = p end
   end
 end
 
 -- Over two dims. With two dims a pattern of one still says which it means.
 local two = {
-  { "x[{b = max(b-1, 0), t = max(t-1, 0)}]", function(x, t, _, _, b) return x[{ b = tempo.max(b - 1, 0), t = tempo.max(t - 1, 0) }] end },
+  { "x[{b = max(b-1, 0), t = max(t-1, 0)}]", function(x, t, _, _, b)
+    return x[{ b = tempo.max(b - 1, 0), t = tempo.max(t - 1, 0) }]
+  end },
   { "x[{b, min(t+1, T-1)}]", function(x, t, T, _, b) return x[{ b, tempo.min(t + 1, T - 1) }] end },
   { "x[{[b] = 0}]", function(x, _, _, _, b) return x[{ [b] = 0 }] end },
   { "x[{0, T-1}]", function(x, _, T) return x[{ 0, T - 1 }] end },
-  { "x transposed", function(x, t, T, _, b, B) return x[{ tempo.min(t, B - 1), tempo.min(b, T - 1) }] end },
+  { "x transposed", function(x, t, T, _, b, B)
+    return x[{ tempo.min(t, B - 1), tempo.min(b, T - 1) }]
+  end },
   { "x[{b = 0 .. B}]", function(x, _, _, _, _, B) return x[{ b = 0 .. B }]:sum(0) end },
-  { "x[{0 .. b+1, t .. T}]", function(x, t, T, _, b) return x[{ 0 .. b + 1, t .. T }]:sum { 0, 1 } end },
-  { "x[{b, max(0, t-w+1) .. t+1}]", function(x, t, _, w, b) return x[{ b, tempo.max(0, t - w + 1) .. t + 1 }]:sum(0) end, window = true },
+  { "x[{0 .. b+1, t .. T}]", function(x, t, T, _, b)
+    return x[{ 0 .. b + 1, t .. T }]:sum { 0, 1 }
+  end },
+  { "x[{b, max(0, t-w+1) .. t+1}]", function(x, t, _, w, b)
+    return x[{ b, tempo.max(0, t - w + 1) .. t + 1 }]:sum(0)
+  end, window = true },
   { "x[t//2]", function(x, t) return x[t:floordiv(2)] end },
 }
 
-local every = os.getenv "GRAD_ROWS" == "all"       -- each row with each pattern, not with some in turn: a quarter of an hour
+-- each row with each pattern, not with some in turn: a quarter of an hour
+local every = os.getenv "GRAD_ROWS" == "all"
 
-local short = os.getenv "TEST_SHORT" and not every  -- `make test`: half of the patterns a row, in turn
+-- `make test`: half of the patterns a row, in turn
+local short = os.getenv "TEST_SHORT" and not every
 
 local function some(list, n, turn)
   if every then return list end
@@ -239,16 +266,25 @@ end
 
 local function one_dim(recipe, turn)
   local terms = {}
-  local function add(f, p, ...) terms[#terms + 1] = { f = f, window = p.window, name = table.concat({ ... }, " ") } end
+  local function add(f, p, ...)
+    terms[#terms + 1] = { f = f, window = p.window, name = table.concat({ ... }, " ") }
+  end
   for i, text in ipairs(recipe.list) do
     local e = expression(text)
-    for _, p in ipairs(some(patterns, i == 1 and not short and 2 or 1, turn + i)) do add(read_then(e, p), p, text, "of", p[1]) end
-    for _, p in ipairs(some(patterns, i == 1 and (not short or turn % 2 == 0) and 1 or 0, 3 * turn)) do
+    for _, p in ipairs(some(patterns, i == 1 and not short and 2 or 1, turn + i)) do
+      add(read_then(e, p), p, text, "of", p[1])
+    end
+    for _, p in ipairs(some(patterns, i == 1 and (not short or turn % 2 == 0) and 1 or 0,
+      3 * turn)) do
       add(then_read(e, p), p, p[1], "of", text)
     end
-    if every or i == 1 and turn % (short and 4 or 2) == 0 then add(branch(e), {}, "branches with", text) end
+    if every or i == 1 and turn % (short and 4 or 2) == 0 then
+      add(branch(e), {}, "branches with", text)
+    end
     if i == 1 and recipe.first then
-      for _, p in ipairs(some(recipe.filled and filled or ranges, 1, turn)) do add(range_then(e, p), p, text, "of the range", p[1]) end
+      for _, p in ipairs(some(recipe.filled and filled or ranges, 1, turn)) do
+        add(range_then(e, p), p, text, "of the range", p[1])
+      end
     end
   end
   return terms
@@ -289,7 +325,8 @@ for _, row in ipairs(rows) do
         local terms = {}
         for i, text in ipairs(recipe.list) do
           local p = patterns[(here * 5 + i) % #patterns + 1]
-          terms[#terms + 1] = { name = text .. " of " .. p[1], window = p.window, f = read_then(expression(text), p) }
+          terms[#terms + 1] = { name = text .. " of " .. p[1], window = p.window,
+            f = read_then(expression(text), p) }
         end
         check(row.name, terms, 2, false, { 4, 2, 3 }, bounds)
       end)

@@ -1,4 +1,5 @@
--- Gradients through reads in time, against central differences of plain loops, closed forms and identities.
+-- Gradients through reads in time, against central differences of plain loops, closed forms and
+-- identities.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -7,7 +8,8 @@ local f64 = { dtype = "f64" }
 
 local patterns = require "spec.patterns"
 
--- softmax over the range (or, at a point, over the two elements) times a weight that depends on position and time.
+-- softmax over the range (or, at a point, over the two elements) times a weight that depends on
+-- position and time.
 local function weigh(r, t)
   local n = r:shape()[1]
   local phase = tempo.arange({ n }, f64) * 1.3 + t:value():to "f64" * 0.7
@@ -15,7 +17,8 @@ local function weigh(r, t)
   return (r:softmax(0) * (phase:unsqueeze(1) + tempo.array({ 0, 1 }, "f64")):sin()):sum()
 end
 
-local function weighed(rows, t, point)                 -- rows: pairs of numbers; a point's pair is softmaxed itself
+-- rows: pairs of numbers; a point's pair is softmaxed itself
+local function weighed(rows, t, point)
   local columns = point and { rows[1] } or { {}, {} }
   if not point then
     for k, row in ipairs(rows) do columns[1][k], columns[2][k] = row[1], row[2] end
@@ -46,7 +49,9 @@ local function bounds_of(p)
   local all = {}
   for _, T in ipairs { 1, 2, 3, 5, 8 } do
     if T >= (p.from or 1) then
-      for _, w in ipairs(p.window and { 0, 1, 3, 6 } or { 0 }) do all[#all + 1] = { T = T, w = p.window and w or nil } end
+      for _, w in ipairs(p.window and { 0, 1, 3, 6 } or { 0 }) do
+        all[#all + 1] = { T = T, w = p.window and w or nil }
+      end
     end
   end
   return all
@@ -74,7 +79,9 @@ describe("the gradient of softmax(read) * weight", function()
         local v = helper.numbers({ b.T, 2 }, helper.rng(b.T + 31 * (b.w or 0)))
         local out = f({ x = tempo.array(v, "f64") }, b)
         helper.same(plain_loss(p, v, b.T, b.w), total(helper.plain(out.loss)), 1e-12, "loss")
-        helper.same(helper.differences(function(y) return plain_loss(p, y, b.T, b.w) end, v), out.g:totable(), 1e-8, "gradient")
+        helper.same(helper.differences(function(y)
+          return plain_loss(p, y, b.T, b.w)
+        end, v), out.g:totable(), 1e-8, "gradient")
       end
     end)
   end
@@ -102,7 +109,9 @@ describe("the gradient of softmax(read) * weight", function()
       for _, b in ipairs(bounds_of(p)) do
         local v = helper.numbers({ b.T, 2 }, helper.rng(b.T + 7 * (b.w or 0)))
         local out = f({ x = tempo.array(v, "f64") }, b)
-        local want = helper.differences(function(y) return plain_loss(p, states(y), b.T, b.w) end, v)
+        local want = helper.differences(function(y)
+          return plain_loss(p, states(y), b.T, b.w)
+        end, v)
         helper.same(want, out.x:totable(), 1e-8, "dx")
         local dz = out.z:totable()
         for k = 1, b.T do                              -- dx is dz times the local derivative
@@ -129,7 +138,8 @@ describe("the gradient of softmax(read) * weight", function()
       local loss = 0
       for _, k in ipairs(six) do loss = loss + weigh(patterns[k][2](z, t, T, w), t) * k end
       local f = helper.compile(P, { g = tempo.grad(loss, { x })[1] })
-      for _, b in ipairs { { T = 1, w = 3 }, { T = 2, w = 3 }, { T = 7, w = 3 }, { T = 7, w = 1 }, { T = 4, w = 9 } } do
+      for _, b in ipairs { { T = 1, w = 3 }, { T = 2, w = 3 }, { T = 7, w = 3 }, { T = 7, w = 1 },
+        { T = 4, w = 9 } } do
         local v = helper.numbers({ b.T, 2 }, helper.rng(b.T))
         local want = helper.differences(function(y)
           local s = 0
@@ -143,7 +153,8 @@ describe("the gradient of softmax(read) * weight", function()
     end
   end)
 
-  it("at three paces in one loop is the reference's: isl's coalescing of such points adds some", function()
+  it("at three paces in one loop is the reference's: isl's coalescing of such points adds some",
+    function()
     local P = tempo.program()
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, shape = { 2, 3 }, dtype = "f64" })
@@ -160,7 +171,9 @@ describe("the gradient of softmax(read) * weight", function()
       outputs["x" .. k], outputs["y" .. k] = g[1], g[2]
     end
     local f, r = helper.compile(P, outputs), helper.rng(1)
-    for n = 1, 7 do f({ x = helper.random(r, { n, 2, 3 }), y = helper.random(r, { n, 2, 3 }) }, { T = n }) end
+    for n = 1, 7 do
+      f({ x = helper.random(r, { n, 2, 3 }), y = helper.random(r, { n, 2, 3 }) }, { T = n })
+    end
   end)
 
   it("of a tensor that reads ranges of itself", function()
@@ -170,7 +183,8 @@ describe("the gradient of softmax(read) * weight", function()
     local c = P:input("c", { domain = { t }, dtype = "f64" })
     local z = P:tensor { domain = { t }, dtype = "f64" }
     z[0] = x
-    z[t] = x + (z[0 .. t]:softmax(0) * z[0 .. t]):sum() * 0.5 + (z[tempo.max(0, t - 2) .. t] * 0.25):sin():sum(0)
+    z[t] = x + (z[0 .. t]:softmax(0) * z[0 .. t]):sum() * 0.5 + (
+      z[tempo.max(0, t - 2) .. t] * 0.25):sin():sum(0)
     local f = helper.compile(P, { g = tempo.grad(z * c, { x })[1] })
     for _, n in ipairs { 1, 2, 3, 7 } do
       local r = helper.rng(n)
@@ -186,13 +200,15 @@ describe("the gradient of softmax(read) * weight", function()
         end
         return loss
       end, v)
-      helper.same(want, f({ x = tempo.array(v, "f64"), c = tempo.array(k, "f64") }, { T = n }).g:totable(), 1e-8)
+      helper.same(want,
+        f({ x = tempo.array(v, "f64"), c = tempo.array(k, "f64") }, { T = n }).g:totable(), 1e-8)
     end
   end)
 end)
 
 describe("the gradient over two dims", function()
-  -- Each read gives a list of the points that it reads at (b, t), row major, as the positions of the flattened softmax.
+  -- Each read gives a list of the points that it reads at (b, t), row major, as the positions of
+  -- the flattened softmax.
   local function box(b0, b1, t0, t1)
     local list = {}
     for b = b0, b1 - 1 do
@@ -201,20 +217,30 @@ describe("the gradient over two dims", function()
     return list
   end
   local reads = {
-    { "x[{b = 0 .. B, t = max(t-1, 0)}]", function(x, b, B, t) return x[{ b = 0 .. B, t = tempo.max(t - 1, 0) }] end,
-      function(_, B, t) return box(0, B, max(t - 1, 0), max(t - 1, 0) + 1) end },
-    { "x[{b, 0 .. t+1}]", function(x, b, _, t) return x[{ b, 0 .. t + 1 }] end, function(b, _, t) return box(b, b + 1, 0, t + 1) end },
+    { "x[{b = 0 .. B, t = max(t-1, 0)}]", function(x, b, B, t)
+      return x[{ b = 0 .. B, t = tempo.max(t - 1, 0) }]
+    end, function(_, B, t) return box(0, B, max(t - 1, 0), max(t - 1, 0) + 1) end },
+    { "x[{b, 0 .. t+1}]", function(x, b, _, t)
+      return x[{ b, 0 .. t + 1 }]
+    end, function(b, _, t) return box(b, b + 1, 0, t + 1) end },
     { "x[{0 .. b+1, t .. T}]", function(x, b, _, t, T) return x[{ 0 .. b + 1, t .. T }] end,
       function(b, _, t, T) return box(0, b + 1, t, T) end },
-    { "x[{[t] = max(0, t-w+1) .. t+1}]", function(x, _, _, t, _, w) return x[{ [t] = tempo.max(0, t - w + 1) .. t + 1 }] end,
-      function(b, _, t, _, w) return box(b, b + 1, max(0, t - w + 1), t + 1) end, window = true },
-    { "x[{0, t}]", function(x, _, _, t) return x[{ 0, t }] end, function(_, _, t) return box(0, 1, t, t + 1) end },
+    { "x[{[t] = max(0, t-w+1) .. t+1}]", function(x, _, _, t, _, w)
+      return x[{ [t] = tempo.max(0, t - w + 1) .. t + 1 }]
+    end, function(b, _, t, _, w) return box(b, b + 1, max(0, t - w + 1), t + 1) end,
+    window = true },
+    { "x[{0, t}]", function(x, _, _, t) return x[{ 0, t }] end, function(_, _, t)
+      return box(0, 1, t, t + 1)
+    end },
     { "x[{b = B-1, t = T-1}]", function(x, _, B, _, T) return x[{ b = B - 1, t = T - 1 }] end,
       function(_, B, _, T) return box(B - 1, B, T - 1, T) end },
-    { "x transposed", function(x, b, B, t, T) return x[{ tempo.min(t, B - 1), tempo.min(b, T - 1) }] end,
-      function(b, B, t, T) return box(min(t, B - 1), min(t, B - 1) + 1, min(b, T - 1), min(b, T - 1) + 1) end },
-    { "x[{b//2 .. b+1, t//2 .. t+1}]", function(x, b, _, t) return x[{ b:floordiv(2) .. b + 1, t:floordiv(2) .. t + 1 }] end,
-      function(b, _, t) return box(floor(b / 2), b + 1, floor(t / 2), t + 1) end },
+    { "x transposed", function(x, b, B, t, T)
+      return x[{ tempo.min(t, B - 1), tempo.min(b, T - 1) }]
+    end, function(b, B, t, T)
+    return box(min(t, B - 1), min(t, B - 1) + 1, min(b, T - 1), min(b, T - 1) + 1) end },
+    { "x[{b//2 .. b+1, t//2 .. t+1}]", function(x, b, _, t)
+      return x[{ b:floordiv(2) .. b + 1, t:floordiv(2) .. t + 1 }]
+    end, function(b, _, t) return box(floor(b / 2), b + 1, floor(t / 2), t + 1) end },
     { "x[{min(b+t, B-1), t}]", function(x, b, B, t) return x[{ tempo.min(b + t, B - 1), t }] end,
       function(b, B, t) return box(min(b + t, B - 1), min(b + t, B - 1) + 1, t, t + 1) end },
   }
@@ -226,7 +252,8 @@ describe("the gradient over two dims", function()
         local z, list = 0, r[3](b, B, t, T, w)
         for k, q in ipairs(list) do z = z + math.exp(y[q[1] + 1][q[2] + 1] * math.cos(k)) end
         for k, q in ipairs(list) do
-          loss = loss + math.exp(y[q[1] + 1][q[2] + 1] * math.cos(k)) / (z + 1) * math.sin((k - 1) * 1.3 + t * 0.7 + b * 0.3)
+          loss = loss + math.exp(y[q[1] + 1][q[2] + 1] * math.cos(k)) / (z + 1) * math.sin(
+            (k - 1) * 1.3 + t * 0.7 + b * 0.3)
         end
       end
     end
@@ -235,7 +262,8 @@ describe("the gradient over two dims", function()
 
   for _, r in ipairs(reads) do
     for _, declared in ipairs { false, true } do
-      it((declared and "of a declared tensor through " or "through ") .. r[1] .. " is the difference quotient's", function()
+      it((declared and "of a declared tensor through " or "through ") .. r[1]
+        .. " is the difference quotient's", function()
         local P = tempo.program()
         local b, B = P:dim "b"
         local t, T = P:dim "t"
@@ -264,7 +292,8 @@ describe("the gradient over two dims", function()
           for i = 1, #y do
             s[i] = {}
             for j = 1, #y[1] do
-              s[i][j] = j == 1 and y[i][j] or s[i][j - 1] * 0.5 + math.sin(y[i][j]) + (i > 1 and s[i - 1][j - 1] * 0.3 or 0)
+              s[i][j] = j == 1 and y[i][j]
+                or s[i][j - 1] * 0.5 + math.sin(y[i][j]) + (i > 1 and s[i - 1][j - 1] * 0.3 or 0)
             end
           end
           return s
@@ -272,9 +301,13 @@ describe("the gradient over two dims", function()
         for _, c in ipairs { { 1, 1 }, { 1, 4 }, { 3, 1 }, { 2, 3 }, { 3, 2 }, { 3, 5 } } do
           for _, width in ipairs(r.window and { 1, 2, 9 } or { 0 }) do
             local v = helper.numbers(c, helper.rng(c[1] * 10 + c[2]))
-            local out = f({ x = tempo.array(v, "f64") }, { B = c[1], T = c[2], w = r.window and width or nil })
-            helper.same(loss_of(r, states(v), c[1], c[2], width), total(helper.plain(out.loss)), 1e-12, "loss")
-            helper.same(helper.differences(function(y) return loss_of(r, states(y), c[1], c[2], width) end, v), out.g:totable(), 1e-8, "gradient")
+            local out = f({ x = tempo.array(v, "f64") },
+              { B = c[1], T = c[2], w = r.window and width or nil })
+            helper.same(loss_of(r, states(v), c[1], c[2], width), total(helper.plain(out.loss)),
+              1e-12, "loss")
+            helper.same(helper.differences(function(y)
+              return loss_of(r, states(y), c[1], c[2], width)
+            end, v), out.g:totable(), 1e-8, "gradient")
           end
         end
       end)
@@ -293,8 +326,10 @@ describe("the gradient over two dims", function()
     local f = helper.compile(P, { u = g[1], v = g[2], w = g[3], x = g[4] })
     local r = helper.rng(5)
     local nb, n = 3, 4
-    local X, U, V, W = helper.numbers({ nb, n, 2 }, r), helper.numbers({ nb }, r), helper.numbers({ n, 2 }, r), 0.7
-    local want = { u = { 0, 0, 0 }, v = helper.fill({ n, 2 }, function() return 0 end), x = helper.fill({ nb, n, 2 }, function() return 0 end) }
+    local X, U, V, W = helper.numbers({ nb, n, 2 }, r), helper.numbers({ nb }, r),
+      helper.numbers({ n, 2 }, r), 0.7
+    local want = { u = { 0, 0, 0 }, v = helper.fill({ n, 2 }, function() return 0 end),
+      x = helper.fill({ nb, n, 2 }, function() return 0 end) }
     local dw = 0
     for i = 1, nb do
       for j = 1, n do
@@ -306,7 +341,8 @@ describe("the gradient over two dims", function()
         end
       end
     end
-    local out = f({ x = tempo.array(X, "f64"), u = tempo.array(U, "f64"), v = tempo.array(V, "f64"), w = W }, { B = nb, T = n })
+    local out = f({ x = tempo.array(X, "f64"), u = tempo.array(U, "f64"), v = tempo.array(V, "f64"),
+      w = W }, { B = nb, T = n })
     helper.same(want.u, out.u:totable(), 1e-12)
     helper.same(want.v, out.v:totable(), 1e-12)
     helper.same(want.x, out.x:totable(), 1e-12)
@@ -326,9 +362,11 @@ describe("the gradient through branches, conditions and data", function()
     for _, n in ipairs(lengths) do
       local r = helper.rng(n)
       local v, keys = helper.numbers({ n }, r), helper.fill({ n }, function() return r(n) end)
-      local out = f({ x = tempo.array(v, "f64"), k = k and tempo.array(keys, "i64") or nil }, { T = n })
+      local out = f({ x = tempo.array(v, "f64"), k = k and tempo.array(keys, "i64") or nil },
+        { T = n })
       helper.same(plain(v, n, keys), total(helper.plain(out.loss)), 1e-12, "loss")
-      helper.same(helper.differences(function(y) return plain(y, n, keys) end, v), out.g:totable(), 1e-8, "gradient")
+      helper.same(helper.differences(function(y) return plain(y, n, keys) end, v), out.g:totable(),
+        1e-8, "gradient")
     end
   end
 
@@ -383,7 +421,8 @@ describe("the gradient through branches, conditions and data", function()
   it("goes through prod, logsumexp, cumsum and max over ranges", function()
     check(function(_, x, t, T)
       local r = x[0 .. t + 1]
-      return r:prod(0) + r:logsumexp(0) * 2 + r:max(0) * 3 + x[t .. T]:min(0) * 5 + (r:cumsum(0) * r):sum() + r:mean(0):square()
+      return r:prod(0) + r:logsumexp(0) * 2 + r:max(0) * 3 + x[t
+        .. T]:min(0) * 5 + (r:cumsum(0) * r):sum() + r:mean(0):square()
     end, function(v, n)
       local s = 0
       for i = 1, n do
@@ -428,14 +467,18 @@ end)
 describe("ties", function()
   setup(helper.quiet)
   teardown(helper.loud)
-  it("of several axes go to the first element in row-major order; of NaN nobody has the gradient", function()
+  it("of several axes go to the first element in row-major order; of NaN nobody has the gradient",
+    function()
     local P = tempo.program()
     local x = P:input("x", { shape = { 2, 3, 2 }, dtype = "f64" })
     local w = P:input("w", { shape = { 3 }, dtype = "f64" })
     local g = tempo.grad((x:max { 0, 2 } * w):sum(), { x })[1]
     local nan = 0 / 0
-    local out = helper.run(P, { g = g }, { x = { { { 1, 5 }, { 2, 2 }, { 0, nan } }, { { 5, 5 }, { 2, 1 }, { 7, 7 } } }, w = { 3, 4, 5 } }, {}, { tol = 0 })
-    helper.same({ { { 0, 3 }, { 4, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 }, { 0, 0 } } }, out.g, 0, "g")
+    local out = helper.run(P, { g = g },
+      { x = { { { 1, 5 }, { 2, 2 }, { 0, nan } }, { { 5, 5 }, { 2, 1 }, { 7, 7 } } },
+      w = { 3, 4, 5 } }, {}, { tol = 0 })
+    helper.same({ { { 0, 3 }, { 4, 0 }, { 0, 0 } }, { { 0, 0 }, { 0, 0 }, { 0, 0 } } }, out.g, 0,
+      "g")
   end)
   it("of reductions go to the first index, of maximum and minimum to the first operand; kinks have slope 0", function()
     local P = tempo.program()
@@ -536,7 +579,8 @@ describe("second derivatives", function()
       local out = f({ x = tempo.array(v, "f64"), c = tempo.array(k, "f64") }, { T = n })
       helper.same(helper.differences(loss, v), out.g:totable(), 1e-7)
       local want = helper.differences(function(y)
-        local d, s = f.reference({ x = tempo.array(y, "f64"), c = tempo.array(k, "f64") }, { T = n }).g:totable(), 0
+        local d, s = f.reference({ x = tempo.array(y, "f64"), c = tempo.array(k, "f64") },
+          { T = n }).g:totable(), 0
         for i = 1, n do s = s + d[i] * k[i] end
         return s
       end, v)
@@ -571,7 +615,8 @@ describe("what is differentiated", function()
     assert.equal("f64", g[2]:dtype())
     assert.same({ 2 }, g[1]:shape())
     local f = helper.compile(P, { x = g[1], y = g[2], n = T:value() })
-    local out = f({ x = helper.random(helper.rng(1), { 5, 2 }, "f32"), y = { 1, 2, 3, 4, 5 } }, { T = 5 })
+    local out = f({ x = helper.random(helper.rng(1), { 5, 2 }, "f32"), y = { 1, 2, 3, 4, 5 } },
+      { T = 5 })
     helper.same({ { 0, 0 }, { 0, 0 }, { 0, 0 }, { 2, 2 }, { 0, 0 } }, out.x:totable(), 0)
     helper.same({ 0, 0, 0, 0, 0 }, out.y:totable(), 0)
   end)
@@ -632,7 +677,9 @@ describe("what is differentiated", function()
       for k = 1, N do last[k] = 0 end
       for s = 2, T0 do
         local now = {}
-        for k = 1, N do now[k] = helper.tanh((k == 1 and last[N] + v[s] or now[k - 1]) + last[k]) end
+        for k = 1, N do
+          now[k] = helper.tanh((k == 1 and last[N] + v[s] or now[k - 1]) + last[k])
+        end
         last, sum = now, sum + now[1]
       end
       return sum
@@ -654,6 +701,8 @@ describe("what is differentiated", function()
     local t = P:dim "t"
     local k = P:input("k", { domain = { t }, dtype = "i64" })
     local x = P:input("x", { domain = { t } })
-    helper.fails(function() P:compile { outputs = { g = tempo.grad(x, { k })[1] } } end, "grad_spec.lua:", "dtype")
+    helper.fails(function()
+      P:compile { outputs = { g = tempo.grad(x, { k })[1] } }
+    end, "grad_spec.lua:", "dtype")
   end)
 end)

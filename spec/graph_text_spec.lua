@@ -1,6 +1,7 @@
--- What a program explains as its graph is the program: every example, read back from that text through the C interface
--- (spec/roundtrip.lua), makes the same calls and gives the same outputs and parameters, on both tiers; random programs
--- have the same text and plan again. Skipped where there is no FFI.
+-- What a program explains as its graph is the program: every example, read back from that text
+-- through the C interface (spec/roundtrip.lua), makes the same calls and gives the same outputs and
+-- parameters, on both tiers; random programs have the same text and plan again. Skipped where there
+-- is no FFI.
 local tempo = require "tempo"
 local capi = require "spec.capi"
 if not capi then return end
@@ -38,7 +39,8 @@ for _, tier in ipairs { "reference", "interpreter" } do
     for _, path in ipairs(examples(tier)) do
       -- Texts that the reference runs: spec/c/oom_test.c.
       it("runs as " .. path .. (tier == "reference" and " #long" or ""), function()
-        local out = output(("%s TEMPO_TIER=%s luajit spec/roundtrip.lua '%s' %s"):format(paths, tier, folder, path))
+        local out = output(("%s TEMPO_TIER=%s luajit spec/roundtrip.lua '%s' %s"):format(paths,
+          tier, folder, path))
         assert.truthy(out:find "status 0%s*$", out)
         local calls, numbers = 0, 0
         for c, n in out:gmatch "function %d+: (%d+) calls, (%d+) numbers are the same\n" do

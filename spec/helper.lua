@@ -1,12 +1,14 @@
--- What specs share: every program runs in each way there is, and their numbers are compared before they are given back.
+-- What specs share: every program runs in each way there is, and their numbers are compared before
+-- they are given back.
 local tempo = require "tempo"
 
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
 local helper = { tiers = { "reference", "interpreter" } }
 
--- ---- numbers ---------------------------------------------------------------------------------------------------------
+-- ---- numbers ------------------------------------------------------------------------------------
 
--- Park and Miller's generator: the same numbers under both Luas. next(n): an integer in 0 .. n-1; next(): a number in (-1, 1).
+-- Park and Miller's generator: the same numbers under both Luas. next(n): an integer in 0 .. n-1;
+-- next(): a number in (-1, 1).
 function helper.rng(seed)
   local x = (seed * 7919 + 104729) % 2147483646 + 1
   local function step()
@@ -90,7 +92,7 @@ function helper.differences(f, x, eps)
   return walk(x)
 end
 
--- ---- comparison ------------------------------------------------------------------------------------------------------
+-- ---- comparison ---------------------------------------------------------------------------------
 
 -- The number or nested table that an array holds; what else there is stays as it is.
 function helper.plain(x)
@@ -107,7 +109,8 @@ end
 
 local function shown(x) return type(x) == "number" and ("%.17g"):format(x) or tostring(x) end
 
--- nil, or the first thing that differs. Numbers may differ by tol, and by tol times the larger one where that is above 1.
+-- nil, or the first thing that differs. Numbers may differ by tol, and by tol times the larger one
+-- where that is above 1.
 function helper.differ(want, got, tol, where)
   if type(want) ~= "table" then
     if close(got, want, tol) then return nil end
@@ -131,13 +134,15 @@ local tolerance = { f64 = 1e-10, f32 = 1e-5, f16 = 2e-2, bf16 = 1e-1 }
 
 -- The same of two arrays, of which dtype and shape are compared too; a dtype has its tolerance.
 function helper.differ_arrays(want, got, tol, where)
-  if got:dtype() ~= want:dtype() then return ("%s: dtype %s, not %s"):format(where, got:dtype(), want:dtype()) end
+  if got:dtype() ~= want:dtype() then
+    return ("%s: dtype %s, not %s"):format(where, got:dtype(), want:dtype())
+  end
   local a, b = table.concat(got:shape(), ","), table.concat(want:shape(), ",")
   if a ~= b then return ("%s: shape {%s}, not {%s}"):format(where, a, b) end
   return helper.differ(want:totable(), got:totable(), tol or tolerance[got:dtype()] or 0, where)
 end
 
--- ---- running ---------------------------------------------------------------------------------------------------------
+-- ---- running ------------------------------------------------------------------------------------
 
 local ways = { { "reference", { tier = "reference" } }, { "interpreter", { tier = "interpreter" } },
                { "interpreter without passes", { tier = "interpreter", passes = "none" } } }
@@ -145,14 +150,16 @@ local ways = { { "reference", { tier = "reference" } }, { "interpreter", { tier 
 local function agree(way, out, ref, what, tol)
   for name in pairs(ref) do
     if out[name] == nil then error(("output '%s' is missing on %s"):format(name, way), 0) end
-    local d = helper.differ_arrays(ref[name], out[name], tol, ("%s: '%s' on %s against reference"):format(what, name, way))
+    local d = helper.differ_arrays(ref[name], out[name], tol,
+      ("%s: '%s' on %s against reference"):format(what, name, way))
     if d then error(d, 0) end
   end
 end
 
--- Compiles in every way. f(inputs, bounds[, options]) runs all, holds them to one another, and gives the interpreter's arrays
--- and the reference's. f.fn is the interpreter's function, f.reference the evaluator's.
--- opts: tol; compile: options of compile, where passes among them leave the way without passes out.
+-- Compiles in every way. f(inputs, bounds[, options]) runs all, holds them to one another, and
+-- gives the interpreter's arrays and the reference's. f.fn is the interpreter's function,
+-- f.reference the evaluator's. opts: tol; compile: options of compile, where passes among them
+-- leave the way without passes out.
 function helper.compile(P, outputs, opts)
   local more, tol, fns = opts and opts.compile or {}, opts and opts.tol, {}
   for i = 1, more.passes and 2 or 3 do
@@ -162,7 +169,8 @@ function helper.compile(P, outputs, opts)
     end
     fns[i] = P:compile(o)
   end
-  return setmetatable({ fn = fns[2], reference = fns[1] }, { __call = function(_, inputs, bounds, options)
+  return setmetatable({ fn = fns[2], reference = fns[1] },
+    { __call = function(_, inputs, bounds, options)
     local at = {}
     for k, v in pairs(bounds or {}) do at[#at + 1] = ("%s = %s"):format(k, tostring(v)) end
     table.sort(at)
@@ -191,16 +199,18 @@ local compiled = setmetatable({}, { __mode = "k" })
 local function compiled_once(P, outputs, opts)
   opts = opts or {}
   local known = compiled[outputs]
-  if not (known and known.tol == opts.tol and equal(known.outputs, outputs) and equal(known.options, opts.compile)) then
-    known = { tol = opts.tol, options = opts.compile, outputs = {}, run = helper.compile(P, outputs, opts) }
+  if not (known and known.tol == opts.tol and equal(known.outputs, outputs)
+    and equal(known.options, opts.compile)) then
+    known = { tol = opts.tol, options = opts.compile, outputs = {},
+      run = helper.compile(P, outputs, opts) }
     for name, x in pairs(outputs) do known.outputs[name] = x end
     compiled[outputs] = known
   end
   return known.run
 end
 
--- The outputs of one run as plain tables and numbers. opts: as above; call: options of the call. The program does not change
--- between two runs of one table.
+-- The outputs of one run as plain tables and numbers. opts: as above; call: options of the call.
+-- The program does not change between two runs of one table.
 function helper.run(P, outputs, inputs, bounds, opts)
   local out, plain = compiled_once(P, outputs, opts)(inputs, bounds, opts and opts.call), {}
   for name, a in pairs(out) do plain[name] = a:totable() end
@@ -222,11 +232,13 @@ end
 -- Points of elements that a run with these bounds makes, and turns of its loops.
 function helper.work(f, bounds)
   local function number(text) return tonumber((text:gsub(",", ""))) end
-  local elements, turns = f:explain("work", bounds):match "^%s*([%d,]+)%s+[%d,]+  elements[^;]*; loops turn ([%d,]+) times"
+  local elements,
+    turns = f:explain("work",
+    bounds):match "^%s*([%d,]+)%s+[%d,]+  elements[^;]*; loops turn ([%d,]+) times"
   return number(elements) + number(turns)
 end
 
--- ---- what is said ----------------------------------------------------------------------------------------------------
+-- ---- what is said -------------------------------------------------------------------------------
 
 -- The text of f's error, which begins with the place in a spec and contains every one of the texts.
 function helper.fails(f, ...)
@@ -249,11 +261,13 @@ local warn = tempo.warn
 function helper.quiet() tempo.warn = false end
 function helper.loud() tempo.warn = warn end
 
--- This interpreter in a process of its own: what it printed, stderr included. first: shell commands that go before.
+-- This interpreter in a process of its own: what it printed, stderr included. first: shell commands
+-- that go before.
 function helper.lua(arguments, environment, first)
   local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'")
     :format(package.path, package.path, package.cpath, package.cpath)
-  local pipe = io.popen(("%s%s %s %s %s 2>&1"):format(first or "", paths, environment or "", jit and "luajit" or "lua5.4", arguments))
+  local pipe = io.popen(("%s%s %s %s %s 2>&1"):format(first or "", paths, environment or "",
+    jit and "luajit" or "lua5.4", arguments))
   local out = pipe:read "*a"
   pipe:close()
   return out
@@ -261,7 +275,8 @@ end
 
 -- The same running an example, which must end well.
 function helper.example(name, arguments)
-  local out = helper.lua(("examples/%s.lua %s 2>&1; echo \"status $?\""):format(name, arguments or ""))
+  local out = helper.lua(("examples/%s.lua %s 2>&1; echo \"status $?\""):format(name,
+    arguments or ""))
   if not out:find "status 0%s*$" then error(name .. ":\n" .. out, 2) end
   return out
 end
@@ -287,7 +302,8 @@ function helper.script(text, flags, first)
   return out
 end
 
--- Why a spec of devices is left out: no device of OpenCL can be used. It says so, once. nil: one can.
+-- Why a spec of devices is left out: no device of OpenCL can be used. It says so, once. nil: one
+-- can.
 function helper.without_opencl(what)
   local why = "no OpenCL device is here"
   for _, d in ipairs(tempo.devices()) do

@@ -1,5 +1,5 @@
--- Scripts that free, close, collect and record at the worst moment: out of callbacks, metamethods and finalizers. Each
--- gets an error in order, and everything stays usable.
+-- Scripts that free, close, collect and record at the worst moment: out of callbacks, metamethods
+-- and finalizers. Each gets an error in order, and everything stays usable.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -43,9 +43,15 @@ describe("a function", function()
   it("cannot be freed or started while its arguments are read", function()
     for _, tick in ipairs { false, true } do
       local f = doubled(nil, tick)
-      helper.fails(function() f(asked(function() f:free() end), bounds) end, "option", "free: this function is running")
-      helper.fails(function() f(asked(function() f(inputs, bounds) end), bounds) end, "option", "already running")
-      helper.fails(function() f:explain("work", asked(function() f:free() end)) end, "bound", "'T' is missing")
+      helper.fails(function()
+        f(asked(function() f:free() end), bounds)
+      end, "option", "free: this function is running")
+      helper.fails(function()
+        f(asked(function() f(inputs, bounds) end), bounds)
+      end, "option", "already running")
+      helper.fails(function()
+        f:explain("work", asked(function() f:free() end))
+      end, "bound", "'T' is missing")
       assert.same({ 2, 4, 6 }, f(inputs, bounds).y:totable())
     end
     local P = tempo.program()
@@ -128,8 +134,11 @@ describe("a finalizer", function()
     local function make()
       local f, P, x, t = doubled()
       finalized(function()
-        local made = { pcall(function() return x + 1 end), pcall(f, inputs, bounds), pcall(function() return t + 5 end),
-          pcall(function() return P:input("z", { domain = { t } }) end), pcall(function() return x:program() end) }
+        local made = { pcall(function() return x + 1 end), pcall(f, inputs, bounds),
+          pcall(function() return t + 5 end),
+          pcall(function()
+            return P:input("z", { domain = { t } })
+          end), pcall(function() return x:program() end) }
         got[#got + 1] = made
       end)
     end
@@ -168,7 +177,9 @@ describe("a table", function()
       end
       return { 1, 2, 3 }
     end
-    helper.fails(function() x:peek { inputs = asked(more), bounds = bounds, at = { t = 1 } } end, "option", "peek")
+    helper.fails(function()
+      x:peek { inputs = asked(more), bounds = bounds, at = { t = 1 } }
+    end, "option", "peek")
     assert.equal(2, x:peek { inputs = inputs, bounds = bounds, at = { t = 1 } }:item())
   end)
 end)
@@ -196,7 +207,8 @@ describe("a script that unrolls a loop", function()
     print(("%g"):format(out.y:totable()[2]))
   ]]
   local function run(n, tier, settings)
-    return helper.script(text:gsub("%f[%w]N%f[%W]", n):gsub("%f[%w]TIER%f[%W]", ("%q"):format(tier)), nil, settings)
+    return helper.script(text:gsub("%f[%w]N%f[%W]", n):gsub("%f[%w]TIER%f[%W]",
+      ("%q"):format(tier)), nil, settings)
   end
 
   for _, tier in ipairs { "reference", "interpreter" } do

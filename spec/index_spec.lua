@@ -1,4 +1,5 @@
--- docs/language.md, section 1: dims, bounds, index expressions, conditions, ranges, and Lua's traps.
+-- docs/language.md, section 1: dims, bounds, index expressions, conditions, ranges, and Lua's
+-- traps.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails
@@ -119,7 +120,8 @@ describe("conditions", function()
   end)
 
   it("come from methods", function()
-    for name, text in pairs { eq = "t == T - 1", ne = "t != T - 1", lt = "t <= T - 2", le = "t < T", gt = "t >= T", ge = "t >= T - 1" } do
+    for name, text in pairs { eq = "t == T - 1", ne = "t != T - 1", lt = "t <= T - 2", le = "t < T",
+      gt = "t >= T", ge = "t >= T - 1" } do
       assert.equal(t[name](t, 3), t[name](t, 3))
       assert.equal(text, tostring(t[name](t, T - 1)))
     end
@@ -250,7 +252,9 @@ describe("Lua's traps", function()
   end)
 
   it("a bound in a domain", function()
-    fails(function() return (P:input("y", { domain = { P:dim "i" } })) end, "option", "'I' is a bound")
+    fails(function()
+      return (P:input("y", { domain = { P:dim "i" } }))
+    end, "option", "'I' is a bound")
     fails(function() return (P:tensor { domain = { t + 1 } }) end, "option", "t + 1")
     fails(function() return (P:tensor { domain = t }) end, "option", "{t}")
   end)

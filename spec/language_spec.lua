@@ -1,5 +1,6 @@
--- docs/language.md, sections 1 to 4 and 10, sentence by sentence: each program on the reference evaluator, on the interpreter and on it without passes,
--- against the same in plain Lua. The other specs of a section go deeper; this one follows the text.
+-- docs/language.md, sections 1 to 4 and 10, sentence by sentence: each program on the reference
+-- evaluator, on the interpreter and on it without passes, against the same in plain Lua. The other
+-- specs of a section go deeper; this one follows the text.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local floordiv, mod, min, max, range = tempo.floordiv, tempo.mod, tempo.min, tempo.max, tempo.range
@@ -13,10 +14,16 @@ local function list(n, f)
   return r
 end
 
-local function grid(n, m, f) return list(n, function(a) return list(m, function(b) return f(a, b) end) end) end
+local function grid(n, m, f)
+  return list(n, function(a) return list(m, function(b) return f(a, b) end) end)
+end
 
-local function value(P, y, inputs, bounds) return helper.run(P, { y = y }, inputs or {}, bounds or {}).y end
-local function gives(want, P, y, inputs, bounds) helper.same(want, value(P, y, inputs, bounds), 1e-5) end
+local function value(P, y, inputs, bounds)
+  return helper.run(P, { y = y }, inputs or {}, bounds or {}).y
+end
+local function gives(want, P, y, inputs, bounds)
+  helper.same(want, value(P, y, inputs, bounds), 1e-5)
+end
 local function compile(P, y, tier) return P:compile { outputs = { y = y }, tier = tier } end
 
 local function words(xs)
@@ -32,7 +39,9 @@ local function is(class, f, ...)
   local ok, e = pcall(f)
   if ok then error("no error of class " .. class, 2) end
   if type(e) ~= "table" then error("not an error object: " .. tostring(e), 2) end
-  if e.code ~= class or not e.text:find(class, 1, true) then error(("class %s, not %s: %s"):format(e.code, class, e.text), 2) end
+  if e.code ~= class or not e.text:find(class, 1, true) then
+    error(("class %s, not %s: %s"):format(e.code, class, e.text), 2)
+  end
   if e.where.file ~= here then error("not in the script: " .. e.text, 2) end
   for _, text in ipairs { ... } do
     if not e.text:find(text, 1, true) then error(("no %q in: %s"):format(text, e.text), 2) end
@@ -46,7 +55,9 @@ for line in io.lines("spec/language_spec.lua") do source[#source + 1] = line end
 -- The same; the line to be blamed ends in a mark.
 local function blames(class, f, ...)
   local e = is(class, f, ...)
-  if not source[e.where.line]:find("-- here", 1, true) then error("blames the line of: " .. source[e.where.line], 2) end
+  if not source[e.where.line]:find("-- here", 1, true) then
+    error("blames the line of: " .. source[e.where.line], 2)
+  end
 end
 
 local P, i, I, t, T
@@ -61,7 +72,8 @@ local function series(name) return P:input(name or "x", { domain = { t } }) end
 local function declared(shape_) return P:tensor { domain = { t }, shape = shape_ } end
 
 describe("section 1", function()
-  it("bounds are given by name at every call; missing, unknown, unneeded or wrong ones are errors", function()
+  it("bounds are given by name at every call; missing, unknown, unneeded or wrong ones are errors",
+    function()
     P:bound "w"
     local f = compile(P, series() + 1)
     is("bound", function() f({ x = { 1 } }, {}) end, "'T'")
@@ -81,8 +93,10 @@ describe("section 1", function()
 
   it("a bound without a dim is a size, a value and a part of indices", function()
     local w = P:bound "w"
-    gives(6, P, P:input("v", { shape = { w } }):sum(0) * 0 + w, { v = list(6, math.abs) }, { w = 6 })
-    gives({ { { 1, 1 } }, { { 1, 1 } } }, P, tempo.ones({ w, 2 }, { domain = { t } }), {}, { T = 2, w = 1 })
+    gives(6, P, P:input("v", { shape = { w } }):sum(0) * 0 + w, { v = list(6, math.abs) },
+      { w = 6 })
+    gives({ { { 1, 1 } }, { { 1, 1 } } }, P, tempo.ones({ w, 2 }, { domain = { t } }), {},
+      { T = 2, w = 1 })
     assert.equal(2 ^ 40, compile(P, w:value())({}, { w = 2 ^ 40 }).y:item())
   end)
 
@@ -97,8 +111,12 @@ describe("section 1", function()
       { min(t, 3, T - 1 - t), function(k) return math.min(k, 3, n - 1 - k) end },
       { max(t - 3, 0, 3 - t), function(k) return math.max(k - 3, 0, 3 - k) end },
       { floordiv(floordiv(t, 2), 2), function(k) return math.floor(k / 4) end },
-      { mod(mod(t, 4) + floordiv(t, 2), 3), function(k) return (k % 4 + math.floor(k / 2)) % 3 end },
-      { max(min(3 * t - 4, T - 1), 0), function(k) return math.max(math.min(3 * k - 4, n - 1), 0) end },
+      { mod(mod(t, 4) + floordiv(t, 2), 3), function(k)
+        return (k % 4 + math.floor(k / 2)) % 3
+      end },
+      { max(min(3 * t - 4, T - 1), 0), function(k)
+        return math.max(math.min(3 * k - 4, n - 1), 0)
+      end },
       { floordiv(t - 1, 2) + 1, function(k) return math.floor((k - 1) / 2) + 1 end },
       { t:floordiv(3) * 3 + t:mod(3), function(k) return k end },
     } do
@@ -117,12 +135,13 @@ describe("section 1", function()
   it("a product of dims or bounds is a size, not an index", function()
     local x = series()
     gives(list(6, function() return 6 end), P, tempo.full({ I * T }, 6), {}, { T = 3, I = 2 })
-    gives({ { { 1, 2 }, { 3, 4 } } }, P, P:input("v", { shape = { I * T, 2 } }):reshape { I, T, 2 }, { v = { { 1, 2 }, { 3, 4 } } },
-      { T = 2, I = 1 })
+    gives({ { { 1, 2 }, { 3, 4 } } }, P, P:input("v", { shape = { I * T, 2 } }):reshape { I, T, 2 },
+      { v = { { 1, 2 }, { 3, 4 } } }, { T = 2, I = 1 })
     gives({ 0, 1, 4 }, P, (t * t):value(), {}, { T = 3 })
     gives({ 0, 1, 2 }, P, tempo.where((I * T):gt(3), t, 0), {}, { I = 2, T = 3 })
     for _, f in ipairs {
-      function() return x[I * T] end, function() return x[0 .. I * T] end, function() return x[range(0, I * T)] end,
+      function() return x[I * T] end, function() return x[0 .. I * T] end,
+        function() return x[range(0, I * T)] end,
       function() return x[t * i] end,
     } do
       is("affine", function() local _ = f() end, "not affine")
@@ -153,13 +172,16 @@ describe("section 1", function()
       { t:eq(1):land(i:gt(1)):lor(t:eq(3)), function(a, b) return b == 1 and a > 1 or b == 3 end },
       { t:eq(1):lor(i:gt(1)):lnot(), function(a, b) return not (b == 1 or a > 1) end },
       { mod(t, 2):eq(mod(i, 2)), function(a, b) return a % 2 == b % 2 end },
-      { max(floordiv(t, 2), i):ge(2), function(a, b) return math.max(math.floor(b / 2), a) >= 2 end },
+      { max(floordiv(t, 2), i):ge(2), function(a, b)
+        return math.max(math.floor(b / 2), a) >= 2
+      end },
     } do
       local h, all = P:tensor { domain = { i, t } }, tempo.ones({}, { domain = { i, t } })
       h:when(c[1], 1)
       h:otherwise(0)
       local want = grid(m, n, function(a, b) return c[2](a, b) and 1 or 0 end)
-      local out = helper.run(P, { h = h, w = tempo.where(c[1], all, 0), b = all * c[1] }, {}, { T = n, I = m })
+      local out = helper.run(P, { h = h, w = tempo.where(c[1], all, 0), b = all * c[1] }, {},
+        { T = n, I = m })
       for _, got in pairs(out) do helper.same(want, got, 1e-9) end
     end
     gives({ true, false, true }, P, t:eq(1):value():lnot(), {}, { T = 3 })
@@ -168,13 +190,19 @@ describe("section 1", function()
 
   it("where a tensor is wanted an index expression is its value; compared with a tensor a dim is its value", function()
     local x, k = series(), P:input("k", { domain = { t }, dtype = "i32" })
-    assert.equal("i32,f32,i64,f32,f32", words { (k + t):dtype(), (t + x):dtype(), (t:value() + 1):dtype(), (k / t):dtype(), (k + 0.5):dtype() })
+    assert.equal("i32,f32,i64,f32,f32",
+      words { (k + t):dtype(), (t + x):dtype(), (t:value() + 1):dtype(), (k / t):dtype(),
+      (k + 0.5):dtype() })
     local X = { x = { 1, 1, 3 }, k = { 0, 0, 0 } }
     for _, c in ipairs {
-      { x:eq(t), { false, true, false } }, { t:eq(x), { false, true, false } }, { t:lt(x), { true, false, true } },
-      { x:gt(t), { true, false, true } }, { T:ge(x), { true, true, true } }, { (t + 1):ne(x), { false, true, false } },
-      { x ^ t, { 1, 1, 9 } }, { (1 - t):value(), { 1, 0, -1 } }, { tempo.maximum(t, x * 0), { 0, 1, 2 } }, { tempo.sqrt(t * t), { 0, 1, 2 } },
-      { tempo.full({ 2 }, t), { { 0, 0 }, { 1, 1 }, { 2, 2 } } }, { x:clamp(0, T - 1), { 1, 1, 2 } }, { T, 3 }, { t:eq(1), { false, true, false } },
+      { x:eq(t), { false, true, false } }, { t:eq(x), { false, true, false } },
+        { t:lt(x), { true, false, true } },
+      { x:gt(t), { true, false, true } }, { T:ge(x), { true, true, true } },
+        { (t + 1):ne(x), { false, true, false } },
+      { x ^ t, { 1, 1, 9 } }, { (1 - t):value(), { 1, 0, -1 } },
+        { tempo.maximum(t, x * 0), { 0, 1, 2 } }, { tempo.sqrt(t * t), { 0, 1, 2 } },
+      { tempo.full({ 2 }, t), { { 0, 0 }, { 1, 1 }, { 2, 2 } } },
+        { x:clamp(0, T - 1), { 1, 1, 2 } }, { T, 3 }, { t:eq(1), { false, true, false } },
     } do
       gives(c[2], P, c[1], X, { T = 3 })
     end
@@ -187,7 +215,8 @@ describe("section 1", function()
   it("each of Lua's traps is answered by what to write", function()
     local x, h = series(), declared()
     for _, f in ipairs {
-      function() return x[2 .. 5] end, function() return x[{ t = 2 .. 5 }] end, function() return x[{ 2 .. 5 }] end, function() h[2 .. 5] = 1 end,
+      function() return x[2 .. 5] end, function() return x[{ t = 2 .. 5 }] end,
+        function() return x[{ 2 .. 5 }] end, function() h[2 .. 5] = 1 end,
     } do
       is("option", function() local _ = f() end, "tempo.range(2, 5)")
     end
@@ -222,14 +251,20 @@ describe("section 2", function()
       max = function(v) local s = -inf for _, q in ipairs(v) do s = math.max(s, q) end return s end,
       min = function(v) local s = inf for _, q in ipairs(v) do s = math.min(s, q) end return s end,
       mean = function(v) local s = 0 for _, q in ipairs(v) do s = s + q end return s / #v end,
-      logsumexp = function(v) local s = 0 for _, q in ipairs(v) do s = s + math.exp(q) end return math.log(s) end,
+      logsumexp = function(v)
+        local s = 0 for _, q in ipairs(v) do s = s + math.exp(q) end return math.log(s)
+      end,
     }
     for _, c in ipairs {
       { 0 .. t, function(k) return 0, k end },
       { t + 1 .. T, function(k) return k + 1, n end },
       { max(0, t - w + 1) .. t + 1, function(k) return math.max(0, k - 2), k + 1 end },
-      { max(t - 1, 0) .. min(t + 2, T), function(k) return math.max(k - 1, 0), math.min(k + 2, n) end },
-      { 2 * floordiv(t, 2) .. min(2 * floordiv(t, 2) + 2, T), function(k) return k - k % 2, math.min(k - k % 2 + 2, n) end },
+      { max(t - 1, 0) .. min(t + 2, T), function(k)
+        return math.max(k - 1, 0), math.min(k + 2, n)
+      end },
+      { 2 * floordiv(t, 2) .. min(2 * floordiv(t, 2) + 2, T), function(k)
+        return k - k % 2, math.min(k - k % 2 + 2, n)
+      end },
       { T - 1 - t .. T, function(k) return n - 1 - k, n end },
       { t .. 3, function(k) return k, 3 end },
       { min(t, 3) .. max(t, 3), function(k) return math.min(k, 3), math.max(k, 3) end },
@@ -247,7 +282,9 @@ describe("section 2", function()
         end)
       end
       local out = helper.run(P, outs, { x = X }, { T = n, w = 3 })
-      for name in pairs(reduce) do helper.same(want[name], out[name], 1e-5, tostring(c[1]) .. " " .. name) end
+      for name in pairs(reduce) do
+        helper.same(want[name], out[name], 1e-5, tostring(c[1]) .. " " .. name)
+      end
     end
     gives({ false, false, true }, P, x:gt(1)[0 .. t]:any(0), { x = { 1, 2, 0 } }, { T = 3 })
     gives({ true, false, false }, P, x:gt(1)[0 .. t]:all(0), { x = { 1, 2, 0 } }, { T = 3 })
@@ -256,9 +293,13 @@ describe("section 2", function()
   it("a read has the dims of its indices and those it does not name, nothing else", function()
     local x = P:input("x", { domain = { i, t } })
     for _, c in ipairs {
-      { x[{ i = t }], "t" }, { x[{ i = t, t = i }], "i,t" }, { x[{ 0, 0 }], "" }, { x[{ i, 0 }], "i" }, { x[{ 0 .. I, t + 1 }], "t", "I" },
-      { x[{ i = 0 .. I, t = 0 .. t + 1 }], "t", "I,t + 1" }, { x[{ t = 0 .. T }][{ i = 0 .. I }], "", "I,T" },
-      { x[{ i = 0 .. I }][{ t = 0 .. T }], "", "T,I" }, { x[{ i = 0 .. I, t = 0 .. i + 1 }], "i", "I,i + 1" }, { x[{ t = 0 .. i + 1 }], "i", "i + 1" },
+      { x[{ i = t }], "t" }, { x[{ i = t, t = i }], "i,t" }, { x[{ 0, 0 }], "" },
+        { x[{ i, 0 }], "i" }, { x[{ 0 .. I, t + 1 }], "t", "I" },
+      { x[{ i = 0 .. I, t = 0 .. t + 1 }], "t", "I,t + 1" },
+        { x[{ t = 0 .. T }][{ i = 0 .. I }], "", "I,T" },
+      { x[{ i = 0 .. I }][{ t = 0 .. T }], "", "T,I" },
+        { x[{ i = 0 .. I, t = 0 .. i + 1 }], "i", "I,i + 1" },
+        { x[{ t = 0 .. i + 1 }], "i", "i + 1" },
       { x[{ [t] = i }], "i" }, { x:at { t = 0 }, "i" }, { x[{}], "i,t" },
     } do
       assert.equal(c[2], domain(c[1]))
@@ -279,10 +320,12 @@ describe("section 2", function()
 
   it("a single index belongs to one dim; tables are positions or names, without holes", function()
     local x, z = P:input("x", { domain = { i, t } }), P:input("z", { shape = { 2 } })
-    for _, index in ipairs { 0, min(i, t), range(0, 2), P:bound "w", { 0 }, { 0, 0, 0 }, { q = 0 } } do
+    for _, index in ipairs { 0, min(i, t), range(0, 2), P:bound "w", { 0 }, { 0, 0, 0 },
+      { q = 0 } } do
       is("domain", function() local _ = x[index] end, "i, t")
     end
-    for _, index in ipairs { { 0, t = 1 }, { 0, nil, 1 }, { [2] = 0 }, { [T] = 0 }, { [t + 1] = 0 }, { [t] = 0, t = 1 }, true } do
+    for _, index in ipairs { { 0, t = 1 }, { 0, nil, 1 }, { [2] = 0 }, { [T] = 0 }, { [t + 1] = 0 },
+      { [t] = 0, t = 1 }, true } do
       is("option", function() local _ = x[index] end)
     end
     is("affine", function() local _ = x[z] end, "index_select")
@@ -301,26 +344,33 @@ describe("section 2", function()
     gives({ 1, 1, 3, 6 }, P, y[max(t - 1, 0)]:sum(0), X, { T = 4 })
     gives({ 10, 6, 3, 1 }, P, y[T - 1 - t]:sum(0), X, { T = 4 })
     gives({ 1, 2, 3 }, P, y[2], X, { T = 4 })
-    for _, r in ipairs { 0 .. T, 0 .. t, range(0, 3) } do is("ragged", function() local _ = y[r] end, "reduce or pad") end
+    for _, r in ipairs { 0 .. T, 0 .. t, range(0, 3) } do
+      is("ragged", function() local _ = y[r] end, "reduce or pad")
+    end
     is("ragged", function() compile(P, y) end)
     is("ragged", function() P:input("q", { domain = { t }, shape = { t + 1 } }) end, "'q'")
     local z = P:input("z", { domain = { i, t } })
-    gives({ 5, 12 }, P, z[{ t = 0 .. t + 1 }][{ i = 0 .. I }]:sum { 0, 1 }, { z = { { 1, 2 }, { 4, 5 } } }, { I = 2, T = 2 })
+    gives({ 5, 12 }, P, z[{ t = 0 .. t + 1 }][{ i = 0 .. I }]:sum { 0, 1 },
+      { z = { { 1, 2 }, { 4, 5 } } }, { I = 2, T = 2 })
   end)
 
   it("index_select is how data chooses a time", function()
-    local x, k = P:input("x", { domain = { t }, shape = { 2 } }), P:input("k", { domain = { t }, dtype = "i64" })
+    local x, k = P:input("x", { domain = { t }, shape = { 2 } }),
+      P:input("k", { domain = { t }, dtype = "i64" })
     local X = { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 7, 8 } }
     local y = x[0 .. t + 1]:index_select(0, k:unsqueeze(0))
-    gives({ { { 1, 2 } }, { { 1, 2 } }, { { 5, 6 } }, { { 3, 4 } } }, P, y, { x = X, k = { 0, 0, 2, 1 } }, { T = 4 })
+    gives({ { { 1, 2 } }, { { 1, 2 } }, { { 5, 6 } }, { { 3, 4 } } }, P, y,
+      { x = X, k = { 0, 0, 2, 1 } }, { T = 4 })
     is("input", function() compile(P, y)({ x = X, k = { 1, 0, 0, 0 } }, { T = 4 }) end, "t = 0")
-    gives({ { 3, 3 }, { 3, 3 }, { 0, 0 } }, P, tempo.grad(y:sum() * (t + 1), { x })[1], { x = { { 5, 5 }, { 6, 6 }, { 7, 7 } }, k = { 0, 0, 1 } },
-      { T = 3 })
+    gives({ { 3, 3 }, { 3, 3 }, { 0, 0 } }, P, tempo.grad(y:sum() * (t + 1), { x })[1],
+      { x = { { 5, 5 }, { 6, 6 }, { 7, 7 } }, k = { 0, 0, 1 } }, { T = 3 })
   end)
 
   it("a domain is a set in the order of P:dim; entries are dims or tensors", function()
     local x, w, s = P:input("x", { domain = { t } }), P:input("w", { domain = { i } }), P:input "s"
-    for _, d in ipairs { { x, w }, { t, i }, { w, t }, { x, s, i }, (x * w):domain() } do assert.equal("i,t", domain(P:tensor { domain = d })) end
+    for _, d in ipairs { { x, w }, { t, i }, { w, t }, { x, s, i }, (x * w):domain() } do
+      assert.equal("i,t", domain(P:tensor { domain = d }))
+    end
     assert.equal("i,t", domain(x + i))
     assert.equal("i,t", domain(tempo.stack({ x, w }, 0)))
     assert.equal("t", domain(x + T))
@@ -328,9 +378,12 @@ describe("section 2", function()
     is("option", function() P:input("q", { domain = { t, i } }) end, "'i' before 't'")
     is("option", function() P:call(print, { x }, { { domain = { t, i } } }) end)
     is("domain", function() P:call(print, { x }, { { domain = { i } } }) end, "'x'")
-    local out = compile(P, (x * w):unsqueeze(0) + tempo.zeros { 3 })({ x = { 1, 2 }, w = { 1, 10, 100 } }, { I = 3, T = 2 }).y
+    local out = compile(P, (x * w):unsqueeze(0) + tempo.zeros { 3 })(
+      { x = { 1, 2 }, w = { 1, 10, 100 } }, { I = 3, T = 2 }).y
     assert.equal("3,2,3", words(out:shape()))
-    helper.same(list(3, function(a) return grid(2, 3, function(b) return (b + 1) * 10 ^ a end) end), out:totable(), 1e-9)
+    helper.same(list(3, function(a)
+      return grid(2, 3, function(b) return (b + 1) * 10 ^ a end)
+    end), out:totable(), 1e-9)
   end)
 end)
 
@@ -347,8 +400,12 @@ describe("section 3", function()
       local X = { x = list(n, function(k) return 2 ^ k end) }
       gives(list(n, function(k) return k == 0 and 100 or 2 ^ k end), P, h, X, { T = n })
       gives(list(n, function(k) return k < n - 1 and 2 ^ k or 0 end), P, g, X, { T = n })
-      gives(list(n, function(k) return k < n - 1 and 2 or 0 end), P, tempo.grad(h, { x })[1], X, { T = n })
-      gives(list(n, function(k) return (k > 0 and 1 or 0) - (k < n - 1 and 1 or 0) end), P, tempo.grad(g, { x })[1], X, { T = n })
+      gives(list(n, function(k)
+        return k < n - 1 and 2 or 0
+      end), P, tempo.grad(h, { x })[1], X, { T = n })
+      gives(list(n, function(k)
+        return (k > 0 and 1 or 0) - (k < n - 1 and 1 or 0)
+      end), P, tempo.grad(g, { x })[1], X, { T = n })
     end
     gives(2, P, y[1], { x = { 1, 2, 3 } }, { T = 3 })
     gives({ 2, 2, 4 }, P, y[max(t, 1)], { x = { 1, 2, 3 } }, { T = 3 })
@@ -360,18 +417,25 @@ describe("section 3", function()
     is("domain", function() compile(P, two) end, "t = -1")
   end)
 
-  it("what is legal for no bounds but 0 and 1 is refused when compiling, else checked at the call", function()
+  it("what is legal for no bounds but 0 and 1 is refused when compiling, else checked at the call",
+    function()
     local x, w = series(), P:bound "w"
-    for _, e in ipairs { t + 1, t - 1, -1, T, 2 * t, T - t, t + w, t - w, T + w, 0 .. T + 1, t .. t + 2, range(-1, 2) } do
+    for _, e in ipairs { t + 1, t - 1, -1, T, 2 * t, T - t, t + w, t - w, T + w, 0 .. T + 1,
+      t .. t + 2, range(-1, 2) } do
       is("domain", function() compile(P, x[e]) end, "'x'", "T = 2")
     end
     for _, c in ipairs {
-      { x[range(2, 9)]:sum(0), { T = 9 }, 42, { T = 8 }, "T >= 9" }, { x[3], { T = 4 }, 4, { T = 3 }, "T >= 4" }, { x[0], { T = 1 }, 1, { T = 0 }, "T >= 1" },
-      { x[T - 1], { T = 1 }, 1, { T = 0 } }, { x[T - 3], { T = 3 }, 1, { T = 2 } }, { x[w], { T = 2, w = 1 }, 2, { T = 2, w = 2 } },
-      { x[0 .. w], { T = 2, w = 2 }, { 1, 2 }, { T = 2, w = 3 } }, { x[T - w], { T = 2, w = 1 }, 2, { T = 2, w = 0 } },
-      { x[w - t], { T = 3, w = 2 }, { 3, 2, 1 }, { T = 3, w = 3 } }, { x[{ t = i }], { T = 3, I = 3 }, { 1, 2, 3 }, { T = 2, I = 3 } },
+      { x[range(2, 9)]:sum(0), { T = 9 }, 42, { T = 8 }, "T >= 9" },
+        { x[3], { T = 4 }, 4, { T = 3 }, "T >= 4" }, { x[0], { T = 1 }, 1, { T = 0 }, "T >= 1" },
+      { x[T - 1], { T = 1 }, 1, { T = 0 } }, { x[T - 3], { T = 3 }, 1, { T = 2 } },
+        { x[w], { T = 2, w = 1 }, 2, { T = 2, w = 2 } },
+      { x[0 .. w], { T = 2, w = 2 }, { 1, 2 }, { T = 2, w = 3 } },
+        { x[T - w], { T = 2, w = 1 }, 2, { T = 2, w = 0 } },
+      { x[w - t], { T = 3, w = 2 }, { 3, 2, 1 }, { T = 3, w = 3 } },
+        { x[{ t = i }], { T = 3, I = 3 }, { 1, 2, 3 }, { T = 2, I = 3 } },
       { x[{ t = 2 * i + 1 }], { T = 4, I = 2 }, { 2, 4 }, { T = 4, I = 3 } },
-      { x[{ t = i .. i + w }]:sum(0), { T = 2, I = 3, w = 0 }, { 0, 0, 0 }, { T = 3, I = 3, w = 2 } },
+      { x[{ t = i .. i + w }]:sum(0), { T = 2, I = 3, w = 0 }, { 0, 0, 0 },
+        { T = 3, I = 3, w = 2 } },
     } do
       local function count(b) return { x = list(b.T, function(k) return k + 1 end) } end
       for _, tier in ipairs { "reference", "interpreter" } do
@@ -389,7 +453,9 @@ describe("section 3", function()
     h[t] = h[t - 1] + x[T - 1]
     g[0] = x[0]
     g[i] = g[i - 1] + 1
-    local out = helper.run(P, { v = v * 2, s = x[0 .. T]:sum(0), p = x[0 .. t + 1]:sum(0), h = h, g = g }, { x = {}, v = {} }, { T = 0, I = 0 })
+    local out = helper.run(P,
+      { v = v * 2, s = x[0 .. T]:sum(0), p = x[0 .. t + 1]:sum(0), h = h, g = g },
+      { x = {}, v = {} }, { T = 0, I = 0 })
     helper.same({ v = {}, s = 0, p = {}, h = {}, g = {} }, out, 1e-9)
     is("domain", function() compile(P, g)({ x = {} }, { T = 0, I = 1 }) end, "'x'")
     gives({ 1, 3, 5 }, P, h, { x = { 1, 5, 2 } }, { T = 3 })
@@ -405,7 +471,9 @@ describe("section 3", function()
     for _, c in ipairs {
       { { -2, -2, 1, 2, 3 }, function(h) h[t + 2] = x h[t] = -2 end },
       { { 3, 4, 5, 0, 0 }, function(h) h[t - 2] = x h[t] = 0 end },
-      { { 1, 2, -2, -1, 5 }, function(h) h[min(3, T - 1)] = -1 h[floordiv(T, 2)] = -2 h[t] = x end },
+      { { 1, 2, -2, -1, 5 }, function(h)
+        h[min(3, T - 1)] = -1 h[floordiv(T, 2)] = -2 h[t] = x
+      end },
       { { 0, 0, 5, 0, 40 }, function(h) h[T - 1] = t * 10 h[2] = x[t] + x[t - 1] h[t] = 0 end },
       { { 1, 2, 3, 4, 5 }, function(h) h[9] = -1 h[t] = x end },
       { { 7, 2, 3, 4, 5 }, function(h) h[{ [t] = 0 }] = 7 h[{ t }] = x end },
@@ -426,8 +494,12 @@ describe("section 3", function()
   it("branches are tried in order; one that can never be first is an error that names the earlier one", function()
     local x = series()
     for _, f in ipairs {
-      function(h) h[t] = 1 h[0] = 2 end, function(h) h[0] = 1 h[0] = 2 h[t] = 3 end, function(h) h:otherwise(1) h[t] = 3 end,
-      function(h) h:when(t:lt(3), 1) h[2] = 5 h[t] = 3 end, function(h) h[0] = 1 h[t + 1] = x h[t] = 3 end, function(h) h[t] = 1 h[t + 1] = 3 end,
+      function(h) h[t] = 1 h[0] = 2 end, function(h)
+        h[0] = 1 h[0] = 2 h[t] = 3
+      end, function(h) h:otherwise(1) h[t] = 3 end,
+      function(h)
+        h:when(t:lt(3), 1) h[2] = 5 h[t] = 3
+      end, function(h) h[0] = 1 h[t + 1] = x h[t] = 3 end, function(h) h[t] = 1 h[t + 1] = 3 end,
       function(h) h:when(t:lt(0), 1) h[t] = 3 end, function(h) h[-1] = 1 h[t] = 3 end,
     } do
       is("undefined", function() local h = declared() f(h) compile(P, h) end, "can never be first")
@@ -440,7 +512,8 @@ describe("section 3", function()
   end)
 
   it("a declared tensor is defined at every point, whatever reads it; cycles are told", function()
-    for _, f in ipairs { function(h) h[0] = 1 end, function() end, function(h) h:when(t:gt(2), 1) end } do
+    for _, f in ipairs { function(h) h[0] = 1 end, function() end,
+      function(h) h:when(t:gt(2), 1) end } do
       is("undefined", function() local h = declared() f(h) compile(P, h[0]) end)
     end
     local some = declared()
@@ -448,7 +521,9 @@ describe("section 3", function()
     gives({ 0, 1, 2 }, P, some, {}, { T = 3 })
     is("undefined", function() compile(P, some[0])({}, { T = 4 }) end, "T <= 3")
     for _, f in ipairs {
-      function(h) h[t] = h[t] + 1 end, function(h) h[0] = h[T - 1] h[t] = h[t - 1] end, function(h) h[t] = h[0 .. t + 1]:sum(0) end,
+      function(h) h[t] = h[t] + 1 end, function(h)
+        h[0] = h[T - 1] h[t] = h[t - 1]
+      end, function(h) h[t] = h[0 .. t + 1]:sum(0) end,
       function(h) h[t] = h[floordiv(t, 2)] end,
     } do
       is("cycle", function() local h = declared() f(h) compile(P, h) end)
@@ -456,7 +531,9 @@ describe("section 3", function()
     local w, h = P:bound "w", declared()
     h:when(t:lt(w), 1)
     h[t] = h[t - w] + 1
-    for n, want in ipairs { { 1, 2, 3, 4, 5 }, { 1, 1, 2, 2, 3 }, { 1, 1, 1, 2, 2 } } do gives(want, P, h, {}, { T = 5, w = n }) end
+    for n, want in ipairs { { 1, 2, 3, 4, 5 }, { 1, 1, 2, 2, 3 }, { 1, 1, 1, 2, 2 } } do
+      gives(want, P, h, {}, { T = 5, w = n })
+    end
     is("cycle", function() compile(P, h)({}, { T = 5, w = 0 }) end)
   end)
 
@@ -490,7 +567,8 @@ describe("section 3", function()
           h[{ i = 0 }] = x
           h[{ i, t }] = h[{ i - 1, max(t - 1, 0) }] * x + h[{ i - 1, min(t + 1, T - 1) }]
         end, function(W, Y, a, b)
-          return a == 0 and at(Y, a, b) or at(W, a - 1, math.max(b - 1, 0)) * at(Y, a, b) + at(W, a - 1, math.min(b + 1, m - 1))
+          return a == 0 and at(Y, a, b)
+            or at(W, a - 1, math.max(b - 1, 0)) * at(Y, a, b) + at(W, a - 1, math.min(b + 1, m - 1))
         end },
       { function(h)
           h[{ 0, 0 }] = x
@@ -517,7 +595,8 @@ describe("section 3", function()
       end
       local h = P:tensor { domain = { i, t } }
       c[1](h)
-      local out = helper.run(P, { h = h, g = tempo.grad(h[{ I - 1, 1 }], { x })[1] }, { x = X }, { I = n, T = m })
+      local out = helper.run(P, { h = h, g = tempo.grad(h[{ I - 1, 1 }], { x })[1] }, { x = X },
+        { I = n, T = m })
       helper.same(loop(X), out.h, 1e-5)
       helper.same(helper.differences(function(Y) return loop(Y)[n][2] end, X), out.g, 1e-4)
       helper.same({}, value(P, h, { x = {} }, { I = 0, T = m }), 1e-9)
@@ -550,11 +629,14 @@ end)
 
 describe("section 4", function()
   it("integers wrap, // and % floor, by 0 they fail where they are needed", function()
-    local a, b = P:input("a", { dtype = "i32", shape = { 3 } }), P:input("b", { dtype = "i32", shape = { 3 } })
-    gives({ -2147483648, 0, -2 }, P, a + b, { a = { 2147483647, 5, 2147483647 }, b = { 1, -5, 2147483647 } })
+    local a, b = P:input("a", { dtype = "i32", shape = { 3 } }),
+      P:input("b", { dtype = "i32", shape = { 3 } })
+    gives({ -2147483648, 0, -2 }, P, a + b,
+      { a = { 2147483647, 5, 2147483647 }, b = { 1, -5, 2147483647 } })
     gives({ -2, 1, -1 }, P, floordiv(a, b), { a = { -7, 7, -1 }, b = { 4, 4, 5 } })
     gives({ 1, -1, -2 }, P, a % b, { a = { -7, 7, -7 }, b = { 4, -4, -5 } })
-    local k, h = P:input("k", { domain = { t }, dtype = "i64" }), P:tensor { domain = { t }, dtype = "i64" }
+    local k, h = P:input("k", { domain = { t }, dtype = "i64" }),
+      P:tensor { domain = { t }, dtype = "i64" }
     h[0] = 0
     h[t] = floordiv(tempo.full({}, 10, { dtype = "i64" }), k)
     gives({ 0, 5, 3 }, P, h, { k = { 0, 2, 3 } }, { T = 3 })
@@ -586,32 +668,41 @@ describe("section 4", function()
     assert.is_false(compile(P, P:input("b", { dtype = "bool" }):lnot())({ b = true }).y:item())
   end)
 
-  it("only a literal 1 broadcasts; other extents are equal canonically, or compared at the call", function()
+  it("only a literal 1 broadcasts; other extents are equal canonically, or compared at the call",
+    function()
     local x, w, c = series(), P:bound "w", P:input("c", { shape = { 3 } })
     local C = { 1, 2, 3 }
     gives({ { 2, 3, 4 }, { 6, 7, 8 } }, P, x[t .. t + 1] + c, { x = { 1, 5 }, c = C }, { T = 2 })
     local X = { x = { 1, 2, 3, 4 } }
     for _, e in ipairs {
-      { x[0 .. min(t + 1, T)], x[0 .. t + 1], { 1, 5, 14, 30 } }, { x[0 .. 2 * floordiv(t, 2) + mod(t, 2) + 1], x[0 .. t + 1], { 1, 5, 14, 30 } },
-      { x[max(t - w + 1, 0) .. t + 1], x[0 .. min(w, t + 1)], { 1, 5, 8, 11 }, 2 }, { x[t .. T], x[0 .. T - t], { 30, 20, 11, 4 } },
+      { x[0 .. min(t + 1, T)], x[0 .. t + 1], { 1, 5, 14, 30 } },
+        { x[0 .. 2 * floordiv(t, 2) + mod(t, 2) + 1], x[0 .. t + 1], { 1, 5, 14, 30 } },
+      { x[max(t - w + 1, 0) .. t + 1], x[0 .. min(w, t + 1)], { 1, 5, 8, 11 }, 2 },
+        { x[t .. T], x[0 .. T - t], { 30, 20, 11, 4 } },
       { x[floordiv(t, 2) .. t], tempo.ones { floordiv(t + 1, 2) }, { 0, 1, 2, 5 } },
     } do
       gives(e[3], P, (e[1] * e[2]):sum(0), X, { T = 4, w = e[4] })
     end
-    for _, bad in ipairs { tempo.zeros { 2 }, x[0 .. t + 1] } do is("shape", function() return c + bad end, "(3)") end
+    for _, bad in ipairs { tempo.zeros { 2 }, x[0 .. t + 1] } do
+      is("shape", function() return c + bad end, "(3)")
+    end
     is("shape", function() return x[0 .. t + 1] * x[t .. T] end)
   end)
 
   it("passes drop no check of sizes", function()
     local w, x, c = P:bound "w", series(), P:input("c", { shape = { 3 } })
     for _, e in ipairs {
-      { x[0 .. T] + c, { x = { 1 }, c = { 1, 2, 3 } }, { T = 1 } }, { tempo.ones { w } * tempo.ones { 3 }, {}, { w = 1 } },
-      { (tempo.ones({ w + t }, { domain = { t } }) * tempo.ones { t + 3 }):sum(0), {}, { T = 4, w = 2 } },
+      { x[0 .. T] + c, { x = { 1 }, c = { 1, 2, 3 } }, { T = 1 } },
+        { tempo.ones { w } * tempo.ones { 3 }, {}, { w = 1 } },
+      { (tempo.ones({ w + t }, { domain = { t } }) * tempo.ones { t + 3 }):sum(0), {},
+        { T = 4, w = 2 } },
       { c * tempo.ones { w }, { c = { 1, 2, 3 } }, { w = 2 } },
     } do
       for _, passes in ipairs { "all", "none" } do
         for _, tier in ipairs { "reference", "interpreter" } do
-          is("shape", function() P:compile { outputs = { y = e[1] }, tier = tier, passes = passes } (e[2], e[3]) end)
+          is("shape", function()
+            P:compile { outputs = { y = e[1] }, tier = tier, passes = passes } (e[2], e[3])
+          end)
         end
       end
     end
@@ -653,7 +744,8 @@ describe("section 10", function()
       compile(P, h)
     end, "'hh'")
     blames("cycle", function()
-      local a, b = P:tensor { domain = { t }, name = "aa" }, P:tensor { domain = { t }, name = "bb" }
+      local a, b = P:tensor { domain = { t }, name = "aa" },
+        P:tensor { domain = { t }, name = "bb" }
       a[t] = b + 1 -- here
       b[t] = a * 2 -- here
       compile(P, a)
@@ -680,11 +772,16 @@ describe("section 10", function()
   it("an unknown option or name has the nearest", function()
     local x = series()
     for _, e in ipairs {
-      { "outputs", function() P:compile { output = { y = x } } end }, { "tier", function() P:compile { outputs = { y = x }, tire = "auto" } end },
+      { "outputs", function() P:compile { output = { y = x } } end }, { "tier", function()
+        P:compile { outputs = { y = x }, tire = "auto" }
+      end },
       { "reference", function() P:compile { outputs = { y = x }, tier = "referense" } end },
       { "evolve", function() P:compile { outputs = { y = x }, passes = { evolv = false } } end },
-      { "shape", function() P:input("q", { shap = { 1 } }) end }, { "f32", function() P:input("q", { dtype = "float32" }) end },
-      { "zeros", function() local _ = tempo.zeroes end }, { "input", function() local _ = P.inputs end }, { "sum", function() local _ = x.summ end },
+      { "shape", function() P:input("q", { shap = { 1 } }) end }, { "f32", function()
+        P:input("q", { dtype = "float32" })
+      end },
+      { "zeros", function() local _ = tempo.zeroes end },
+        { "input", function() local _ = P.inputs end }, { "sum", function() local _ = x.summ end },
     } do
       is("option", e[2], ("'%s'"):format(e[1]))
     end

@@ -1,4 +1,5 @@
--- A recurrence whose distance is a bound closes a cycle for some bounds only: compiling is legal, and a call with these bounds is refused.
+-- A recurrence whose distance is a bound closes a cycle for some bounds only: compiling is legal,
+-- and a call with these bounds is refused.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, each_tier = helper.fails, helper.each
@@ -23,7 +24,9 @@ describe("a cycle for some bounds only", function()
       local line = debug.getinfo(1, "l").currentline + 1
       h[t] = h[t - p] + x
       local f = P:compile { outputs = { h = h }, tier = tier }
-      local function run(n, by) return f({ x = { 1, 2, 3, 4, 5, n > 5 and 6 or nil } }, { T = n, p = by }).h:totable() end
+      local function run(n, by)
+        return f({ x = { 1, 2, 3, 4, 5, n > 5 and 6 or nil } }, { T = n, p = by }).h:totable()
+      end
       assert.same({ 1, 3, 6, 10, 15 }, run(5, 1))
       assert.same({ 1, 2, 4, 6, 9, 12 }, run(6, 2))
       assert.same({ 1, 2, 3, 4, 5 }, run(5, 9))
@@ -58,7 +61,8 @@ describe("a cycle for some bounds only", function()
     end)
   end)
 
-  -- At I = w + 1 only the last tick needs later ones; else the tick before does, so that nothing is whole at its tick.
+  -- At I = w + 1 only the last tick needs later ones; else the tick before does, so that nothing is
+  -- whole at its tick.
   it("is none of the program's where only the ticks would close it", function()
     each_tier(function(tier)
       P = tempo.program()

@@ -1,5 +1,6 @@
--- Dims that nothing carries become leading extents of each operator's call, two of them as well as one: the plan has no
--- loop over their points, forwards or in the gradient, and the numbers are the reference's.
+-- Dims that nothing carries become leading extents of each operator's call, two of them as well as
+-- one: the plan has no loop over their points, forwards or in the gradient, and the numbers are the
+-- reference's.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local recipes = require "spec.grad_rows"
@@ -10,24 +11,31 @@ local load_text = loadstring or load            -- luacheck: globals loadstring
 local others = {
   compare = { "a:eq(b)", "a:lt(b):land(a:gt(0)):lor(b:ne(1)):lnot()" }, sign = { "a:sign()" },
   floor = { "a:floor() + a:ceil() + a:round()" },
-  argmax = { "a:argmax(1)", "a:argmin(0)", "a:argmax()" }, any = { "a:gt(0):any(1)", "a:gt(b):all()" },
-  one_hot = { "k:one_hot(4)" }, argsort = { "a:argsort(1)", "k:sort(1)" }, integers = { "(a * 4):to 'i64':floordiv(2)", "k % 2 + k * 3" },
+  argmax = { "a:argmax(1)", "a:argmin(0)", "a:argmax()" },
+    any = { "a:gt(0):any(1)", "a:gt(b):all()" },
+  one_hot = { "k:one_hot(4)" }, argsort = { "a:argsort(1)", "k:sort(1)" },
+    integers = { "(a * 4):to 'i64':floordiv(2)", "k % 2 + k * 3" },
   uniform = { "tempo.uniform({ 2, 3 }, { domain = a:domain(), name = 'u' })" },
   normal = { "tempo.normal({ 2 }, { domain = a:domain(), name = 'n' })" },
   randint = { "tempo.randint({ 2 }, 0, 5, { domain = a:domain(), name = 'r' })" },
   randperm = { "tempo.randperm({ 3 }, { domain = a:domain(), name = 'p' })" },
   bernoulli = { "tempo.bernoulli({ 2 }, { p = 0.3, domain = a:domain(), name = 'b' })" },
-  dropout = { "a:dropout { p = 0.5, name = 'd' }" }, arange = { "a + tempo.arange { 3 }" }, value = { "a + s:value() * 10 + u:value()" },
-  halves = { "a:to 'f16':matmul(b:to 'f16':mT())", "a:to 'bf16':sum(0)" }, where = { "tempo.where(a:gt(0), a, b)" },
+  dropout = { "a:dropout { p = 0.5, name = 'd' }" }, arange = { "a + tempo.arange { 3 }" },
+    value = { "a + s:value() * 10 + u:value()" },
+  halves = { "a:to 'f16':matmul(b:to 'f16':mT())", "a:to 'bf16':sum(0)" },
+    where = { "tempo.where(a:gt(0), a, b)" },
 }
 
 local function record(text, gradient, shared)
   local P = tempo.program()
   local s, u = P:dim "s", P:dim "u"
-  local function input(name, dtype, domain) return P:input(name, { domain = domain, shape = { 2, 3 }, dtype = dtype }) end
+  local function input(name, dtype, domain)
+    return P:input(name, { domain = domain, shape = { 2, 3 }, dtype = dtype })
+  end
   local a, b = input("a", "f64", { s, u }), input("b", "f64", { s, u })
   local k = input("k", "i64", shared and {} or { s, u })
-  local y = assert(load_text("local tempo, a, b, k, s, u = ...; return " .. text))(tempo, a, b, k, s, u)
+  local y = assert(load_text("local tempo, a, b, k, s, u = ...; return " .. text))(tempo, a, b, k,
+    s, u)
   if not gradient then return P, { y = y } end
   local g = tempo.grad((y * y):sum(), { a, b })
   return P, { a = g[1], b = g[2] }
@@ -37,7 +45,8 @@ local r = helper.rng(3)
 local bounds = { S = 2, U = 3 }
 local inputs = { a = helper.numbers({ 2, 3, 2, 3 }, r), b = helper.numbers({ 2, 3, 2, 3 }, r) }
 local place = 0
-local function index()                          -- below 2, and so that a row of three adds up to less than 3
+-- below 2, and so that a row of three adds up to less than 3
+local function index()
   place = place + 1
   return place % 3 == 0 and 0 or r(2)
 end
@@ -45,7 +54,8 @@ local k = { helper.numbers({ 2, 3, 2, 3 }, index), helper.numbers({ 2, 3 }, inde
 
 local function hold(name, text, gradient, shared)
   local P, outputs = record(text, gradient, shared)
-  local what = ("%s, %s%s%s"):format(name, text, gradient and ", gradient" or "", shared and ", k for all" or "")
+  local what = ("%s, %s%s%s"):format(name, text, gradient and ", gradient" or "",
+    shared and ", k for all" or "")
   local f = P:compile { outputs = outputs }
   for loop in f:explain "plan":gmatch "\n *(for [^\n]*)" do
     assert(loop:find("//", 1, true), ("%s: %s"):format(what, loop))      -- over blocks, not points

@@ -1,4 +1,5 @@
--- Gradients that end at the tensors asked about, tempo.grad(loss, x, { leaf = true }): against plain loops, closed forms, differences and PyTorch.
+-- Gradients that end at the tensors asked about, tempo.grad(loss, x, { leaf = true }): against
+-- plain loops, closed forms, differences and PyTorch.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local f64, leaf = { dtype = "f64" }, { leaf = true }
@@ -92,10 +93,12 @@ describe("an optimiser's step inside a recurrence", function()
     local P = tempo.program()
     local b, B = P:dim "b"
     local k, K = P:dim "k"
-    local x, y = P:input("x", { domain = { b }, shape = { 2 }, dtype = "f64" }), P:input("y", { domain = { b }, dtype = "f64" })
+    local x, y = P:input("x", { domain = { b }, shape = { 2 }, dtype = "f64" }),
+      P:input("y", { domain = { b }, dtype = "f64" })
     local w0, lr = P:input("w0", { shape = { 2 }, dtype = "f64" }), P:input("lr", f64)
     local w, v = declared(P, { k }, { 2 }), declared(P, { k }, { 2 })
-    local rows = ((w * x):sum():tanh() - y):square()       -- over (b, k): the gradient by w sums over b
+    -- over (b, k): the gradient by w sums over b
+    local rows = ((w * x):sum():tanh() - y):square()
     w[0], v[0] = w0, tempo.zeros({ 2 }, f64)
     v[k + 1] = 0.5 * v + tempo.grad(rows, w, leaf)
     w[k + 1] = w - lr * v[k + 1]
@@ -148,7 +151,8 @@ describe("an optimiser's step inside a recurrence", function()
     theta:update((theta - 0.2 * g):detach())
     local f = helper.compile(P, { theta = theta, g = g, outer = outer })
 
-    local goals, p, want = helper.numbers({ 4, 3 }, helper.rng(8)), 0.5, { theta = {}, g = {}, outer = {} }
+    local goals, p, want = helper.numbers({ 4, 3 }, helper.rng(8)), 0.5,
+      { theta = {}, g = {}, outer = {} }
     local function after(x, row)
       local sum = 0
       for _, c in ipairs(row) do
@@ -216,16 +220,20 @@ describe("a leaf", function()
     h[t] = 0.5 * h[t - 1] * h[t - 1] + x
     local w = P:bound "w"
     local function cases(loss, how) return tempo.grad(loss, h, how) end
-    local prefix, window, suffix, last, point = h[0 .. t + 1]:mean(0):square(), h[tempo.max(0, t - w + 1) .. t + 1]:prod(0),
+    local prefix, window, suffix, last, point = h[0 .. t + 1]:mean(0):square(),
+      h[tempo.max(0, t - w + 1) .. t + 1]:prod(0),
       h[t .. T]:sum(0):square(), h[T - 1]:square(), h[tempo.min(t + 1, T - 1)] * h
-    local f = helper.compile(P, { h = h, prefix = cases(prefix, leaf), window = cases(window, leaf), suffix = cases(suffix, leaf),
+    local f = helper.compile(P,
+      { h = h, prefix = cases(prefix, leaf), window = cases(window, leaf),
+      suffix = cases(suffix, leaf),
       last = cases(last, leaf), point = cases(point, leaf), through = cases(last) })
     for _, n in ipairs { 1, 2, 5 } do
       local X, H = helper.numbers({ n }, helper.rng(n)), {}
       for k = 1, n do H[k] = X[k] + (k > 1 and 0.5 * H[k - 1] ^ 2 or 0) end
       local out = f({ x = X }, { T = n, w = 2 })
       helper.same(H, out.h:totable(), 1e-14)
-      local function by(loss)                              -- of h as given, whatever it was made from
+      -- of h as given, whatever it was made from
+      local function by(loss)
         return helper.differences(function(v)
           local sum = 0
           for k = 1, n do sum = sum + loss(v, k) end
@@ -238,10 +246,14 @@ describe("a leaf", function()
         return s
       end
       helper.same(by(function(v, k) return (sum(v, 1, k) / k) ^ 2 end), out.prefix:totable(), 1e-8)
-      helper.same(by(function(v, k) return v[k] * (k > 1 and v[k - 1] or 1) end), out.window:totable(), 1e-8)
+      helper.same(by(function(v, k)
+        return v[k] * (k > 1 and v[k - 1] or 1)
+      end), out.window:totable(), 1e-8)
       helper.same(by(function(v, k) return sum(v, k, n) ^ 2 end), out.suffix:totable(), 1e-8)
       helper.same(by(function(v, k) return k == n and v[n] ^ 2 or 0 end), out.last:totable(), 1e-8)
-      helper.same(by(function(v, k) return v[math.min(k + 1, n)] * v[k] end), out.point:totable(), 1e-8)
+      helper.same(by(function(v, k)
+        return v[math.min(k + 1, n)] * v[k]
+      end), out.point:totable(), 1e-8)
       local d, through = 2 * H[n], {}
       for k = n, 1, -1 do
         through[k] = d
@@ -261,7 +273,8 @@ describe("a leaf", function()
     h:otherwise(x * h[{ a, t - 1 }])
     local mixed = h[{ a = 0 .. A }]:mean(0)                -- over t alone
     local g = tempo.grad((mixed * mixed):sum(), h, leaf)
-    local out = helper.compile(P, { h = h, g = g })({ x = helper.random(helper.rng(5), { 3, 4, 2 }) }, { A = 3, T = 4 })
+    local out = helper.compile(P, { h = h, g = g })(
+      { x = helper.random(helper.rng(5), { 3, 4, 2 }) }, { A = 3, T = 4 })
     local H, want = out.h:totable(), {}
     for n = 1, 3 do
       want[n] = {}
@@ -273,11 +286,13 @@ describe("a leaf", function()
     helper.same(want, out.g:totable(), 1e-13)
   end)
 
-  it("may be the loss, a parameter, something the loss does not read, and of a row's own end", function()
+  it("may be the loss, a parameter, something the loss does not read, and of a row's own end",
+    function()
     local P = tempo.program()
     local b = P:dim "b"
     local t, T = P:dim "t"
-    local x, stop = P:input("x", { domain = { b, t }, dtype = "f64" }), P:input("stop", { domain = { b }, dtype = "i64" })
+    local x, stop = P:input("x", { domain = { b, t }, dtype = "f64" }),
+      P:input("stop", { domain = { b }, dtype = "i64" })
     P:stop(t, t:value():ge(stop))
     local h = declared(P, { b, t }):name "h"
     h[{ t = 0 }] = x
@@ -288,7 +303,8 @@ describe("a leaf", function()
     local g = tempo.grad(loss, { h, p, x }, leaf)
     local warn, told = tempo.warn, {}
     tempo.warn = function(text) told[text:match "option: (.*)"] = true end
-    local f = helper.compile(P, { h = g[1], p = g[2], x = g[3], own = tempo.grad(h, h, leaf), none = tempo.grad(p, h, leaf) })
+    local f = helper.compile(P,
+      { h = g[1], p = g[2], x = g[3], own = tempo.grad(h, h, leaf), none = tempo.grad(p, h, leaf) })
     tempo.warn = warn
     assert.same({
       ["'loss' does not contain 'x', or only behind a detach, a comparison, another leaf or an index: the gradient by it is 0"] = true,
@@ -305,19 +321,28 @@ describe("a leaf", function()
   it("is asked for by an option that is checked", function()
     local P = tempo.program()
     local x = P:input("x", f64)
-    helper.fails(function() tempo.grad(x * x, x, { leef = true }) end, "leaf_spec.lua:", "option", "did you mean 'leaf'?")
-    helper.fails(function() tempo.grad(x * x, x, { leaf = 1 }) end, "leaf_spec.lua:", "option", "expected true or false, got a number")
-    helper.fails(function() tempo.grad(x * x, x, true) end, "leaf_spec.lua:", "option", "table of options")
+    helper.fails(function()
+      tempo.grad(x * x, x, { leef = true })
+    end, "leaf_spec.lua:", "option", "did you mean 'leaf'?")
+    helper.fails(function()
+      tempo.grad(x * x, x, { leaf = 1 })
+    end, "leaf_spec.lua:", "option", "expected true or false, got a number")
+    helper.fails(function()
+      tempo.grad(x * x, x, true)
+    end, "leaf_spec.lua:", "option", "table of options")
   end)
 
-  it("does not help a step that needs what comes later: the loss of all steps is in its gradient", function()
+  it("does not help a step that needs what comes later: the loss of all steps is in its gradient",
+    function()
     local P = tempo.program()
     local k = P:dim "k"
     local w = declared(P, { k })
     w[0] = 1
     w[k] = (w - 0.1 * tempo.grad(w[0 .. k + 1]:sum(0):square(), w, leaf))[k - 1]
     for _, tier in ipairs { "reference", "interpreter" } do
-      helper.fails(function() return P:compile { outputs = { w = w }, tier = tier } end, "leaf_spec.lua:", "cycle")
+      helper.fails(function()
+        return P:compile { outputs = { w = w }, tier = tier }
+      end, "leaf_spec.lua:", "cycle")
     end
   end)
 end)
@@ -329,16 +354,21 @@ describe("MAML", function()
       for kind, flag in pairs { second = "", first = "--first" } do
         local folder = os.tmpname()
         os.remove(folder)
-        assert.equal("", lua(table.concat({ "examples/maml_sinusoid.lua --from spec/fixtures/maml.npz --dtype f64 --quiet", want.args, flag,
+        assert.equal("",
+          lua(table.concat(
+          { "examples/maml_sinusoid.lua --from spec/fixtures/maml.npz --dtype f64 --quiet",
+          want.args, flag,
           "--tier", tier, "--out", folder }, " ")))
         local rows, params = { before = {}, after = {} }, tempo.load(folder .. "/params.npz")
-        for before, after in io.open(folder .. "/metrics.csv"):read "*a":gmatch "\n%d+,([^,]+),([^\n]+)" do
+        for before, after in io.open(folder
+          .. "/metrics.csv"):read "*a":gmatch "\n%d+,([^,]+),([^\n]+)" do
           table.insert(rows.before, tonumber(before))
           table.insert(rows.after, tonumber(after))
         end
         os.execute("rm -rf " .. folder)
         for name, w in pairs(want[kind]) do
-          helper.same(w, rows[name] or params[name]:totable(), rows[name] and 1e-8 or 1e-12, kind .. " " .. name)
+          helper.same(w, rows[name] or params[name]:totable(), rows[name] and 1e-8 or 1e-12,
+            kind .. " " .. name)
         end
       end
     end

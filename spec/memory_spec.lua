@@ -4,7 +4,8 @@ local helper = require "spec.helper"
 
 local KiB, MiB = 1024, 1024 * 1024
 
--- Runs `body` in a process of its own with TEMPO_POISON, where f:peak() is the end of the highest bytes that regions came to use.
+-- Runs `body` in a process of its own with TEMPO_POISON, where f:peak() is the end of the highest
+-- bytes that regions came to use.
 local function poisoned(body) return helper.script(body, nil, "export TEMPO_POISON=1; ") end
 
 local header = [[
@@ -26,7 +27,8 @@ end
 ]]
 
 local programs = {
-  { "a recurrence read in both directions", "local h = P:tensor { domain = {t}, shape = {5} }\nh[0] = x\nh[t] = h[t-1] * 0.9 + x\n" ..
+  { "a recurrence read in both directions",
+    "local h = P:tensor { domain = {t}, shape = {5} }\nh[0] = x\nh[t] = h[t-1] * 0.9 + x\n" ..
     "show({ y = h[t .. T]:sum(0) + h[0 .. t+1]:max(0) }, {})" },
   { "sort over a growing range", "show({ y = x[0 .. t+1]:sort(0):sum(0) }, {})" },
   { "scatters, gathers, reshapes of what is not dense, numbers of dims",
@@ -35,9 +37,11 @@ local programs = {
     "show({ m = m + t:value(), v = tempo.uniform({7}, { domain = {t, b}, name = 'u' }) * b:value() }, { B = 3 })" },
   { "halves", "local h = x:to 'f16'\nlocal w = tempo.ones({5, 5}, { dtype = 'f16' })\nlocal g = P:tensor { domain = {t}, shape = {5}, dtype = 'f16' }\n" ..
     "g[0] = h\ng[t] = (g[t-1]:matmul(w) * 0.1 + h):cumsum(0)\nshow({ g = g[T-1-t] }, {})" },
-  { "convolution", "local w = tempo.ones({2, 1, 3})\nlocal y = x:reshape({1, 1, 5}):conv1d(w)\nlocal z = y[T-1-t]:tanh()\n" ..
+  { "convolution",
+    "local w = tempo.ones({2, 1, 3})\nlocal y = x:reshape({1, 1, 5}):conv1d(w)\nlocal z = y[T-1-t]:tanh()\n" ..
     "show({ g = tempo.grad((z * z):sum(), { x })[1] }, {})" },
-  { "backpropagation through time", "local w = P:param('w', { shape = {5, 5}, init = tempo.ones({5, 5}) })\n" ..
+  { "backpropagation through time",
+    "local w = P:param('w', { shape = {5, 5}, init = tempo.ones({5, 5}) })\n" ..
     "local h = P:tensor { domain = {t}, shape = {5} }\n" ..
     "h[0] = x\nh[t] = (h[t-1]:matmul(w) * 0.1 + x):tanh()\nshow({ g = tempo.grad(h:square():sum(), { w })[1] }, {})" },
 }
@@ -55,7 +59,8 @@ describe("memory that is predicted", function()
     local x = P:input("x", { domain = { t }, shape = { 4 } })
     local f = P:compile { outputs = { y = (x * 2)[T - 1 - t] } }
     for _, n in ipairs { 0, 1, 10, 100 } do
-      f({ x = helper.array(helper.fill({ n, 4 }, function() return 1 end), "f32", { n, 4 }) }, { T = n })
+      f({ x = helper.array(helper.fill({ n, 4 }, function() return 1 end), "f32", { n, 4 }) },
+        { T = n })
       assert.equal(f:memory { T = n }, f:peak())
       assert.equal((n * 16 + 63) - (n * 16 + 63) % 64, f:peak())
     end
@@ -81,7 +86,8 @@ describe("memory that is predicted", function()
     f({}, { T = 16 * KiB, I = 1, n = 1 })
     local grown, predicted = resident() - before, f:memory { T = 16 * KiB, I = 1, n = 1 }
     assert.is_true(predicted >= 64 * MiB)
-    assert.is_true(math.abs(grown - predicted) <= predicted / 20 + 2 * MiB, ("grew by %d of %d"):format(grown, predicted))
+    assert.is_true(math.abs(grown - predicted) <= predicted / 20 + 2 * MiB,
+      ("grew by %d of %d"):format(grown, predicted))
   end)
 end)
 
@@ -92,7 +98,9 @@ local function sines(n)
   return d
 end
 
-local function normal(shape, name, domain) return tempo.normal(shape, { domain = domain, name = name }) end
+local function normal(shape, name, domain)
+  return tempo.normal(shape, { domain = domain, name = name })
+end
 
 local big = {}
 
@@ -101,7 +109,8 @@ big["backpropagation through time, three iterations"] = function(options)
   local i = P:dim "i"
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { t }, shape = { 4, 64 } })
-  local w = P:param("w", { along = { i }, shape = { 64, 64 }, init = normal({ 64, 64 }, "w") * 0.1 })
+  local w = P:param("w",
+    { along = { i }, shape = { 64, 64 }, init = normal({ 64, 64 }, "w") * 0.1 })
   local h = P:tensor { domain = { i, t }, shape = { 4, 64 } }
   h:name "state"
   h[{ t = 0 }] = x
@@ -109,14 +118,17 @@ big["backpropagation through time, three iterations"] = function(options)
   local loss = h:square():mean()[{ t = 0 .. T }]:sum(0)
   tempo.optim.SGD({ w }, { lr = 0.1 }):step(loss)
   options.outputs = { loss = loss }
-  return P:compile(options), { I = 3, T = 600 }, { x = tempo.array(sines(600 * 256), "f32", { 600, 4, 64 }) }
+  return P:compile(options), { I = 3, T = 600 },
+    { x = tempo.array(sines(600 * 256), "f32", { 600, 4, 64 }) }
 end
 
 big["attention over a prefix, and its gradients"] = function(options)
   local P = tempo.program { seed = 1 }
   local t = P:dim "t"
   local e, w = normal({ 16 }, "e", { t }) + P:constant(0), {}
-  for _, n in ipairs { "q", "k", "v", "o" } do w[#w + 1] = P:param(n, { shape = { 16, 16 }, init = normal({ 16, 16 }, n) * 0.3 }) end
+  for _, n in ipairs { "q", "k", "v", "o" } do
+    w[#w + 1] = P:param(n, { shape = { 16, 16 }, init = normal({ 16, 16 }, n) * 0.3 })
+  end
   local q, k, v = e:matmul(w[1]), e:matmul(w[2]), e:matmul(w[3])
   local a = (k[0 .. t + 1]:matmul(q) / 4):softmax(0)
   local y = a:unsqueeze(0):matmul(v[0 .. t + 1]):squeeze(0):matmul(w[4]):tanh()
@@ -134,11 +146,15 @@ big["REINFORCE over whole episodes of large observations"] = function(options)
     d[1], d[2] = p.t / 100, p.i
     return d
   end, { domain = { i, t }, shape = { 1024 } })
-  local w = P:param("w", { along = { i }, shape = { 1024, 4 }, init = normal({ 1024, 4 }, "w") * 0.01 })
+  local w = P:param("w",
+    { along = { i }, shape = { 1024, 4 }, init = normal({ 1024, 4 }, "w") * 0.01 })
   local logp = seen:matmul(w):log_softmax(0)
-  local act = logp:exp():cumsum(0):lt(tempo.uniform({}, { domain = { i, t }, name = "act" })):sum(0):clamp(0, 3)
-  local returns = (act:eq(2):to "f32" + seen:mean())[{ i, t .. T }]:discounted_cumsum(0.9):select(0, 0)
-  local loss = (-logp:gather(0, act:unsqueeze(0)):squeeze(0) * returns:detach())[{ t = 0 .. T }]:mean(0)
+  local act = logp:exp():cumsum(0):lt(tempo.uniform({}, { domain = { i, t }, name = "act" })):sum(
+    0):clamp(0, 3)
+  local returns = (act:eq(2):to "f32" + seen:mean())[{ i, t .. T }]:discounted_cumsum(0.9):select(0,
+    0)
+  local loss = (
+    -logp:gather(0, act:unsqueeze(0)):squeeze(0) * returns:detach())[{ t = 0 .. T }]:mean(0)
   tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)
   options.outputs = { loss = loss, act = act }
   return P:compile(options), { I = 3, T = 300 }, {}
@@ -162,7 +178,9 @@ big["layers as a dim"] = function(options)
   local P = tempo.program { seed = 1 }
   local i = P:dim "i"
   local l, L = P:dim "l"
-  local w = P:param("w", { domain = { l }, along = { i }, shape = { 32, 32 }, init = normal({ 32, 32 }, "w", { l }) * 0.2 })
+  local w = P:param("w",
+    { domain = { l }, along = { i }, shape = { 32, 32 },
+    init = normal({ 32, 32 }, "w", { l }) * 0.2 })
   local h = P:tensor { domain = { i, l }, shape = { 128, 32 } }
   h[{ l = 0 }] = normal({ 128, 32 }, "x", { i })
   h:otherwise(h[{ i, l - 1 }]:matmul(w):tanh() + h[{ i, l - 1 }])
@@ -177,7 +195,8 @@ big["layers written one by one"] = function(options)
   local i = P:dim "i"
   local h, all = normal({ 512, 32 }, "x", { i }) + P:constant(0), {}
   for k = 1, 10 do
-    all[k] = P:param("w" .. k, { along = { i }, shape = { 32, 32 }, init = normal({ 32, 32 }, "w" .. k) * 0.2 })
+    all[k] = P:param("w" .. k,
+      { along = { i }, shape = { 32, 32 }, init = normal({ 32, 32 }, "w" .. k) * 0.2 })
     h = h:matmul(all[k]):tanh() + h
   end
   local loss = h:square():mean()
@@ -216,7 +235,9 @@ describe("a limit of memory", function()
         local g = make { memory = limit }
         local said = g:memory(bounds)
         assert.is_true(said <= limit, ("%d bytes of %d"):format(said, limit))
-        local got, tol = outcome(g, inputs, bounds), g:explain("memory", bounds):find "blocks have" and 1e-5    -- sums of other blocks
+        -- sums of other blocks
+        local got, tol = outcome(g, inputs, bounds),
+          g:explain("memory", bounds):find "blocks have" and 1e-5
         same(want, got, tol)
         assert.equal(said, g:peak())
         same(got, outcome(g, inputs, bounds))                  -- the file is used again
@@ -245,7 +266,8 @@ describe("a limit of memory", function()
   end
 
   it("names bounds that would do", function()
-    local f, bounds, inputs = big["backpropagation through time, three iterations"] { memory = 50000 }
+    local f, bounds,
+      inputs = big["backpropagation through time, three iterations"] { memory = 50000 }
     local e = refusal(f, inputs, bounds)
     local T = tonumber(tostring(e):match "T = (%d+) would do in place of 600")
     bounds.T = T
@@ -254,14 +276,18 @@ describe("a limit of memory", function()
     assert.is_true(f:memory(bounds) > 50000)
   end)
 
-  -- All points attend to all: a block of rows of T exponentials each is what is kept, so shorter blocks are less.
+  -- All points attend to all: a block of rows of T exponentials each is what is kept, so shorter
+  -- blocks are less.
   local function attention(options)
     local P = tempo.program { seed = 1 }
     local t, T = P:dim "t"
     local x, w = P:input("x", { domain = { t }, shape = { 8 } }), {}
-    for k = 1, 3 do w[k] = P:param("w" .. k, { shape = { 8, 8 }, init = normal({ 8, 8 }, "w" .. k) * 0.5 }) end
+    for k = 1, 3 do
+      w[k] = P:param("w" .. k, { shape = { 8, 8 }, init = normal({ 8, 8 }, "w" .. k) * 0.5 })
+    end
     local q, k, v = x:matmul(w[1]), x:matmul(w[2]), x:matmul(w[3])
-    options.outputs = { y = k[0 .. T]:matmul(q):softmax(0):unsqueeze(0):matmul(v[0 .. T]):squeeze(0) }
+    options.outputs =
+      { y = k[0 .. T]:matmul(q):softmax(0):unsqueeze(0):matmul(v[0 .. T]):squeeze(0) }
     return P:compile(options)
   end
 
@@ -269,21 +295,25 @@ describe("a limit of memory", function()
     local function given(n) return { x = tempo.array(sines(n * 8), "f32", { n, 8 }) }, { T = n } end
     local plain = attention {}
     local inputs, bounds = given(400)
-    local all, want = plain:memory(bounds), outcome(attention { tier = "reference" }, inputs, bounds)
+    local all, want = plain:memory(bounds),
+      outcome(attention { tier = "reference" }, inputs, bounds)
     for part, rows in pairs { [1.5] = "8 rows", [4] = "8 rows", [5.5] = "1 row" } do
       local f = attention { memory = math.floor(all / part) }
       assert.is_true(f:memory(bounds) <= all / part, f:explain("memory", bounds))
-      assert.truthy(f:explain("memory", bounds):find("blocks have at most " .. rows .. ",", 1, true), f:explain("memory", bounds))
+      assert.truthy(f:explain("memory", bounds):find("blocks have at most " .. rows .. ",", 1,
+        true), f:explain("memory", bounds))
       assert.truthy(f:explain("storage", bounds):find("blocks have at most " .. rows, 1, true))
       assert.is_nil(f:explain("memory", bounds):find "file")
       local got = outcome(f, inputs, bounds)
       assert.equal(f:memory(bounds), f:peak())
       for n, v in pairs(want) do assert.is_nil(helper.differ(v, got[n], 1e-5, n)) end
-      -- Bounds that need less have the blocks that they have without a limit, so do those after them, and parameters are the function's.
+      -- Bounds that need less have the blocks that they have without a limit, so do those after
+      -- them, and parameters are the function's.
       local fewer, small = given(40)
       same(outcome(plain, fewer, small), outcome(f, fewer, small))
       assert.is_nil(f:explain("storage", small):find "at most")
-      f:load_params { w1 = helper.array(helper.fill({ 8, 8 }, function() return 0 end), "f32", { 8, 8 }) }
+      f:load_params { w1 = helper.array(helper.fill({ 8, 8 }, function() return 0 end), "f32",
+        { 8, 8 }) }
       local even = outcome(f, inputs, bounds)
       assert.is_nil(helper.differ(even.y[399], even.y[7], 1e-6, "the mean, everywhere"))
     end
@@ -326,7 +356,8 @@ describe("a limit of memory", function()
 
   it("maps no more than is said, asked at each window", function()
     for _, spill in ipairs { "", "export TEMPO_SPILL=1; " } do
-      local out = helper.script(header:gsub("outputs = outputs", "outputs = outputs, memory = 1e9") .. programs[6][2], nil, "export TEMPO_POISON=1; " .. spill)
+      local out = helper.script(header:gsub("outputs = outputs", "outputs = outputs, memory = 1e9")
+        .. programs[6][2], nil, "export TEMPO_POISON=1; " .. spill)
       if spill == "" then assert.equal("same\nsame\nsame\nsame\n", out)
       else assert.is_nil(out:find "internal", out) end
     end
@@ -341,7 +372,8 @@ describe("a limit of memory", function()
       local h = P:tensor { domain = { t }, shape = { 2, 64 } }
       h[0] = x
       h[t] = (h[t - 1]:matmul(w) + x):tanh()
-      return P:compile { outputs = { y = h:sum(), g = tempo.grad(h:square():mean(), { w })[1] }, tick = t, memory = memory }
+      return P:compile { outputs = { y = h:sum(), g = tempo.grad(h:square():mean(), { w })[1] },
+        tick = t, memory = memory }
     end
     local function value(n)
       local a, b = {}, {}
@@ -379,12 +411,15 @@ describe("a limit of memory", function()
     local P = tempo.program()
     local t, T = P:dim "t"
     local y = (t:value() * tempo.ones({ 256 }, { domain = { t } }))[T - 1 - t]
-    for text, bytes in pairs { ["4KiB"] = 4096, ["4 KB"] = 4000, ["0.5MiB"] = 524288, ["2048"] = 2048, ["2048B"] = 2048, ["1.5KiB"] = 1536 } do
+    for text, bytes in pairs { ["4KiB"] = 4096, ["4 KB"] = 4000, ["0.5MiB"] = 524288,
+      ["2048"] = 2048, ["2048B"] = 2048, ["1.5KiB"] = 1536 } do
       local f = P:compile { outputs = { y = y }, memory = text }
       assert.truthy(f:explain "plan":find("limit " .. bytes .. "\n", 1, true))
     end
-    assert.truthy(P:compile { outputs = { y = y }, memory = 4096.5 }:explain "plan":find "limit 4096\n")
-    for _, bad in ipairs { "", "GiB", "2 gigabytes", "-1", "1e9", "0", "2GB ", "0x10", 0, -5, math.huge, 0 / 0, true, {} } do
+    assert.truthy(P:compile { outputs = { y = y },
+      memory = 4096.5 }:explain "plan":find "limit 4096\n")
+    for _, bad in ipairs { "", "GiB", "2 gigabytes", "-1", "1e9", "0", "2GB ", "0x10", 0, -5,
+      math.huge, 0 / 0, true, {} } do
       local e = refusal(P.compile, P, { outputs = { y = y }, memory = bad })
       assert.equal("option", e.code)
       assert.truthy(e.message:find("memory", 1, true))
@@ -412,7 +447,8 @@ describe("a limit of memory", function()
     ]]
     local function try(first, reason)
       local out = helper.script(text, nil, first)
-      assert.truthy(out:find("^false\tfile\t0\tfile: the limit of memory leaves %d+ bytes to a file, for which there is no place in '[^']+': " .. reason), out)
+      assert.truthy(
+        out:find("^false\tfile\t0\tfile: the limit of memory leaves %d+ bytes to a file, for which there is no place in '[^']+': " .. reason), out)
       assert.truthy(out:find "\n20\t20\n$", out)
     end
     try("export TMPDIR=/nonexistent; ", "No such file or directory")
@@ -424,14 +460,16 @@ describe("a limit of memory", function()
     local make = big["backpropagation through time, three iterations"]
     local f, bounds = make { memory = 300000 }
     local plan = f:explain "plan"
-    assert.truthy(plan:find "\n +spill b%d+ by 1 rows t%d+ %- 1 for 2 up\n +fetch b%d+ by 1 rows t%d+ %- 1 for 2 up made\n")
+    assert.truthy(
+      plan:find "\n +spill b%d+ by 1 rows t%d+ %- 1 for 2 up\n +fetch b%d+ by 1 rows t%d+ %- 1 for 2 up made\n")
     assert.truthy(plan:find "\n +fetch b%d+ by 1 rows [^\n]+ down\n")
     assert.is_nil(make {}:explain "plan":find "spill")
     local memory = f:explain("memory", bounds)
     assert.truthy(memory:find "bytes of arena and at most [%d,]+ of a file mapped")
     assert.truthy(memory:find "the limit is 300,000\n")
     assert.truthy(memory:find "614,400  state, row by row of t, at most [%d,]+ in memory")
-    assert.truthy(make { memory = 1000 }:explain("memory", bounds):find "a call with these bounds is refused")
+    assert.truthy(make { memory = 1000 }:explain("memory",
+      bounds):find "a call with these bounds is refused")
   end)
 
   it("is not kept by the reference tier, which plans nothing", function()
@@ -469,16 +507,22 @@ describe("a call that takes more than the machine has", function()
     print(n, not f:memory { T = n } or f:memory { T = n } < 2 ^ 26)
     print(f({}, { T = 20 }).y:item() > 0, calls)
   ]]
-  local function run(first, memory) return helper.script((text:gsub("MEMORY", memory or "nil")), nil, first) end
+  local function run(first, memory)
+    return helper.script((text:gsub("MEMORY", memory or "nil")), nil, first)
+  end
 
   for _, tier in ipairs { "interpreter", "reference" } do
-    it("is refused before its first step, with tensors and bounds that would do, on the " .. tier, function()
+    it("is refused before its first step, with tensors and bounds that would do, on the " .. tier,
+      function()
       local out = run("export TEMPO_MEMORY=64MiB TEMPO_TIER=" .. tier .. "; ")
-      local refused = "false\tmemory\t0\t[^\n]+:%d+: memory: these bounds need %d+ bytes, more than the 67108864 that TEMPO_MEMORY allows\n" ..
+      local refused =
+        "false\tmemory\t0\t[^\n]+:%d+: memory: these bounds need %d+ bytes, more than the 67108864 that TEMPO_MEMORY allows\n" ..
         "  (%d+) of them for 'state' at [^\n]+:6\n"
       local bytes = tonumber(out:match("^" .. refused))
       assert.truthy(bytes and bytes >= 2 ^ 43 and bytes < 2 ^ 44, out)
-      assert.truthy(out:find("\nmemory = \"none\" in P:compile, or TEMPO_MEMORY=none, starts it all the same\n" .. refused), out)
+      assert.truthy(
+        out:find("\nmemory = \"none\" in P:compile, or TEMPO_MEMORY=none, starts it all the same\n"
+        .. refused), out)
       assert.truthy(out:find "\n%d+\ttrue\ntrue\t20\n$", out)
     end)
   end
@@ -486,17 +530,23 @@ describe("a call that takes more than the machine has", function()
   it("is judged by the machine, and by what the process may have of it", function()
     assert.truthy(run(""):find "^false\tmemory\t0\t[^\n]+ bytes, more than the %d+ that ")
     if os.getenv "HARD" then return end                        -- the sanitizers' own memory counts
-    assert.truthy(run("ulimit -v 3000000; "):find "more than the %d+ that RLIMIT_AS leaves to this process\n")
-    assert.truthy(run("ulimit -d 3000000; "):find "more than the %d+ that RLIMIT_DATA leaves to this process\n")
+    assert.truthy(
+      run("ulimit -v 3000000; "):find "more than the %d+ that RLIMIT_AS leaves to this process\n")
+    assert.truthy(
+      run("ulimit -d 3000000; "):find "more than the %d+ that RLIMIT_DATA leaves to this process\n")
   end)
 
   it("starts all the same where memory = \"none\" or the environment says so", function()
     local few = os.getenv "HARD" and "" or "ulimit -v 3000000; "
-    for _, out in ipairs(few == "" and {} or { run(few, '"none"'), run("export TEMPO_MEMORY=none; " .. few) }) do
-      assert.truthy(out:find "^false\tmemory\t0\t[^\n]+no memory for the 8796093%d+ bytes that these bounds need\n", out)
+    for _, out in ipairs(few == "" and {}
+      or { run(few, '"none"'), run("export TEMPO_MEMORY=none; " .. few) }) do
+      assert.truthy(
+        out:find "^false\tmemory\t0\t[^\n]+no memory for the 8796093%d+ bytes that these bounds need\n", out)
     end
-    assert.truthy(run("export TEMPO_MEMORY=1GiB; ", '"none"'):find "that TEMPO_MEMORY allows")       -- the environment wins
-    assert.equal("option\toption: TEMPO_MEMORY is 'much'; it may be a number of bytes, as \"16GiB\", or none\n", run("export TEMPO_MEMORY=much; " .. few))
+    -- the environment wins
+    assert.truthy(run("export TEMPO_MEMORY=1GiB; ", '"none"'):find "that TEMPO_MEMORY allows")
+    assert.equal(
+      "option\toption: TEMPO_MEMORY is 'much'; it may be a number of bytes, as \"16GiB\", or none\n", run("export TEMPO_MEMORY=much; " .. few))
   end)
 
   it("is no call whose bound is a capacity: a dim that ends by data counts one step", function()
@@ -536,6 +586,7 @@ describe("a call that takes more than the machine has", function()
       local g = P:compile { outputs = { last = w:select(0, 0) } }
       print(pcall(g, {}, { T = 3 }))
     ]], nil, "export TEMPO_MEMORY=14MiB; ")
-    assert.truthy(out:find "^2000\tfalse\toutput 'y'\n4000\tfalse\toutput 'y'\n100\ttrue\tfalse\n", out)
+    assert.truthy(out:find "^2000\tfalse\toutput 'y'\n4000\tfalse\toutput 'y'\n100\ttrue\tfalse\n",
+      out)
   end)
 end)

@@ -1,5 +1,7 @@
--- A view may begin elsewhere at each point: x:select(1, i % 3). What runs over many points in one call, or takes them as an axis, must follow it there,
--- in steps of one size or by going point by point: each view under its consumers, against the reference and, where callbacks look, against plain Lua.
+-- A view may begin elsewhere at each point: x:select(1, i % 3). What runs over many points in one
+-- call, or takes them as an axis, must follow it there, in steps of one size or by going point by
+-- point: each view under its consumers, against the reference and, where callbacks look, against
+-- plain Lua.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -15,22 +17,28 @@ local views = {
   "x:select(0, 3 - j):select(0, tempo.mod(i, 3)):unsqueeze(0)",
   "x[{ i = tempo.floordiv(i, 2) }]:select(0, tempo.mod(i, 4))",
   "x[{ i = I - 1 - i }]:slice(1, tempo.min(i, 1), tempo.min(i, 1) + 2):reshape({ 8 })",
-  "x:flatten():slice(0, i * 3, i * 3 + 3)", "x:select(0, tempo.mod(i, 2)):unsqueeze(0):expand({ 2, 3 })",
-  "x[{ j = 0 .. j + 1 }]:select(1, tempo.mod(i, 4)):sum(0)", "x[{ j = 0 .. j + 1 }]:select(2, i):sum(0)",
+  "x:flatten():slice(0, i * 3, i * 3 + 3)",
+    "x:select(0, tempo.mod(i, 2)):unsqueeze(0):expand({ 2, 3 })",
+  "x[{ j = 0 .. j + 1 }]:select(1, tempo.mod(i, 4)):sum(0)",
+    "x[{ j = 0 .. j + 1 }]:select(2, i):sum(0)",
 }
 
 local consumers = {
   "y", "y * 2 - y:tanh()", "y:sum(0)", "y:max(0)", "y:argmax(0)", "y:softmax(0)", "y:cumsum(0)",
-  "y:discounted_cumsum(0.5, 0)", "(y:sort(0))", "y:argsort(0)", "y:unsqueeze(-1):matmul(y:unsqueeze(-2))",
+  "y:discounted_cumsum(0.5, 0)", "(y:sort(0))", "y:argsort(0)",
+    "y:unsqueeze(-1):matmul(y:unsqueeze(-2))",
   "y:index_select(0, k)", "y:gather(0, y:argsort(0))",
   "tempo.zeros({ 8 }, { dtype = 'f64' }):scatter_add(0, y:flatten():argsort(), y:flatten())",
   "tempo.cat({ y, y + 1 }, 0)", "tempo.stack({ y, y }, 0)", "y:pad({ 1, 0 })", "y:roll(1, 0)",
   "y:reshape({ 1, 1, -1 }):conv1d(c, nil, 1, 1)", "y:to 'f16':sum()", "tempo.where(y:gt(0), y, -y)",
   "y:flip(0)", "y:var(0)", "y:to 'i64':one_hot(20)", "y[{ i = 0 .. I }]:sum(0)",
-  "y[{ i = 0 .. i + 1 }]:sum(0)", "y[{ i = i .. I, j = 0 .. J }]:max()", "y[{ i = tempo.max(i - 1, 0) }] + y",
-  "y[{ i = tempo.max(0, i - 1) .. i + 1 }]:softmax(0):sum(0)", "y[{ i = 0 .. I }]:cumsum(0)[{ j = 0 }]",
+  "y[{ i = 0 .. i + 1 }]:sum(0)", "y[{ i = i .. I, j = 0 .. J }]:max()",
+    "y[{ i = tempo.max(i - 1, 0) }] + y",
+  "y[{ i = tempo.max(0, i - 1) .. i + 1 }]:softmax(0):sum(0)",
+    "y[{ i = 0 .. I }]:cumsum(0)[{ j = 0 }]",
   "y[{ i = 0 .. I }]:index_select(0, k)", "carry(y)", "back(y)", "call(y, {})", "call(y, { i })",
-  "call(y, { j })", "call(y, { i, j })", "y:unsqueeze(-1):matmul(W)", "W:mT():matmul(y:unsqueeze(-2))",
+  "call(y, { j })", "call(y, { i, j })", "y:unsqueeze(-1):matmul(W)",
+    "W:mT():matmul(y:unsqueeze(-2))",
 }
 
 local function record(view)
@@ -56,12 +64,15 @@ local function record(view)
   end
   function env.call(y, over)
     local function triple(a) return helper.map(a[1]:totable(), function(v) return v * 3 end) end
-    return P:call(triple, { y }, { { domain = { i, j }, shape = y:shape(), dtype = "f64" } }, { over = over })
+    return P:call(triple, { y }, { { domain = { i, j }, shape = y:shape(), dtype = "f64" } },
+      { over = over })
   end
   local names, values = {}, {}
   for name, v in pairs(env) do names[#names + 1], values[#values + 1] = name, v end
   local function value(text, y)
-    return assert(load_text(("local y, %s = ...; return %s"):format(table.concat(names, ", "), text)))(y, unpack(values))
+    return assert(
+      load_text(("local y, %s = ...; return %s"):format(table.concat(names, ", "), text)))(y,
+      unpack(values))
   end
   env.y = value(view)
   return P, env, function(consumer) return value(consumer, env.y) end
@@ -79,7 +90,9 @@ local function hold(view, some)
   for _, text in ipairs(some) do
     local z = value(text)
     outputs[text] = z
-    if z:dtype() == "f64" then outputs["gradient of " .. text] = tempo.grad((z * z):sum(), env.x) end
+    if z:dtype() == "f64" then
+      outputs["gradient of " .. text] = tempo.grad((z * z):sum(), env.x)
+    end
   end
   local f = helper.compile(P, outputs)
   for k, b in ipairs(bounds) do f(inputs[k], b) end
@@ -133,7 +146,9 @@ describe("a callback over dims sees the same as point by point:", function()
       local i = P:dim "i"
       local x = P:input("x", { domain = { i }, shape = { 3 } })
       local heard
-      P:sink({ x:select(0, tempo.mod(i, 3)), x:select(0, 2 - i) }, function(a) heard = { a[1]:totable(), a[2]:totable() } end, { over = { i } })
+      P:sink({ x:select(0, tempo.mod(i, 3)), x:select(0, 2 - i) }, function(a)
+        heard = { a[1]:totable(), a[2]:totable() }
+      end, { over = { i } })
       P:compile { tier = tier }({ x = { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } }, { I = 3 })
       assert.same({ { 1, 5, 9 }, { 3, 5, 7 } }, heard)
     end

@@ -1,4 +1,5 @@
--- check = "nan": the first NaN or infinity that is made of finite operands ends the run and says where.
+-- check = "nan": the first NaN or infinity that is made of finite operands ends the run and says
+-- where.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -13,7 +14,8 @@ local function seq(n, f)
   return r
 end
 
--- What make(P) gives: outputs, and the line that is to blame. Both tiers are to say `want`: "'y' at t = 2: log('x' = 0) is -inf", or each its own.
+-- What make(P) gives: outputs, and the line that is to blame. Both tiers are to say `want`: "'y' at
+-- t = 2: log('x' = 0) is -inf", or each its own.
 local function stops(make, inputs, bounds, want)
   for _, tier in ipairs(tiers) do
     local P = tempo.program { seed = 1 }
@@ -36,7 +38,8 @@ local function passes(make, inputs, bounds)
       local P = tempo.program { seed = 1 }
       all[#all + 1] = P:compile { outputs = (make(P)), tier = tier, check = check } (inputs, bounds)
       for k, a in pairs(all[1]) do
-        local why = helper.differ_arrays(a, all[#all][k], nil, ("'%s' on %s, check = %s"):format(k, tier, check))
+        local why = helper.differ_arrays(a, all[#all][k], nil,
+          ("'%s' on %s, check = %s"):format(k, tier, check))
         if why then error(why, 2) end
       end
     end
@@ -44,9 +47,12 @@ local function passes(make, inputs, bounds)
   return all[1]
 end
 
-local function input(P, name, domain, shape, dtype) return P:input(name, { domain = domain, shape = shape, dtype = dtype }) end
+local function input(P, name, domain, shape, dtype)
+  return P:input(name, { domain = domain, shape = shape, dtype = dtype })
+end
 
-describe("check = \"nan\" names the operator, its point, its element and what it was made of", function()
+describe("check = \"nan\" names the operator, its point, its element and what it was made of",
+  function()
   it("elementwise", function()
     stops(function(P)
       local t = P:dim "t"
@@ -58,11 +64,13 @@ describe("check = \"nan\" names the operator, its point, its element and what it
       local t = P:dim "t"
       local y, at = 1 / input(P, "x", { t }, { 2 }), line()
       return { y = y }, at
-    end, { x = { { 1, 2 }, { 1, 0 }, { 0, 0 } } }, { T = 3 }, "'y' at t = 1: element [1]: div(1, 'x' = 0) is inf")
+    end, { x = { { 1, 2 }, { 1, 0 }, { 0, 0 } } }, { T = 3 },
+      "'y' at t = 1: element [1]: div(1, 'x' = 0) is inf")
     stops(function(P)
       local y, at = input(P, "a", {}, { 2, 1 }) % input(P, "b", {}, { 3 }), line()
       return { y = y }, at
-    end, { a = { { 1 }, { 5 } }, b = { 1, 2, 0 } }, {}, "'y': element [0, 2]: mod('a' = 1, 'b' = 0) is nan")
+    end, { a = { { 1 }, { 5 } }, b = { 1, 2, 0 } }, {},
+      "'y': element [0, 2]: mod('a' = 1, 'b' = 0) is nan")
     stops(function(P)
       local y, at = input(P, "x", {}, { 2 }):pow(0.5), line()
       return { y = y }, at
@@ -81,7 +89,11 @@ describe("check = \"nan\" names the operator, its point, its element and what it
   end)
 
   it("over dims that no loop goes along", function()
-    local x = seq(3, function(b) return seq(2, function(t) return { { 1, 1, b == 2 and t == 0 and 0 or 1 }, { 1, b == 1 and t == 1 and 0 or 1, 1 } } end) end)
+    local x = seq(3, function(b)
+      return seq(2, function(t)
+        return { { 1, 1, b == 2 and t == 0 and 0 or 1 }, { 1, b == 1 and t == 1 and 0 or 1, 1 } }
+      end)
+    end)
     stops(function(P)
       local b = P:dim "b"
       local t, T = P:dim "t"
@@ -91,7 +103,11 @@ describe("check = \"nan\" names the operator, its point, its element and what it
   end)
 
   it("in blocks, at the very point", function()
-    local x = seq(150, function(t) return seq(4, function(i) return seq(8, function() return t == 133 and i == 2 and -1 or 1 end) end) end)
+    local x = seq(150, function(t)
+      return seq(4, function(i)
+        return seq(8, function() return t == 133 and i == 2 and -1 or 1 end)
+      end)
+    end)
     stops(function(P)
       local t = P:dim "t"
       local w = P:param("w", { shape = { 8, 8 }, init = 0.125 })
@@ -101,8 +117,10 @@ describe("check = \"nan\" names the operator, its point, its element and what it
       h[t] = (h[t - 1]:matmul(w) + v:matmul(w)):tanh()
       local r, at = xs:matmul(w):sqrt(), line()
       return { y = (h + r):sum() }, at
-    end, { v = seq(150, function() return seq(4, function() return seq(8, function() return 1 end) end) end), x = x }, { T = 150 },
-      "this sqrt at t = 133: element [2, 0]: sqrt(-1) is nan")
+    end, { v = seq(150,
+      function()
+        return seq(4, function() return seq(8, function() return 1 end) end)
+      end), x = x }, { T = 150 }, "this sqrt at t = 133: element [2, 0]: sqrt(-1) is nan")
   end)
 
   it("discarded sides of a where count", function()
@@ -118,11 +136,13 @@ describe("check = \"nan\" names the operator, its point, its element and what it
     stops(function(P)
       local y, at = input(P, "x", {}, { 2, 2 }):sum(0), line()
       return { y = y }, at
-    end, { x = { { 1e38, 1e38 }, { 2e38, 3e38 } } }, {}, "'y': element [1]: sum('x' = [1e+38, 1e+38, 2e+38, 3e+38]) is inf")
+    end, { x = { { 1e38, 1e38 }, { 2e38, 3e38 } } }, {},
+      "'y': element [1]: sum('x' = [1e+38, 1e+38, 2e+38, 3e+38]) is inf")
     stops(function(P)
       local y, at = input(P, "x", {}, { 12 }):prod(), line()
       return { y = y }, at
-    end, { x = seq(12, function(k) return k == 3 and 2 or 1e4 end) }, {}, "'y': prod('x' = [10000, 10000, 10000, 2, 10000, 10000, 10000, 10000, ...]) is inf")
+    end, { x = seq(12, function(k) return k == 3 and 2 or 1e4 end) }, {},
+      "'y': prod('x' = [10000, 10000, 10000, 2, 10000, 10000, 10000, 10000, ...]) is inf")
     stops(function(P)
       local a, b = input(P, "a", {}, { 2, 2 }), input(P, "b", {}, { 2, 2 })
       local y, at = a:matmul(b), line()
@@ -138,7 +158,8 @@ describe("check = \"nan\" names the operator, its point, its element and what it
     stops(function(P)
       local y, at = input(P, "x", {}, { 2, 4 }):discounted_cumsum(2, 1), line()
       return { y = y }, at
-    end, { x = { { 1, 1, 1, 1 }, { 1e38, 1, 1e38, 1e38 } } }, {}, "'y': element [1, 0]: cumsum('x' = [1, 1, 1, 1, 1e+38, 1, 1e+38, 1e+38]) is inf")
+    end, { x = { { 1, 1, 1, 1 }, { 1e38, 1, 1e38, 1e38 } } }, {},
+      "'y': element [1, 0]: cumsum('x' = [1, 1, 1, 1, 1e+38, 1, 1e+38, 1e+38]) is inf")
     stops(function(P)
       local y, at = input(P, "x", {}, { 3 }):cumprod(0), line()
       return { y = y }, at
@@ -167,23 +188,29 @@ describe("check = \"nan\" names the operator, its point, its element and what it
       local y, at = x[0 .. T]:sum(0), line()
       return { y = y }, at
     end, { x = { 1e38, 2e38, 3e38 } }, { T = 3 },
-      { reference = "'y': sum([1e+38, 2e+38, 3e+38]) is inf", interpreter = "'y': to('y' = 5.9999999095834635e+38, f32) is inf" })
-    stops(function(P)                                                            -- added up in place: a gradient over a prefix
+      { reference = "'y': sum([1e+38, 2e+38, 3e+38]) is inf",
+        interpreter = "'y': to('y' = 5.9999999095834635e+38, f32) is inf" })
+    -- added up in place: a gradient over a prefix
+    stops(function(P)
       local t = P:dim "t"
       local x, at = P:input("x", { domain = { t }, shape = { 2 } }), line()
       return { g = tempo.grad(x[0 .. t + 1]:sum(0) * input(P, "c", { t }, { 2 }), x) }, at
-    end, { x = seq(5, function() return { 1, 1 } end), c = seq(5, function(t) return { t > 1 and 2e38 or 1, 1 } end) }, { T = 5 },
+    end, { x = seq(5, function() return { 1, 1 } end),
+      c = seq(5, function(t) return { t > 1 and 2e38 or 1, 1 } end) }, { T = 5 },
       { reference = "'g' at t = 0: element [0]: sum(1, 1, 2e+38, 2e+38, 2e+38) is inf",
-        interpreter = "'g' at t = 0: element [0]: sum(2e+38, [2e+38, 1, 2e+38, 1, 2e+38, 1, 2e+38, 1]) is inf" })
+        interpreter =
+          "'g' at t = 0: element [0]: sum(2e+38, [2e+38, 1, 2e+38, 1, 2e+38, 1, 2e+38, 1]) is inf" })
   end)
 
   it("halves and doubles, and where one becomes the other", function()
-    for d, text in pairs { f16 = "mul('x' = 300, 300) is inf", f64 = "mul('x' = 1e+160, 1e+160) is inf", bf16 = "mul('x' = 1.7014118e+38, 300) is inf" } do
+    for d, text in pairs { f16 = "mul('x' = 300, 300) is inf",
+      f64 = "mul('x' = 1e+160, 1e+160) is inf", bf16 = "mul('x' = 1.7014118e+38, 300) is inf" } do
       stops(function(P)
         local x = input(P, "x", {}, { 2 }, d)
         local y, at = x * (d == "f64" and 1e160 or 300), line()
         return { y = y }, at
-      end, { x = tempo.array({ 1, d == "f64" and 1e160 or d == "bf16" and 2 ^ 127 or 300 }, d) }, {}, "'y': element [1]: " .. text)
+      end, { x = tempo.array({ 1, d == "f64" and 1e160 or d == "bf16" and 2 ^ 127 or 300 }, d) },
+        {}, "'y': element [1]: " .. text)
     end
     stops(function(P)
       local y, at = input(P, "x", {}, { 2 }, "f64"):to "f32", line()
@@ -217,7 +244,8 @@ describe("check = \"nan\" names the operator, its point, its element and what it
     stops(function(P)
       local y, at = P:env_obs("CartPole-v1", input(P, "s", {}, { 5 }, "f64")) * 1, line()
       return { y = y }, at
-    end, { s = { 1, 1e300, 0, 0, 0 } }, {}, "this env_obs: element [1]: env_obs('s' = [1, 1e+300, 0, 0, 0]) is inf")
+    end, { s = { 1, 1e300, 0, 0, 0 } }, {},
+      "this env_obs: element [1]: env_obs('s' = [1, 1e+300, 0, 0, 0]) is inf")
   end)
 
   it("a variance of one element", function()
@@ -234,10 +262,13 @@ describe("check = \"nan\" lets pass", function()
     local out = passes(function(P)
       local t = P:dim "t"
       local x = input(P, "x", { t }, { 2 })
-      local y = P:call(function(a) return { a[1]:get(0) * nan, huge } end, { x }, { { domain = { t }, shape = { 2 } } })
+      local y = P:call(function(a)
+        return { a[1]:get(0) * nan, huge }
+      end, { x }, { { domain = { t }, shape = { 2 } } })
       local z = P:source(function() return { nan, 1 } end, { domain = { t }, shape = { 2 } })
       local lit = x:clamp(0, 1) - tempo.where(x:gt(0), 0, huge)
-      return { x = x * 2 + 1, y = y * y, z = z - z, lit = lit, sum = x:sum(), m = x:unsqueeze(0):matmul(x) }
+      return { x = x * 2 + 1, y = y * y, z = z - z, lit = lit, sum = x:sum(),
+        m = x:unsqueeze(0):matmul(x) }
     end, { x = { { 1, huge }, { 1, nan } } }, { T = 2 })
     assert.equal(huge, out.x:get(0, 1))
   end)
@@ -247,11 +278,12 @@ describe("check = \"nan\" lets pass", function()
       local t = P:dim "t"
       local x = input(P, "x", { t })
       local r = x[0 .. t]
-      return { max = r:max(0), min = r:min(0), mean = r:mean(0), var = r:var(0, { correction = 0 }), lse = r:logsumexp(0), sum = r:sum(0),
-        none = tempo.ones({ 0 }):mean() + t:value() }
+      return { max = r:max(0), min = r:min(0), mean = r:mean(0), var = r:var(0, { correction = 0 }),
+        lse = r:logsumexp(0), sum = r:sum(0), none = tempo.ones({ 0 }):mean() + t:value() }
     end, { x = { 1, 2 } }, { T = 2 })
     assert.equal(-huge, out.max:get(0))
-    assert.is_true(out.mean:get(0) ~= out.mean:get(0) and out.var:get(0) ~= out.var:get(0) and out.none:get(0) ~= out.none:get(0))
+    assert.is_true(out.mean:get(0) ~= out.mean:get(0) and out.var:get(0) ~= out.var:get(0)
+      and out.none:get(0) ~= out.none:get(0))
     assert.equal(-huge, out.lse:get(0))
   end)
 
@@ -259,9 +291,11 @@ describe("check = \"nan\" lets pass", function()
     local out = passes(function(P)
       local x = input(P, "x", {}, { 4 })
       local none = tempo.where(x:gt(9), x, -huge)
-      return { s = tempo.where(x:gt(0), x, -huge):softmax(0), l = none:logsumexp(0), m = none:log_softmax(0) }
+      return { s = tempo.where(x:gt(0), x, -huge):softmax(0), l = none:logsumexp(0),
+        m = none:log_softmax(0) }
     end, { x = { 1, 2, -1, 0 } }, {})
-    helper.same({ 1 / (1 + math.exp(1)), math.exp(1) / (1 + math.exp(1)), 0, 0 }, helper.plain(out.s), 1e-6)
+    helper.same({ 1 / (1 + math.exp(1)), math.exp(1) / (1 + math.exp(1)), 0, 0 },
+      helper.plain(out.s), 1e-6)
   end)
 
   it("rows that have ended, whatever would come of them", function()
@@ -273,14 +307,18 @@ describe("check = \"nan\" lets pass", function()
       h:otherwise(h[{ b, t - 1 }] * 1e6)
       P:stop(t, h:gt(1e20))
       local all = { t = 0 .. T }
-      return { h = h, s = (h * 1e10)[all]:sum(0), e = (h:log() * 3)[all]:mean(0), last = 1 / h[{ t = T - 1 }], x = input(P, "x", { b, t })[all]:sum(0) }
-    end, { x = seq(3, function() return seq(30, function(t) return t > 5 and 3e38 or 1 end) end) }, { B = 3, T = 30 })
+      return { h = h, s = (h * 1e10)[all]:sum(0), e = (h:log() * 3)[all]:mean(0),
+        last = 1 / h[{ t = T - 1 }], x = input(P, "x", { b, t })[all]:sum(0) }
+    end, { x = seq(3, function() return seq(30, function(t) return t > 5 and 3e38 or 1 end) end) },
+      { B = 3, T = 30 })
   end)
 
   it("library functions of large numbers whose results are finite", function()
     local vals = { -1000, -100, -20, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1, 20, 100, 1000 }
-    local methods = { "neg", "abs", "expm1", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "relu", "leaky_relu", "elu", "gelu", "silu",
-                      "softplus", "square", "softmax", "log_softmax", "cumsum", "logsumexp", "mean", "var", "std", "norm", "sum", "max",
+    local methods = { "neg", "abs", "expm1", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "relu",
+      "leaky_relu", "elu", "gelu", "silu",
+                      "softplus", "square", "softmax", "log_softmax", "cumsum", "logsumexp", "mean",
+                        "var", "std", "norm", "sum", "max",
                       "layer_norm", "rms_norm" }
     local axis = { softmax = 0, log_softmax = 0, cumsum = 0 }
     local function finite(t)
@@ -301,7 +339,9 @@ describe("check = \"nan\" lets pass", function()
       local out = P:compile { outputs = outputs, tier = "reference" } { x = vals }
       if finite(helper.plain(out.y)) and finite(helper.plain(out.g)) then
         n = n + 1
-        for _, tier in ipairs(tiers) do P:compile { outputs = outputs, tier = tier, check = "nan" } { x = vals } end
+        for _, tier in ipairs(tiers) do
+          P:compile { outputs = outputs, tier = tier, check = "nan" } { x = vals }
+        end
       end
     end
     assert.is_true(n >= #methods - 2)
@@ -312,7 +352,8 @@ describe("check", function()
   local function quotient(options)
     local P = tempo.program()
     local t = P:dim "t"
-    options.outputs = { y = 1 / P:input("x", { domain = { t } }), s = P:source(function(p) return p.t end, { domain = { t } }) }
+    options.outputs = { y = 1 / P:input("x", { domain = { t } }),
+      s = P:source(function(p) return p.t end, { domain = { t } }) }
     return P:compile(options)
   end
 
@@ -334,9 +375,12 @@ describe("check", function()
       local x = P:input("x", {})
       local f = P:compile { outputs = { y = 1 / x }, check = CHECK }
       print(select(2, pcall(f, { x = 0 })))]]
-    assert.truthy(helper.script(text:gsub("CHECK", "nil"), nil, "export TEMPO_CHECK=nan; "):find ":4: nan: 'y': div%(1, 'x' = 0%) is inf\n$")
-    assert.truthy(helper.script(text:gsub("CHECK", '"nan"'), nil, "export TEMPO_CHECK=none; "):find "^table")
-    assert.truthy(helper.script(text:gsub("CHECK", "nil"), nil, "export TEMPO_CHECK=nam; "):find "option: TEMPO_CHECK is 'nam'; did you mean 'nan'%?")
+    assert.truthy(helper.script(text:gsub("CHECK", "nil"), nil,
+      "export TEMPO_CHECK=nan; "):find ":4: nan: 'y': div%(1, 'x' = 0%) is inf\n$")
+    assert.truthy(helper.script(text:gsub("CHECK", '"nan"'), nil,
+      "export TEMPO_CHECK=none; "):find "^table")
+    assert.truthy(helper.script(text:gsub("CHECK", "nil"), nil,
+      "export TEMPO_CHECK=nam; "):find "option: TEMPO_CHECK is 'nam'; did you mean 'nan'%?")
   end)
 
   it("leaves everything usable: the function, others, the process", function()
@@ -356,7 +400,8 @@ describe("check", function()
       local h = P:tensor { domain = { i, t }, name = "h" }
       h[{ t = 0 }] = x
       h:otherwise(h[{ i, t - 1 }] / x)
-      local f = P:compile { outputs = { s = h[{ t = 0 .. T }]:sum(0) }, tick = i, tier = tier, check = "nan" }
+      local f = P:compile { outputs = { s = h[{ t = 0 .. T }]:sum(0) }, tick = i, tier = tier,
+        check = "nan" }
       f:start({}, { I = 5, T = 3 })
       for _ = 1, 2 do f:step { x = { 1, 2, 4 } } end
       local ok, e = pcall(f.step, f, { x = { 1, 0, 4 } })
@@ -371,7 +416,8 @@ describe("check", function()
 
   it("says in explain what is looked at, and its plan reads as one", function()
     local f = quotient { check = "nan", tier = "interpreter" }
-    assert.truthy(f:explain():find "\n1 of them are looked at for NaN and infinity, each by itself\n")
+    assert.truthy(
+      f:explain():find "\n1 of them are looked at for NaN and infinity, each by itself\n")
     assert.truthy(f:explain "plan":find 'at%(t = t%d+%) of [^{}]* checked "y"')
     assert.is_nil(quotient { tier = "interpreter" }:explain "plan":find "checked")
   end)

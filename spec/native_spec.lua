@@ -1,5 +1,5 @@
--- Tier "native": what a plan's C computes, against the reference and bit for bit against the interpreter; steps, states, ends, errors and cancelling in it;
--- what is built, kept and shared.
+-- Tier "native": what a plan's C computes, against the reference and bit for bit against the
+-- interpreter; steps, states, ends, errors and cancelling in it; what is built, kept and shared.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, fill = helper.fails, helper.fill
@@ -13,7 +13,8 @@ end
 -- Every bit of two nested tables, also the sign of a zero; NaN is NaN.
 local function same_bits(a, b, where)
   if type(a) ~= "table" then
-    assert(a == b and (a ~= 0 or 1 / a == 1 / b) or (a ~= a and b ~= b), ("%s: %s, not %s"):format(where, tostring(b), tostring(a)))
+    assert(a == b and (a ~= 0 or 1 / a == 1 / b) or (a ~= a and b ~= b),
+      ("%s: %s, not %s"):format(where, tostring(b), tostring(a)))
     return
   end
   assert.equal(#a, #b, where)
@@ -21,7 +22,8 @@ local function same_bits(a, b, where)
 end
 
 -- Compiles what make(P) gives on all tiers. Gives native's function and a function of inputs and
--- bounds that runs all, native as the interpreter, both near the reference, and gives native's arrays.
+-- bounds that runs all, native as the interpreter, both near the reference, and gives native's
+-- arrays.
 local function on_all(make, options)
   options = options or {}
   local fs = {}
@@ -71,7 +73,8 @@ describe("native code computes what the interpreter does", function()
   it("of scalars that a loop carries in locals", function()
     agree(function(P)
       local t, T = P:dim "t"
-      local x, y, z = P:tensor { domain = { t } }, P:tensor { domain = { t } }, P:tensor { domain = { t } }
+      local x, y, z = P:tensor { domain = { t } }, P:tensor { domain = { t } },
+        P:tensor { domain = { t } }
       x[0], y[0], z[0] = 1, 1, 1
       x[t] = x[t - 1] + 0.05 * (y[t - 1] - x[t - 1])
       y[t] = y[t - 1] + 0.005 * (x[t - 1] * (28 - z[t - 1]) - y[t - 1])
@@ -84,7 +87,8 @@ describe("native code computes what the interpreter does", function()
     agree(function(P)
       local t, T = P:dim "t"
       local x = P:input("x", { domain = { t }, shape = { 3 } })
-      local h, back = P:tensor { domain = { t }, shape = { 3 } }, P:tensor { domain = { t }, shape = { 3 } }
+      local h, back = P:tensor { domain = { t }, shape = { 3 } },
+        P:tensor { domain = { t }, shape = { 3 } }
       local fib = P:tensor { domain = { t }, dtype = "i64" }
       h[0] = x[0]
       h[t] = (h[t - 1] * 0.9 + x):tanh()
@@ -104,7 +108,8 @@ describe("native code computes what the interpreter does", function()
           local b, B = P:dim "b"
           local t, T = P:dim "t"
           local x = P:input("x", { domain = { b }, shape = { 2, 9, m[1], m[2] }, dtype = d })
-          local w, v = P:input("w", { domain = { b }, shape = { 2, 9, m[2], m[3] }, dtype = d }), P:input("v", { shape = { 9, m[2], m[3] }, dtype = d })
+          local w, v = P:input("w", { domain = { b }, shape = { 2, 9, m[2], m[3] }, dtype = d }),
+            P:input("v", { shape = { 9, m[2], m[3] }, dtype = d })
           local y = P:tensor { domain = { t, b }, shape = { 2, 9, m[1], m[3] }, dtype = d }
           y[{ t = 0 }] = x:matmul(v)
           local turned = w:transpose(-1, -2):transpose(2, 3)
@@ -112,8 +117,11 @@ describe("native code computes what the interpreter does", function()
           return { y = y[T - 1], s = y[{ t = T - 1, b = tempo.range(0, B) }]:sum(0) }
         end
         local inputs, float = {}, d ~= "i32"
-        for name, s in pairs { x = { 4, 2, 9, m[1], m[2] }, w = { 4, 2, 9, m[2], m[3] }, v = { 9, m[2], m[3] } } do
-          inputs[name] = tempo.array(fill(s, function(...) return float and wave(...) or math.floor(50 * wave(...)) end), d)
+        for name, s in pairs { x = { 4, 2, 9, m[1], m[2] }, w = { 4, 2, 9, m[2], m[3] },
+          v = { 9, m[2], m[3] } } do
+          inputs[name] = tempo.array(fill(s, function(...)
+            return float and wave(...) or math.floor(50 * wave(...))
+          end), d)
         end
         agree(make, inputs, { B = 4, T = 3 })
       end
@@ -124,8 +132,10 @@ describe("native code computes what the interpreter does", function()
     for _, n in ipairs { 2, 3, 16, 20 } do
       agree(function(P)
         local t, T = P:dim "t"
-        local w, v = P:input("w", { shape = { n, n } }), P:input("v", { domain = { t }, shape = { n, n }, dtype = "i64" })
-        local x, m = P:tensor { domain = { t }, shape = { n } }, P:tensor { domain = { t }, shape = { n, n } }
+        local w, v = P:input("w", { shape = { n, n } }),
+          P:input("v", { domain = { t }, shape = { n, n }, dtype = "i64" })
+        local x, m = P:tensor { domain = { t }, shape = { n } },
+          P:tensor { domain = { t }, shape = { n, n } }
         local s = P:tensor { domain = { t }, shape = { n, n }, dtype = "i64" }
         x[0], m[0], s[0] = tempo.ones { n }, w, v
         x[t] = x[t - 1]:matmul(w) + w:matmul(x[t - 1]) * 0.5
@@ -144,8 +154,10 @@ describe("native code computes what the interpreter does", function()
         local A, B = P:bound "A", P:bound "B"
         local x = P:input("x", { shape = { A, B, 3 }, dtype = d })
         local t = x:permute { 2, 1, 0 }
-        return { a = x:sum(0), b = x:sum(1), c = x:sum(2), ab = x:sum { 0, 1 }, bc = x:sum { 1, 2 }, ac = x:sum { 0, 2 }, all = (x * 1.5):sum(),
-          turned = (t * t):sum { 0, 1 }, crossed = (t + 0.25):sum { 0, 2 }, prod = (x * 0.01 + 1):prod(0), most = t:max(2, { keepdim = true }) }
+        return { a = x:sum(0), b = x:sum(1), c = x:sum(2), ab = x:sum { 0, 1 }, bc = x:sum { 1, 2 },
+          ac = x:sum { 0, 2 }, all = (x * 1.5):sum(),
+          turned = (t * t):sum { 0, 1 }, crossed = (t + 0.25):sum { 0, 2 },
+            prod = (x * 0.01 + 1):prod(0), most = t:max(2, { keepdim = true }) }
       end
       local fs = {}
       for _, tier in ipairs { "interpreter", "native" } do
@@ -155,9 +167,14 @@ describe("native code computes what the interpreter does", function()
       for _, a in ipairs(sizes) do
         for _, b in ipairs(sizes) do
           if a * b < 40000 then
-            local x = a * b == 0 and tempo.array({}, d, { a, b, 3 }) or tempo.array(fill({ a, b, 3 }, wave), d)
-            local want, got = fs.interpreter({ x = x }, { A = a, B = b }), fs.native({ x = x }, { A = a, B = b })
-            for name, v in pairs(want) do same_bits({ v:totable() }, { got[name]:totable() }, ("%s %s %d x %d"):format(name, d, a, b)) end
+            local x = a * b == 0 and tempo.array({}, d, { a, b, 3 })
+              or tempo.array(fill({ a, b, 3 }, wave), d)
+            local want, got = fs.interpreter({ x = x }, { A = a, B = b }),
+              fs.native({ x = x }, { A = a, B = b })
+            for name, v in pairs(want) do
+              same_bits({ v:totable() }, { got[name]:totable() },
+                ("%s %s %d x %d"):format(name, d, a, b))
+            end
           end
         end
       end
@@ -165,7 +182,8 @@ describe("native code computes what the interpreter does", function()
   end)
 
   it("of products of every layout, added up as the kernels do", function()
-    local layouts = { { 1, 1, 17 }, { 1, 4, 2 }, { 1, 17, 16 }, { 2, 3, 15 }, { 2, 9, 80 }, { 3, 1, 64 }, { 3, 9, 17 }, { 5, 3, 33 }, { 5, 9, 16 },
+    local layouts = { { 1, 1, 17 }, { 1, 4, 2 }, { 1, 17, 16 }, { 2, 3, 15 }, { 2, 9, 80 },
+      { 3, 1, 64 }, { 3, 9, 17 }, { 5, 3, 33 }, { 5, 9, 16 },
       { 5, 17, 40 }, { 3, 4, 130 }, { 2, 19, 64 }, { 33, 3, 38 } }
     for _, d in ipairs { "f32", "f64" } do
       local inputs = {}
@@ -182,7 +200,9 @@ describe("native code computes what the interpreter does", function()
       agree(function(P)
         local t, T = P:dim "t"
         local v, outputs = {}, {}
-        for i, x in ipairs(inputs) do v[i] = P:input("x" .. i, { domain = { t }, shape = x[2], dtype = d }) end
+        for i, x in ipairs(inputs) do
+          v[i] = P:input("x" .. i, { domain = { t }, shape = x[2], dtype = d })
+        end
         for i, l in ipairs(layouts) do
           local a, b, at, bt = v[l.of[1]], v[l.of[2]], v[l.of[3]]:mT(), v[l.of[4]]:mT()
           local s = P:tensor { domain = { t }, shape = { l[1], l[2] }, dtype = d }
@@ -200,16 +220,21 @@ describe("native code computes what the interpreter does", function()
     for _, l in ipairs { { 4, 4, 4 }, { 2, 4, 8 }, { 8, 1, 3 }, { 1, 8, 8 }, { 9, 4, 4 } } do
       local m, n, k = l[1], l[2], l[3]
       for _, d in ipairs((m == 4 or m == 9) and dtypes("f32", "i64", "f64") or { "f32" }) do
-        local function array(shape) return tempo.array(fill(shape, function(i) return d == "i64" and i % 7 or wave(i) end), d) end
+        local function array(shape)
+          return tempo.array(fill(shape, function(i) return d == "i64" and i % 7 or wave(i) end), d)
+        end
         local f = agree(function(P)
           local t, T = P:dim "t"
-          local a, at = P:input("a", { shape = { m, k }, dtype = d }), P:input("at", { shape = { k, m }, dtype = d }):mT()
-          local b, bt = P:input("b", { shape = { N, k, n }, dtype = d }), P:input("bt", { shape = { N, n, k }, dtype = d }):mT()
+          local a, at = P:input("a", { shape = { m, k }, dtype = d }),
+            P:input("at", { shape = { k, m }, dtype = d }):mT()
+          local b, bt = P:input("b", { shape = { N, k, n }, dtype = d }),
+            P:input("bt", { shape = { N, n, k }, dtype = d }):mT()
           local s = P:tensor { domain = { t }, shape = { N, m, n }, dtype = d }
           s[0] = a:matmul(b)
           s[t] = s[t - 1] + a:matmul(b * t:value():to(d)) + at:matmul(bt) - a:matmul(bt)
           return { s = s[T - 1] }
-        end, { a = array { m, k }, at = array { k, m }, b = array { N, k, n }, bt = array { N, n, k } }, { T = 3 }, { tol = 1e-4 })
+        end, { a = array { m, k }, at = array { k, m }, b = array { N, k, n },
+          bt = array { N, n, k } }, { T = 3 }, { tol = 1e-4 })
         calls[m .. d] = host_calls(f)
       end
     end
@@ -238,22 +263,27 @@ describe("native code computes what the interpreter does", function()
     agree(function(P)
       local p, M = P:dim("p", "M")
       local q, N = P:dim("q", "N")
-      local a, b = P:input("a", { domain = { p }, dtype = "i64" }), P:input("b", { domain = { q }, dtype = "i64" })
+      local a, b = P:input("a", { domain = { p }, dtype = "i64" }),
+        P:input("b", { domain = { q }, dtype = "i64" })
       local d = P:tensor { domain = { p, q }, dtype = "i64" }
       d[{ p = 0 }], d[{ q = 0 }] = q:value(), p:value()
-      d:otherwise((d[{ p - 1, q }] + 1):minimum(d[{ p, q - 1 }] + 1):minimum(d[{ p - 1, q - 1 }] + a:ne(b)))
+      d:otherwise((d[{ p - 1, q }] + 1):minimum(d[{ p, q - 1 }] + 1):minimum(
+        d[{ p - 1, q - 1 }] + a:ne(b)))
       return { d = d, distance = d[{ M - 1, N - 1 }] }
-    end, { a = fill({ 30 }, function(k) return k * k % 5 end), b = fill({ 23 }, function(k) return k * 3 % 7 end) }, { M = 30, N = 23 })
+    end, { a = fill({ 30 }, function(k) return k * k % 5 end),
+      b = fill({ 23 }, function(k) return k * 3 % 7 end) }, { M = 30, N = 23 })
   end)
 
-  -- Time warping: what the branches share is made by each, the borders are recurrences, and NaN goes where it must.
+  -- Time warping: what the branches share is made by each, the borders are recurrences, and NaN
+  -- goes where it must.
   it("of a recurrence over two dims whose borders are recurrences, rows in lanes", function()
     local nan = 0 / 0
     for _, d in ipairs { "f32", "f64" } do
       local _, run = on_all(function(P)
         local p, M = P:dim("p", "M")
         local q, N = P:dim("q", "N")
-        local a, b = P:input("a", { domain = { p }, dtype = d }), P:input("b", { domain = { q }, dtype = d })
+        local a, b = P:input("a", { domain = { p }, dtype = d }),
+          P:input("b", { domain = { q }, dtype = d })
         local x = P:tensor { domain = { p, q }, dtype = d }
         local c = (a - b):abs()
         x[{ p = 0, q = 0 }] = c[{ p = 0, q = 0 }]
@@ -263,7 +293,8 @@ describe("native code computes what the interpreter does", function()
           :minimum(x[{ p = p - 1, q = q - 1 }]))
         return { x = x[{ M - 1, N - 1 }] }
       end)
-      for _, n in ipairs { { 1, 1 }, { 1, 5 }, { 5, 1 }, { 2, 2 }, { 16, 17 }, { 17, 16 }, { 40, 33 }, { 33, 50 } } do
+      for _, n in ipairs { { 1, 1 }, { 1, 5 }, { 5, 1 }, { 2, 2 }, { 16, 17 }, { 17, 16 },
+        { 40, 33 }, { 33, 50 } } do
         run({ a = fill({ n[1] }, function(k) return k == 38 and nan or wave(k) end),
               b = fill({ n[2] }, function(k) return wave(k * k) end) }, { M = n[1], N = n[2] })
       end
@@ -272,9 +303,11 @@ describe("native code computes what the interpreter does", function()
 
   it("of chains of the lesser and the greater, with NaN and both zeros", function()
     agree(function(P)
-      local x, y, z = P:input("x", { shape = { 1000 } }), P:input("y", { shape = { 1000 } }), P:input("z", { shape = { 1000 } })
+      local x, y, z = P:input("x", { shape = { 1000 } }), P:input("y", { shape = { 1000 } }),
+        P:input("z", { shape = { 1000 } })
       return { a = x:minimum(y):minimum(z) + 0, b = x:maximum(y):minimum(z):clamp(-0.5, 0.5) * 2 }
-    end, { x = fill({ 1000 }, wave), y = fill({ 1000 }, function(k) return k % 11 == 0 and 0 / 0 or wave(3 * k) end),
+    end, { x = fill({ 1000 }, wave),
+      y = fill({ 1000 }, function(k) return k % 11 == 0 and 0 / 0 or wave(3 * k) end),
            z = fill({ 1000 }, function(k) return k % 7 == 0 and -0.0 or wave(k * k) end) })
   end)
 
@@ -286,13 +319,15 @@ describe("native code computes what the interpreter does", function()
         local P = tempo.program()
         local p, M = P:dim("p", "M")
         local q, N = P:dim("q", "N")
-        local a, b = P:input("a", { domain = { p }, dtype = d }), P:input("b", { domain = { q }, dtype = d })
+        local a, b = P:input("a", { domain = { p }, dtype = d }),
+          P:input("b", { domain = { q }, dtype = d })
         local h = P:tensor { domain = { p, q }, dtype = d }
         h[{ p = 0 }] = q:value():to(d) * 2
         h[{ q = 0 }] = p:value():to(d) * 3
         local same = h[{ p - 1, q - 1 }] + tempo.where(a:eq(b), 3, -2)
         local cost = costs and P:input("c", { domain = { p, q }, dtype = d }) or 1
-        h:otherwise((h[{ p - 1, q }] - a + cost):maximum(h[{ p, q - 1 }] - cost + b):maximum(same):maximum(0) % 100)
+        h:otherwise((h[{ p - 1, q }] - a + cost):maximum(h[{ p, q - 1 }] - cost + b):maximum(
+          same):maximum(0) % 100)
         fs[tier] = P:compile { outputs = { y = last and h[{ M - 1, N - 1 }] or h }, tier = tier }
       end
       assert.truthy(fs.native:explain "code":find("rows of %d+ in lanes"))
@@ -300,9 +335,12 @@ describe("native code computes what the interpreter does", function()
         for _, n in ipairs { 1, 2, 9, 16, 17, 33, 64 } do
           local inputs = { a = tempo.array(fill({ m }, function(k) return k * k % 5 end), d),
             b = tempo.array(fill({ n }, function(k) return k * k * k % 5 end), d) }
-          inputs.c = costs and tempo.array(fill({ m, n }, function(k, l) return (3 * k + 5 * l * l) % 7 end), d) or nil
+          inputs.c = costs and tempo.array(fill({ m, n }, function(k, l)
+            return (3 * k + 5 * l * l) % 7
+          end), d) or nil
           local bounds = { M = m, N = n }
-          same_bits({ fs.interpreter(inputs, bounds).y:totable() }, { fs.native(inputs, bounds).y:totable() }, ("%s %d x %d"):format(d, m, n))
+          same_bits({ fs.interpreter(inputs, bounds).y:totable() },
+            { fs.native(inputs, bounds).y:totable() }, ("%s %d x %d"):format(d, m, n))
         end
       end
     end
@@ -319,16 +357,21 @@ describe("native code computes what the interpreter does", function()
       local float = d:find "f" ~= nil
       agree(function(P)
         local t = P:dim "t"
-        local x, y = P:input("x", { domain = { t }, shape = { 5, 7 }, dtype = d }), P:input("y", { domain = { t }, shape = { 7 }, dtype = d })
+        local x, y = P:input("x", { domain = { t }, shape = { 5, 7 }, dtype = d }),
+          P:input("y", { domain = { t }, shape = { 7 }, dtype = d })
         local s = P:tensor { domain = { t }, shape = { 7 }, dtype = d }
         s[0] = y[0]
         s[t] = float and (s[t - 1] * 0.75 + y):maximum(-y) or s[t - 1] * 3 + y
         local z = x * y + s
         local more = float and (x / (y:abs() + 1)):exp():log1p() or x:floordiv(3) % 5
-        return { z = z, s = s, more = more, some = tempo.where(z:gt(y), x, s), sum = z:to "f64":sum(0), most = x:max(1), least = (x - y):min(0),
+        return { z = z, s = s, more = more, some = tempo.where(z:gt(y), x, s),
+          sum = z:to "f64":sum(0), most = x:max(1), least = (x - y):min(0),
         t = z * t:value():to(d) }
-      end, { x = tempo.array(fill({ 6, 5, 7 }, function(...) return float and wave(...) or math.floor(60 + 50 * wave(...)) end), d),
-             y = tempo.array(fill({ 6, 7 }, function(...) return float and wave(3, ...) or math.floor(60 + 50 * wave(3, ...)) end), d) }, { T = 6 },
+      end, { x = tempo.array(fill({ 6, 5, 7 },
+        function(...) return float and wave(...) or math.floor(60 + 50 * wave(...)) end), d),
+             y = tempo.array(fill({ 6, 7 }, function(...)
+               return float and wave(3, ...) or math.floor(60 + 50 * wave(3, ...))
+             end), d) }, { T = 6 },
          { tol = d:find "16" and 0.1 or 1e-4 })
     end
   end)
@@ -351,7 +394,9 @@ describe("native code computes what the interpreter does", function()
   it("of chains that turn what they read or write, over tiles of any size", function()
     for _, d in ipairs(dtypes("f32", "u8", "f16", "i64")) do
       local float = d:find "f" ~= nil
-      local function number(r, c) return float and 0.1 + math.abs(wave(r, c)) or (r * 7 + c * 3) % 11 end
+      local function number(r, c)
+        return float and 0.1 + math.abs(wave(r, c)) or (r * 7 + c * 3) % 11
+      end
       local _, run = on_all(function(P)
         local n, m = P:bound "n", P:bound "m"
         local x = P:input("x", { shape = { n, m }, dtype = d })
@@ -362,10 +407,11 @@ describe("native code computes what the interpreter does", function()
           place = turned + y * P:bound "k":value():to(d), back = (y + turned):transpose(0, 1) * x,
           part = (turned:slice(0, 0, m) + y):flip(1) }
       end, { tol = d == "f16" and 0.02 or 1e-4 })
-      for _, size in ipairs { { 1, 1 }, { 16, 64 }, { 17, 65 }, { 65, 17 }, { 130, 3 }, { 2, 200 } } do
+      for _, size in ipairs { { 1, 1 }, { 16, 64 }, { 17, 65 }, { 65, 17 }, { 130, 3 },
+        { 2, 200 } } do
         local n, m = size[1], size[2]
-        run({ x = tempo.array(fill({ n, m }, number), d), y = tempo.array(fill({ m, n }, number), d) },
-          { n = n, m = m, k = 3 })
+        run({ x = tempo.array(fill({ n, m }, number), d),
+          y = tempo.array(fill({ m, n }, number), d) }, { n = n, m = m, k = 3 })
       end
     end
   end)
@@ -378,7 +424,8 @@ describe("native code computes what the interpreter does", function()
         local x = P:input("x", { domain = { b, t }, dtype = d })
         local k = P:input("k", { domain = { b, t }, dtype = "i32" })
         local last = P:input("last", { domain = { b, t }, dtype = "bool" })
-        local y, z = P:tensor { domain = { b, t }, dtype = d }, P:tensor { domain = { b, t }, dtype = "i32" }
+        local y, z = P:tensor { domain = { b, t }, dtype = d },
+          P:tensor { domain = { b, t }, dtype = "i32" }
         local more = x * 0.99 + tempo.where(last, 0, x * x)
         y[{ t = T - 1 }] = more
         y[{ b = b, t = t }] = more + tempo.where(last, 0, y[t + 1]) * 0.9
@@ -386,7 +433,8 @@ describe("native code computes what the interpreter does", function()
         z[{ b = b, t = t }] = z[t + 1] * 3 + k
         return { y = y, z = z, top = (y * 2):tanh() }
       end)
-      for _, size in ipairs { { 1, 1 }, { 1, 200 }, { 16, 64 }, { 33, 65 }, { 250, 1 }, { 129, 70 }, { 530, 2 } } do
+      for _, size in ipairs { { 1, 1 }, { 1, 200 }, { 16, 64 }, { 33, 65 }, { 250, 1 }, { 129, 70 },
+        { 530, 2 } } do
         run({ x = tempo.array(fill(size, wave), d),
               k = tempo.array(fill(size, function(r, c) return (r * 5 + c) % 9 end), "i32"),
               last = fill(size, function(r, c) return (r + c * 3) % 17 == 0 end) },
@@ -402,7 +450,8 @@ describe("native code computes what the interpreter does", function()
         local x = P:input("x", { domain = { t }, shape = shape })
         local y, e = x:softmax(-1), (x * 3):exp()
         return { e = e[T - 1], down = e:sum(0), product = (x * x + 1):log1p():prod(0),
-          first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0), prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
+          first = x:sum(0), last = x:sum(1), all = (x * x):sum(), most = x:max(0),
+            prod = (x * 0.01 + 1):prod(1), y = y[T - 1],
           time = x[0 .. T]:sum(0), any = x:gt(0.9999):any() }
       end, { x = fill({ 3, shape[1], shape[2] }, wave) }, { T = 3 })
     end
@@ -413,7 +462,8 @@ describe("native code computes what the interpreter does", function()
       local _, run = on_all(function(P)
         local y = P:input("x", { shape = { known or P:bound "R", n }, dtype = d })
         local e = (y * 0.5):exp() + y
-        return { chain = e:sum(1), plain = y:sum(1), kept = e, mean = (e * y):mean(1, { keepdim = true }) - y,
+        return { chain = e:sum(1), plain = y:sum(1), kept = e,
+          mean = (e * y):mean(1, { keepdim = true }) - y,
           grad = tempo.grad(e:sum(1):square():sum(), y) }
       end, { tol = d == "f16" and 2e-2 })
       for _, rows in ipairs(known and { known } or { 0, 1, 16, 37 }) do
@@ -442,24 +492,29 @@ describe("native code computes what the interpreter does", function()
             local k = (r * 31 + c * 7) % 60
             return far and odd[k + 1] or 0.1 + math.abs(wave(r, c))
           end
-          local function divisor(r, c) return far and c % 9 == 4 and 0 or 0.2 + math.abs(wave(c, r)) end
+          local function divisor(r, c)
+            return far and c % 9 == 4 and 0 or 0.2 + math.abs(wave(c, r))
+          end
           agree(function(P)
             local t, T = P:dim "t"
-            local x, y = P:input("x", { shape = shape, dtype = d }), P:input("y", { shape = shape, dtype = d })
+            local x, y = P:input("x", { shape = shape, dtype = d }),
+              P:input("y", { shape = shape, dtype = d })
             local z = P:tensor { domain = { t }, shape = shape, dtype = d }
             z[0] = x
             z[t] = (z[t - 1] + y):sin()
-            return { z = z[T - 1], t = x:tan() + y:cos(), p = x:pow(y), m = x % y, q = x:floordiv(y),
-              most = (x * y):sin():max(-1), down = (x * y):cos():max(0),
+            return { z = z[T - 1], t = x:tan() + y:cos(), p = x:pow(y), m = x % y,
+              q = x:floordiv(y), most = (x * y):sin():max(-1), down = (x * y):cos():max(0),
               sum = (x * y):sin():sum(0) }
-          end, { x = tempo.array(fill(shape, number), d), y = tempo.array(fill(shape, divisor), d) }, { T = 4 }, { tol = most })
+          end, { x = tempo.array(fill(shape, number), d),
+            y = tempo.array(fill(shape, divisor), d) }, { T = 4 }, { tol = most })
         end
       end
     end
   end)
 
   it("of i64 divided by a number, near zero or far from it", function()
-    local by, far = { 3, 10, 1000003, 2 ^ 31 - 1, 2 ^ 44 + 1, 2 ^ 45 - 1, 6, 7 }, { 2 ^ 45, 2 ^ 45 + 1, 2 ^ 53 }
+    local by, far = { 3, 10, 1000003, 2 ^ 31 - 1, 2 ^ 44 + 1, 2 ^ 45 - 1, 6, 7 },
+      { 2 ^ 45, 2 ^ 45 + 1, 2 ^ 53 }
     for _, some in ipairs { {}, far } do
       local x = { 0, 1, -1, 2 ^ 44, -2 ^ 44 }
       for _, y in ipairs(by) do
@@ -516,7 +571,8 @@ describe("native code computes what the interpreter does", function()
         local out = {}
         for k = 1, n do
           local h = P:tensor { domain = { b, t }, shape = { 20 } }
-          local kept = tempo.bernoulli({}, k / (n + 1), { domain = { b }, name = "p" .. k }):to "f32"
+          local kept = tempo.bernoulli({}, k / (n + 1),
+            { domain = { b }, name = "p" .. k }):to "f32"
           h[{ t = 0 }] = tempo.uniform({ 20 }, { domain = { b }, name = "n" .. k }) * kept
           h[t] = (h[t - 1] * 0.5 + k):tanh():softmax(0)
           out["h" .. k] = h[T - 1]:sort(0)
@@ -540,15 +596,18 @@ describe("native code computes what the interpreter does", function()
           h[k][0] = k / n
         end
         for k = 1, n do
-          local kept = tempo.bernoulli({ shape }, k / (n + 1), { domain = { t }, name = "n" .. k }):to "f32"
-          h[k][t] = ((h[k][t - 1] * (factor or 0.1 * k) + h[k % n + 1][t - 1] * 0.375):sin():exp() + k / 7):sort(0) * kept
+          local kept = tempo.bernoulli({ shape }, k / (n + 1),
+            { domain = { t }, name = "n" .. k }):to "f32"
+          h[k][t] = ((h[k][t - 1] * (factor or 0.1 * k) + h[k % n + 1][t - 1] * 0.375):sin():exp(
+            ) + k / 7):sort(0) * kept
           out["h" .. k] = h[k][T - 1]
         end
         return out
       end
     end
     local function compiled(...) return (agree(make(...), {}, { T = 6 })) end
-    local two, many, same, few = compiled(2, nil, 200), compiled(40, nil, 200), compiled(40, 0.25, 200), compiled(40, nil, 20)
+    local two, many, same, few = compiled(2, nil, 200), compiled(40, nil, 200),
+      compiled(40, 0.25, 200), compiled(40, nil, 20)
     assert.is_true(functions(two) > 0)
     for _, f in ipairs { many, same, few } do
       assert.is_true(functions(f) > 0 and functions(f) <= functions(two) + 2)
@@ -562,13 +621,18 @@ describe("native code computes what the interpreter does", function()
       local t, T = P:dim "t"
       local out, inputs = {}, {}
       for k = 1, 3 do
-        local x, h = P:input("x" .. k, { domain = { b }, dtype = "i64" }), P:tensor { domain = { b, t }, dtype = "i64" }
+        local x, h = P:input("x" .. k, { domain = { b }, dtype = "i64" }),
+          P:tensor { domain = { b, t }, dtype = "i64" }
         h[{ t = 0 }] = 7000
         h[t] = h[t - 1]:floordiv(x) + 1
         out["h" .. k] = h[T - 1]
-        inputs["x" .. k] = tempo.array(fill({ 9 }, function(i) return k == which and i == at and 0 or 3 end), "i64")
+        inputs["x" .. k] = tempo.array(fill({ 9 }, function(i)
+          return k == which and i == at and 0 or 3
+        end), "i64")
       end
-      return fails(function() P:compile { outputs = out, tier = tier }(inputs, { T = 4, B = 9 }) end, "input", "h")
+      return fails(function()
+        P:compile { outputs = out, tier = tier }(inputs, { T = 4, B = 9 })
+      end, "input", "h")
     end
     for k = 1, 3 do
       local native = said("native", k, 2 * k)
@@ -585,11 +649,15 @@ describe("native code computes what the interpreter does", function()
       local function typed(d, name) return { domain = { b, t }, dtype = d, name = name } end
       local h = P:tensor { domain = { b, t }, shape = { 2, 3 } }
       h[{ t = 0 }] = 0
-      h[t] = h[t - 1] * 0.5 + tempo.uniform({ 2, 3 }, over(b, t)) + tempo.normal({ 3 }, { domain = { t }, name = "m" })
+      h[t] = h[t - 1] * 0.5 + tempo.uniform({ 2, 3 }, over(b, t)) + tempo.normal({ 3 },
+        { domain = { t }, name = "m" })
       return {
-        h = h, one = tempo.normal({}, over(t)) * 2, last = h[T - 1], back = tempo.uniform({ 2 }, { domain = { t }, name = "r" })[T - 1 - t] * 1,
-        d = tempo.uniform({ 4 }, typed("f64", "d")) + h:to "f64":sum(), e = tempo.normal({ 2 }, typed("f64", "e")) * h:to "f64":sum(),
-        k = tempo.randint({ 3 }, -5, 12, { domain = { b, t }, name = "k" }) + 1, p = tempo.bernoulli({ 3 }, 0.3, { domain = { b, t }, name = "p" }):to "i32",
+        h = h, one = tempo.normal({}, over(t)) * 2, last = h[T - 1],
+          back = tempo.uniform({ 2 }, { domain = { t }, name = "r" })[T - 1 - t] * 1,
+        d = tempo.uniform({ 4 }, typed("f64", "d")) + h:to "f64":sum(),
+          e = tempo.normal({ 2 }, typed("f64", "e")) * h:to "f64":sum(),
+        k = tempo.randint({ 3 }, -5, 12, { domain = { b, t }, name = "k" }) + 1,
+          p = tempo.bernoulli({ 3 }, 0.3, { domain = { b, t }, name = "p" }):to "i32",
       }
     end, {}, { T = 21, B = 19 })
   end)
@@ -621,36 +689,46 @@ describe("native code computes what the interpreter does", function()
       local t, T = P:dim "t"
       local k = P:input("k", { domain = { b, t }, dtype = "i64" })
       local function under(key, name, dtype) return { key = key, name = name, dtype = dtype } end
-      local s, w = P:tensor { domain = { b, t }, dtype = "i64" }, P:tensor { domain = { t }, dtype = "i64" }
+      local s, w = P:tensor { domain = { b, t }, dtype = "i64" },
+        P:tensor { domain = { t }, dtype = "i64" }
       s[{ t = 0 }] = b
       s:otherwise(s[{ b, t - 1 }] + tempo.randint({}, -3, 4, under(s[{ b, t - 1 }] * 3, "s")))
       w[0] = 1
       w:otherwise(tempo.randint({}, 0, 1000, under(w[t - 1], "w")) + w[t - 1] % 7)
       local h = P:tensor { domain = { b, t }, shape = { 2 } }
       h[{ t = T - 1 }] = 0
-      h:otherwise(h[{ b, t + 1 }] * 0.5 + tempo.normal({ 2 }, under(k + w, "h")) + tempo.uniform({ 2 }, under(w * 2, "g")))
+      h:otherwise(h[{ b, t + 1 }] * 0.5 + tempo.normal({ 2 },
+        under(k + w, "h")) + tempo.uniform({ 2 }, under(w * 2, "g")))
       return {
-        s = s, w = w, h = h, far = tempo.normal({}, under(s[{ t = tempo.max(0, t - 5) }], "far")) + s:to "f32",
-        d = tempo.uniform({ 3 }, under(k[{ b = 0 }], "d", "f64")), same = tempo.normal({ 2 }, { domain = { b }, key = w + 1, name = "same" }) * 2,
-        i = tempo.uniform({}, under(b * 100 - t, "i")), ii = tempo.uniform({ 2 }, under(t * b, "ii", "f16")),
+        s = s, w = w, h = h,
+          far = tempo.normal({}, under(s[{ t = tempo.max(0, t - 5) }], "far")) + s:to "f32",
+        d = tempo.uniform({ 3 }, under(k[{ b = 0 }], "d", "f64")),
+          same = tempo.normal({ 2 }, { domain = { b }, key = w + 1, name = "same" }) * 2,
+        i = tempo.uniform({}, under(b * 100 - t, "i")),
+          ii = tempo.uniform({ 2 }, under(t * b, "ii", "f16")),
         half = tempo.normal({ 2 }, under(k, "half", "bf16")),
-        p = tempo.randperm({ 9 }, under(k, "p")), long = tempo.uniform({ 33 }, under(w, "long")), c = tempo.bernoulli({ 2 }, 0.4, under(k - t, "c")):to "i32",
+        p = tempo.randperm({ 9 }, under(k, "p")), long = tempo.uniform({ 33 }, under(w, "long")),
+          c = tempo.bernoulli({ 2 }, 0.4, under(k - t, "c")):to "i32",
       }
     end)
     for _, n in ipairs { 1, 16, 70 } do
-      run({ k = tempo.array(fill({ 3, n }, function(b, t) return (t * 7919 + b) % 11 - 5 end), "i64") }, { T = n, B = 3 })
+      run({ k = tempo.array(fill({ 3, n }, function(b, t)
+        return (t * 7919 + b) % 11 - 5
+      end), "i64") }, { T = n, B = 3 })
     end
   end)
 
   it("of windows that wrap on their rings", function()
     local function back(x, t, n) return x[{ t = tempo.max(0, t - n) }] end
-    for _, case in ipairs { { {}, 64, 1, 8200 }, { { 128 }, 3, 2, 64, 200 }, { { 128 }, 64, 200 }, { { 3, 40 }, 1, 130 } } do
+    for _, case in ipairs { { {}, 64, 1, 8200 }, { { 128 }, 3, 2, 64, 200 }, { { 128 }, 64, 200 },
+      { { 3, 40 }, 1, 130 } } do
       local shape, w = case[1], case[2]
       local f, run = on_all(function(P)
         local t = P:dim "t"
         local v = P:input("x", { domain = { t }, shape = shape })
         local past, y = v[tempo.max(0, t - w + 1) .. t + 1], v * 2 + 1
-        return { most = past:max(0), all = past:sum(0), far = (back(y, t, w) - back(y, t, 2 * w)):exp() * y }
+        return { most = past:max(0), all = past:sum(0),
+          far = (back(y, t, w) - back(y, t, 2 * w)):exp() * y }
       end)
       for k = 3, #case do
         local T, x = case[k], {}
@@ -663,15 +741,22 @@ describe("native code computes what the interpreter does", function()
 
   it("of places of the largest and the least, at ties, of NaN, of any dtype", function()
     local x, nan = {}, 0 / 0
-    for k = 1, 40 do x[k] = { { wave(k, 1), k % 3, k % 5 == 0 and nan or 1 }, { k % 7 == 0 and nan or k % 2, 1, k % 7 == 0 and nan or 0 } } end
+    for k = 1, 40 do
+      x[k] = { { wave(k, 1), k % 3, k % 5 == 0 and nan or 1 },
+        { k % 7 == 0 and nan or k % 2, 1, k % 7 == 0 and nan or 0 } }
+    end
     agree(function(P)
       local t, T = P:dim "t"
-      local a, h = P:input("x", { domain = { t }, shape = { 2, 3 } }), P:tensor { domain = { t }, shape = { 2, 3 } }
+      local a, h = P:input("x", { domain = { t }, shape = { 2, 3 } }),
+        P:tensor { domain = { t }, shape = { 2, 3 } }
       h[0] = a[0]
       h[t] = h[t - 1] * 0.25 + a
       local i = (h * 3):to "i32"
-      local o = { kept = (h + a):argmax(1, { keepdim = true }), first = (a - h[t]):argmin(0), whole = a:argmax(), last = h[T - 1] }
-      for _, d in ipairs { "u8", "i64", "bool", "f64" } do o[d] = i:to(d):argmax(-1) + h:argmax() * 0 end
+      local o = { kept = (h + a):argmax(1, { keepdim = true }), first = (a - h[t]):argmin(0),
+        whole = a:argmax(), last = h[T - 1] }
+      for _, d in ipairs { "u8", "i64", "bool", "f64" } do
+        o[d] = i:to(d):argmax(-1) + h:argmax() * 0
+      end
       return o
     end, { x = x }, { T = 40 })
   end)
@@ -679,44 +764,54 @@ describe("native code computes what the interpreter does", function()
   it("of picks by data, until one is wrong, and says which", function()
     local function make(P)
       local t, T = P:dim "t"
-      local x, k = P:input("x", { domain = { t }, shape = { 2, 3 } }), P:input("k", { domain = { t }, shape = { 2, 1 }, dtype = "i64" })
+      local x, k = P:input("x", { domain = { t }, shape = { 2, 3 } }),
+        P:input("k", { domain = { t }, shape = { 2, 1 }, dtype = "i64" })
       local h = P:tensor { domain = { t }, shape = { 2, 1 } }
       h[0] = x:gather(1, k)[0]
       h[t] = h[t - 1] * 0.5 + (x + 1):gather(1, k)
       return { h = h, last = h[T - 1] }
     end
-    local x, k = fill({ 17, 2, 3 }, wave), fill({ 17, 2, 1 }, function(i, j) return (i * 5 + j * 2) % 3 end)
+    local x, k = fill({ 17, 2, 3 }, wave), fill({ 17, 2, 1 }, function(i, j)
+      return (i * 5 + j * 2) % 3
+    end)
     agree(make, { x = x, k = tempo.array(k, "i64") }, { T = 17 })
     k[12][2][1] = 3
     local said = {}
     for _, tier in ipairs { "interpreter", "native" } do
       local P = tempo.program()
-      said[tier] = tostring(select(2, pcall(P:compile { outputs = make(P), tier = tier }, { x = x, k = tempo.array(k, "i64") }, { T = 17 })))
+      said[tier] = tostring(
+        select(2, pcall(P:compile { outputs = make(P), tier = tier },
+        { x = x, k = tempo.array(k, "i64") }, { T = 17 })))
     end
     assert.equal(said.interpreter, said.native)
     assert.truthy(said.native:find("index 3 is outside 0 .. 2", 1, true), said.native)
   end)
 
   it("of rows picked and put by data, inside a tensor and outside", function()
-    local pairs_of_rows = { { 1, 1 }, { 0, 4 }, { 3, 2 }, { 4, 4 }, { 2, 0 }, { 5, 1 }, { 0, 0 }, { 1, 5 } }
-    local inputs = { at = tempo.array({ 2, 0, 5, 9, 2, 1, 6, 3 }, "i64"), two = tempo.array(pairs_of_rows, "i64") }
+    local pairs_of_rows = { { 1, 1 }, { 0, 4 }, { 3, 2 }, { 4, 4 }, { 2, 0 }, { 5, 1 }, { 0, 0 },
+      { 1, 5 } }
+    local inputs = { at = tempo.array({ 2, 0, 5, 9, 2, 1, 6, 3 }, "i64"),
+      two = tempo.array(pairs_of_rows, "i64") }
     local function make(P)
       local t, T = P:dim "t"
       local at = P:input("at", { domain = { t }, shape = {}, dtype = "i64" })
       local two = P:input("two", { domain = { t }, shape = { 2 }, dtype = "i64" })
-      local h, v = P:tensor { domain = { t }, shape = { 7, 3, 2 } }, P:tensor { domain = { t }, shape = { 6 } }
+      local h, v = P:tensor { domain = { t }, shape = { 7, 3, 2 } },
+        P:tensor { domain = { t }, shape = { 6 } }
       h[0], v[0] = tempo.arange({ 42 }):reshape { 7, 3, 2 }, tempo.arange { 6 }
       local rows = h[t - 1]:index_select(0, two)
       local column = h[t - 1]:permute(1, 0, 2):index_select(1, two:slice(0, 0, 1):squeeze(0))
       local here = tempo.arange({ 7 }, { dtype = "i64" }):eq(at):reshape { 7, 1, 1 }
       h[t] = tempo.where(here, (rows:sum(0) * 0.25 + column):unsqueeze(0), h[t - 1])
-      v[t] = tempo.where(tempo.arange({ 6 }, { dtype = "i64" }):eq(at), v[t - 1]:gather(0, two):sum() * 0.5, v[t - 1])
+      v[t] = tempo.where(tempo.arange({ 6 }, { dtype = "i64" }):eq(at),
+        v[t - 1]:gather(0, two):sum() * 0.5, v[t - 1])
       return { h = h[T - 1], v = v[T - 1] }
     end
     local f = agree(make, inputs, { T = 8 }, { tol = 1e-5 })
     local code = f:explain "code"
     local loop = code:match "for %(int64_t s.-\n  if %(h%->entry"
-    assert.equal(count(loop, "h%->leaf"), count(loop, "%(wrong, 0%)"), code)       -- nothing in the loop is a call unless an index is wrong
+    -- nothing in the loop is a call unless an index is wrong
+    assert.equal(count(loop, "h%->leaf"), count(loop, "%(wrong, 0%)"), code)
     inputs.two:set(7, 4, 1)
     for _, tier in ipairs { "reference", "interpreter", "native" } do
       local P = tempo.program()
@@ -727,7 +822,9 @@ describe("native code computes what the interpreter does", function()
 
   it("of numbers added where data says, if each place is hit once at most", function()
     for _, d in ipairs(dtypes("f32", "i64", "f64", "u8")) do
-      local x = tempo.array(fill({ 6, 4, 3 }, function(...) return math.floor(90 * math.abs(wave(...))) end), d)
+      local x = tempo.array(fill({ 6, 4, 3 }, function(...)
+        return math.floor(90 * math.abs(wave(...)))
+      end), d)
       local function make(P)
         local t, T = P:dim "t"
         local k = P:input("k", { domain = { t }, shape = { 4, 1 }, dtype = "i64" })
@@ -736,7 +833,8 @@ describe("native code computes what the interpreter does", function()
         h[0] = y
         h[t] = (h[t - 1] + y):scatter_add(1, k, y:slice(1, 1, 2))
         local across = y:scatter_add(0, k:reshape { 1, 4 }:slice(1, 0, 3), h:slice(0, 1, 2))
-        local out = { h = h, last = across[T - 1], single = y:flatten():scatter_add(0, k:select(0, 0), y:select(0, 3):slice(0, 2, 3)) }
+        local out = { h = h, last = across[T - 1],
+          single = y:flatten():scatter_add(0, k:select(0, 0), y:select(0, 3):slice(0, 2, 3)) }
         if d:find "f" then
           out.picked = tempo.grad((y * y):log_softmax(1):gather(1, k):sum()[0 .. T]:sum(), y)
         end
@@ -771,33 +869,42 @@ describe("native code computes what the interpreter does", function()
         local column = h[i]:gather(1, one)
         return {
           rows = h, column = column, single = h[i]:select(1, 0):index_select(0, index),
-          into = h[i]:scatter_add(1, one, column), again = h[i]:scatter_add(0, index:floordiv(2):unsqueeze(1):expand { n, 3 }, all),
+          into = h[i]:scatter_add(1, one, column),
+            again = h[i]:scatter_add(0, index:floordiv(2):unsqueeze(1):expand { n, 3 }, all),
           same = h[i]:scatter_add(0, index:slice(0, 0, 1):unsqueeze(1):expand { n, 3 }, all),
         }
       end
       local k = fill({ n }, function(t) return t * 7 % n end)
-      local x = tempo.array(fill({ n, 3 }, function(...) return math.floor(90 * math.abs(wave(...))) + (d:find "f" and 0.3 or 0) end), d)
+      local x = tempo.array(fill({ n, 3 }, function(...)
+        return math.floor(90 * math.abs(wave(...))) + (d:find "f" and 0.3 or 0)
+      end), d)
       agree(make, { x = x, k = tempo.array(k, "i64") }, { T = n, I = 4 }, { tol = 1e-3 })
     end
   end)
 
-  it("of f32 that hit a place again, summed in f64 and rounded once, as the interpreter sums them", function()
+  it("of f32 that hit a place again, summed in f64 and rounded once, as the interpreter sums them",
+    function()
     for _, n in ipairs { 2, 3, 8, 9 } do
       local function make(P)
         local t, T = P:dim "t"
         local k = P:input("k", { domain = { t }, shape = { n }, dtype = "i64" })
         local x = P:input("x", { domain = { t }, shape = { n, 3 } })
-        local rows, line = P:tensor { domain = { t }, shape = { 5, 3 } }, P:tensor { domain = { t }, shape = { 5 } }
+        local rows, line = P:tensor { domain = { t }, shape = { 5, 3 } },
+          P:tensor { domain = { t }, shape = { 5 } }
         rows[0] = tempo.zeros { 5, 3 }
         rows[t] = rows[t - 1]:scatter_add(0, k:unsqueeze(1):expand { n, 3 }, x)
         line[0] = tempo.ones { 5 }
         line[t] = line[t - 1]:scatter_add(0, k, x:select(1, 1))
         local w = P:input("w", { shape = { 5, 3 } })
         local loss = (w:index_select(0, k) * x):sum()[0 .. T]:sum()
-        return { rows = rows, line = line[T - 1], across = x:scatter_add(1, (k % 3):unsqueeze(1):expand { n, 3 }, x), g = tempo.grad(loss, w) }
+        return { rows = rows, line = line[T - 1],
+          across = x:scatter_add(1, (k % 3):unsqueeze(1):expand { n, 3 }, x),
+          g = tempo.grad(loss, w) }
       end
-      local inputs = { w = fill({ 5, 3 }, wave), x = fill({ 9, n, 3 }, function(t, i, j) return wave(t, i, j) * 10 ^ ((t + 2 * i + j) % 9 - 4) end),
-        k = tempo.array(fill({ 9, n }, function(t, i) return (t * i + math.floor(t / 2)) % 5 end), "i64") }
+      local inputs = { w = fill({ 5, 3 }, wave), x = fill({ 9, n, 3 }, function(t, i, j)
+        return wave(t, i, j) * 10 ^ ((t + 2 * i + j) % 9 - 4)
+      end), k = tempo.array(
+      fill({ 9, n }, function(t, i) return (t * i + math.floor(t / 2)) % 5 end), "i64") }
       local f = agree(make, inputs, { T = 9 }, { tol = 1e-3 })
       -- what the places of `line` come to, of numbers of which f32 loses most
       local all = {}
@@ -818,9 +925,11 @@ describe("native code computes what the interpreter does", function()
   it("of extents that the call says are the same", function()
     agree(function(P)
       local t, T = P:dim "t"
-      local x, z = P:input("x", { domain = { t }, shape = { 3 } })[0 .. T], P:input("z", { shape = { 5, 3 } })
+      local x, z = P:input("x", { domain = { t }, shape = { 3 } })[0 .. T],
+        P:input("z", { shape = { 5, 3 } })
       local wide = x:select(1, 0):unsqueeze(1):expand { 5, 4 }
-      return { wide = wide * 1, sum = (x:expand { 5, 3 } * z):sum(0), both = tempo.cat({ x, z }, 1), grad = tempo.grad((x:expand { 5, 3 } * z):sum(), x) }
+      return { wide = wide * 1, sum = (x:expand { 5, 3 } * z):sum(0), both = tempo.cat({ x, z }, 1),
+        grad = tempo.grad((x:expand { 5, 3 } * z):sum(), x) }
     end, { x = fill({ 5, 3 }, wave), z = fill({ 5, 3 }, wave) }, { T = 5 })
   end)
 
@@ -831,13 +940,15 @@ describe("native code computes what the interpreter does", function()
       local env = tempo.rl.env(P, "CartPole-v1", { domain = { b, t }, time = t })
       local action = (env.obs:sum():sin() * 1000):abs():to "i64" % 2
       env:step(wrong and action + (t:value():eq(40)):to "i64" * 5 or action)
-      return { obs = env.obs, next = env.next_obs[T - 1], reward = env.reward, done = env.terminated, cut = env.truncated }
+      return { obs = env.obs, next = env.next_obs[T - 1], reward = env.reward,
+        done = env.terminated, cut = env.truncated }
     end
     agree(make, {}, { T = 60, B = 5 })
     local said = {}
     for _, tier in ipairs { "interpreter", "native" } do
       local P = tempo.program { seed = 5 }
-      said[tier] = tostring(select(2, pcall(P:compile { outputs = make(P, true), tier = tier }, {}, { T = 60, B = 5 })))
+      said[tier] = tostring(
+        select(2, pcall(P:compile { outputs = make(P, true), tier = tier }, {}, { T = 60, B = 5 })))
     end
     assert.equal(said.interpreter, said.native)
     assert.truthy(said.native:find("is outside 0 .. 1", 1, true), said.native)
@@ -889,9 +1000,13 @@ describe("native code ends", function()
       h[0] = x[0]
       h[t] = (h[t - 1] + 100):floordiv(x)
       local f = P:compile { outputs = { h = h, last = h[T - 1] }, tier = tier }
-      local v = fill({ 5, 2, 3 }, function(a, b, c) return a == 3 and b == 1 and c == 0 and divisor or 3 end)
+      local v = fill({ 5, 2, 3 }, function(a, b, c)
+        return a == 3 and b == 1 and c == 0 and divisor or 3
+      end)
       local text = fails(function() f({ x = v }, { T = 5 }) end, "input", "h")
-      assert.equal(3, f({ x = fill({ 1, 2, 3 }, function() return 3 end) }, { T = 1 }).h:get(0, 1, 1))        -- and f stays usable
+      -- and f stays usable
+      assert.equal(3,
+        f({ x = fill({ 1, 2, 3 }, function() return 3 end) }, { T = 1 }).h:get(0, 1, 1))
       return text
     end
     assert.equal(message("interpreter", 0), message("native", 0))
@@ -982,7 +1097,8 @@ describe("native code in steps", function()
   local function steps(f, from, n, budget)
     local seen = {}
     for k = from, from + n - 1 do
-      local _, out = f:step({ x = X[math.floor(k / T) + 1][k % T + 1] }, budget and { budget_ms = budget } or nil)
+      local _, out = f:step({ x = X[math.floor(k / T) + 1][k % T + 1] },
+        budget and { budget_ms = budget } or nil)
       for _, name in ipairs { "y", "loss" } do
         if out[name] then seen[#seen + 1] = out[name]:item() end
       end
@@ -1000,11 +1116,14 @@ describe("native code in steps", function()
       same_bits(want, steps(f, 0, I * T, budget), "steps")
       same_bits(run:params().w:totable(), f:params().w:totable(), "w")
     end
-    same_bits(run({ x = X }, { I = I, T = T }).y:totable(), f({ x = X }, { I = I, T = T }).y:totable(), "y")
+    same_bits(run({ x = X }, { I = I, T = T }).y:totable(),
+      f({ x = X }, { I = I, T = T }).y:totable(), "y")
   end)
 
-  -- A loop that waits for what is behind, and has nothing of it, is no part of a run that leaves something.
-  it("waits for what a budget left before it goes over it, with ends of rows and an end of those", function()
+  -- A loop that waits for what is behind, and has nothing of it, is no part of a run that leaves
+  -- something.
+  it("waits for what a budget left before it goes over it, with ends of rows and an end of those",
+    function()
     local function ended(tier, which)
       local P = tempo.program()
       local i, all_i = P:dim "i"
@@ -1040,9 +1159,13 @@ describe("native code in steps", function()
           local out
           local here = {}
           for b = 1, bounds.B do here[b] = y[i][b][t] end
-          done, out = f:step({ y = tempo.array(here, "f64") }, budget and { budget_ms = budget } or nil)
+          done, out = f:step({ y = tempo.array(here, "f64") },
+            budget and { budget_ms = budget } or nil)
           out.late_ms = nil
-          for name, v in pairs(out) do seen[#seen + 1] = ("%s at %d, %d: %s"):format(name, i, t, text_of(#v:shape() == 0 and v:item() or v:totable())) end
+          for name, v in pairs(out) do
+            seen[#seen + 1] = ("%s at %d, %d: %s"):format(name, i, t,
+              text_of(#v:shape() == 0 and v:item() or v:totable()))
+          end
         end
       end
       assert.is_true(done)
@@ -1050,8 +1173,10 @@ describe("native code in steps", function()
       return table.concat(seen, "\n")
     end
     for which = 1, 2 do
-      local reference, interpreter, native = ended("reference", which), ended("interpreter", which), ended("native", which)
-      for _, bounds in ipairs { { B = 2, I = 5, T = 1 }, { B = 3, I = 4, T = 4 }, { B = 1, I = 3, T = 2 } } do
+      local reference, interpreter, native = ended("reference", which), ended("interpreter", which),
+        ended("native", which)
+      for _, bounds in ipairs { { B = 2, I = 5, T = 1 }, { B = 3, I = 4, T = 4 },
+        { B = 1, I = 3, T = 2 } } do
         local y = fill({ bounds.I, bounds.B, bounds.T }, function(...) return 2 * wave(...) end)
         local lengths = reference({ y = tempo.array(y, "f64") }, bounds).T:totable()
         for _, budget in ipairs { false, 0, 0.001 } do
@@ -1067,7 +1192,8 @@ describe("native code in steps", function()
     local whole = compiled "native"
     whole:start({}, { I = I, T = T })
     local want = steps(whole, 0, I * T)
-    for _, pair in ipairs { { "native", "interpreter" }, { "interpreter", "native" }, { "native", "native" } } do
+    for _, pair in ipairs { { "native", "interpreter" }, { "interpreter", "native" },
+      { "native", "native" } } do
       for at = 1, I * T - 1, 3 do
         for _, budget in ipairs { false, 0 } do
           local a, b = compiled(pair[1]), compiled(pair[2])
@@ -1157,9 +1283,12 @@ describe("native code is built", function()
       local x = P:tensor { domain = { t } }
       x[0] = 0.3
       x[t] = (x[t - 1] * 3.1):sin() + 0.1
-      local f = P:compile { outputs = { x = x[T - 1] }, tier = "native", cflags = flags ~= "" and flags or nil }
+      local f = P:compile { outputs = { x = x[T - 1] }, tier = "native",
+        cflags = flags ~= "" and flags or nil }
       got[k], said[k] = f({}, { T = 200 }).x:item(), f:explain "code"
-      assert.truthy(said[k]:find("/%* [^\n]*cc[^\n]* %-O2 %-ftree%-vectorize %-march=native [^\n]*" .. flags:gsub("%-", "%%-") .. " %*/"), said[k])
+      assert.truthy(
+        said[k]:find("/%* [^\n]*cc[^\n]* %-O2 %-ftree%-vectorize %-march=native [^\n]*"
+        .. flags:gsub("%-", "%%-") .. " %*/"), said[k])
     end
     for k = 2, 4 do
       assert.equal(got[1], got[k])
@@ -1181,7 +1310,8 @@ describe("native code is built", function()
       for k = 1, calls do y = y:sort(0) * (2 * k + 1) end
       x[t] = y + (y * 0.5):sqrt():to "i32"
       local said = folder .. "/loops" .. calls
-      local f = P:compile { outputs = { x = x[T - 1] }, tier = "native", cflags = "-fopt-info-vec-optimized=" .. said }
+      local f = P:compile { outputs = { x = x[T - 1] }, tier = "native",
+        cflags = "-fopt-info-vec-optimized=" .. said }
       f({}, { T = 2 })
       local file = assert(io.open(said))
       local n = count(file:read "*a", "loop vectorized")
@@ -1205,7 +1335,8 @@ describe("native code is built", function()
     assert.equal(5, files "?*.?*")
   end)
 
-  it("elsewhere, for the moment, where the folder cannot be written or is not the user's alone", function()
+  it("elsewhere, for the moment, where the folder cannot be written or is not the user's alone",
+    function()
     for _, spoil in ipairs { "touch %s/cache", "mkdir %s/cache && chmod 777 %s/cache" } do
       assert(os.execute((spoil:gsub("%%s", folder))))
       local out = run(("export TEMPO_CACHE=%s/cache; "):format(folder))
@@ -1244,10 +1375,17 @@ describe("native code is built", function()
   it("and removes nothing but what it made", function()
     local cache, hex = folder .. "/cache", ("0123456789abcdef"):rep(2)
     assert(os.execute(("mkdir -m 700 %s && touch %s/.tempo"):format(cache, cache)))
-    local others = { "data.npz", "lib.so", hex:sub(2) .. ".so", hex .. "0.c", hex .. ".npy", hex .. ".so.old", hex .. ".a.b.c", hex .. ".1.so.bak" }
+    local others = { "data.npz", "lib.so", hex:sub(2) .. ".so", hex .. "0.c", hex .. ".npy",
+      hex .. ".so.old", hex .. ".a.b.c", hex .. ".1.so.bak" }
     local ours = { hex .. ".so", hex .. ".c", hex .. ".12.3.so" }
-    for k, name in ipairs(others) do assert(os.execute(("truncate -s 300M %s/%s && touch -d '2001-01-%02d' %s/%s"):format(cache, name, k, cache, name))) end
-    for k, name in ipairs(ours) do assert(os.execute(("truncate -s 300M %s/%s && touch -d '2002-01-%02d' %s/%s"):format(cache, name, k, cache, name))) end
+    for k, name in ipairs(others) do
+      assert(os.execute(("truncate -s 300M %s/%s && touch -d '2001-01-%02d' %s/%s"):format(cache,
+        name, k, cache, name)))
+    end
+    for k, name in ipairs(ours) do
+      assert(os.execute(("truncate -s 300M %s/%s && touch -d '2002-01-%02d' %s/%s"):format(cache,
+        name, k, cache, name)))
+    end
     assert.truthy(run(("export TEMPO_CACHE=%s; "):format(cache)):find "^1.875\t1.75\n")
     for _, name in ipairs(others) do assert.equal(1, files(name), name) end
     for _, name in ipairs(ours) do assert.equal(0, files(name), name) end
@@ -1260,7 +1398,9 @@ describe("native code is built", function()
       local out = run(("export TEMPO_CACHE=%s; "):format(cache))
       assert.truthy(out:find("1.875\t1.75\n", 1, true), out)
       assert.truthy(out:find("tp_part_0", 1, true))
-      assert.equal(1, count(out, "native code is not kept: '" .. cache:gsub("%-", "%%-") .. "' holds files of others"), out)
+      assert.equal(1,
+        count(out, "native code is not kept: '" .. cache:gsub("%-", "%%-")
+        .. "' holds files of others"), out)
       local p = assert(io.popen(("ls -A %s; cat %s/%s"):format(cache, cache, name)))
       assert.equal(name .. "\nmine\n", p:read "*a")
       p:close()
@@ -1275,16 +1415,21 @@ describe("native code is built", function()
     assert.equal(1, files "notes.txt")
   end)
 
-  it("within a limit of time, and the interpreter runs the plan where the compiler does not end", function()
+  it("within a limit of time, and the interpreter runs the plan where the compiler does not end",
+    function()
     local cc = folder .. "/slow"
-    for _, hangs in ipairs { "sleep 1000", "exec >/dev/null 2>&1; sleep 1000", "while :; do :; done" } do
+    for _, hangs in ipairs { "sleep 1000", "exec >/dev/null 2>&1; sleep 1000",
+      "while :; do :; done" } do
       local file = assert(io.open(cc, "w"))
       file:write("#!/bin/sh\necho $$ >> " .. folder .. "/pids\n" .. hangs .. "\n")
       file:close()
       assert(os.execute("chmod +x " .. cc))
-      local out = run(("export TEMPO_CACHE=%s/cache TEMPO_NATIVE_LIMIT=0.2 CC=%s; "):format(folder, cc))
+      local out = run(("export TEMPO_CACHE=%s/cache TEMPO_NATIVE_LIMIT=0.2 CC=%s; "):format(folder,
+        cc))
       assert.truthy(out:find("1.875\t1.75\n", 1, true), out)
-      assert.equal(1, count(out, "no native code: '" .. cc:gsub("%-", "%%-") .. "' has not ended within the limit"), out)
+      assert.equal(1,
+        count(out, "no native code: '" .. cc:gsub("%-", "%%-")
+        .. "' has not ended within the limit"), out)
       assert.equal(0, files "*.c")
       -- Nothing of it is left running, though its parent may not have asked for it yet.
       local left = "sleep 0.2; for p in $(cat %s/pids); do grep -qs '^State:.[^ZX]' /proc/$p/status && exit 1; done; exit 0"

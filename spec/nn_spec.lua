@@ -28,7 +28,9 @@ end
 
 describe("a layer gives NumPy's numbers:", function()
   local function zeros() return tempo.zeros { fixture.B, fixture.H } end
-  local function state(P, t) return P:tensor { domain = { t }, shape = { fixture.B, fixture.H } } end
+  local function state(P, t)
+    return P:tensor { domain = { t }, shape = { fixture.B, fixture.H } }
+  end
 
   for _, class in ipairs { "RNNCell", "GRUCell" } do
     it(class, function()
@@ -54,11 +56,15 @@ describe("a layer gives NumPy's numbers:", function()
   end)
 
   it("MLP", function()
-    check("MLP", function(P, _, x) return nn.MLP(P, { fixture.D, 6, 2 }, { name = "m", activation = "tanh" })(x) end)
+    check("MLP", function(P, _, x)
+      return nn.MLP(P, { fixture.D, 6, 2 }, { name = "m", activation = "tanh" })(x)
+    end)
   end)
 
   it("LayerNorm", function()
-    check("LayerNorm", function(P, _, x) return nn.LayerNorm(P, { fixture.D }, { name = "m" })(x) end)
+    check("LayerNorm", function(P, _, x)
+      return nn.LayerNorm(P, { fixture.D }, { name = "m" })(x)
+    end)
   end)
 end)
 
@@ -72,7 +78,8 @@ describe("a module", function()
 
   it("has named parameters in order", function()
     local net = nn.MLP(P, { 4, 8, 2 }, { name = "policy", along = { i } })
-    assert.same({ "policy.0.weight", "policy.0.bias", "policy.1.weight", "policy.1.bias" }, paths(net))
+    assert.same({ "policy.0.weight", "policy.0.bias", "policy.1.weight", "policy.1.bias" },
+      paths(net))
     local list = net:parameters()
     assert.equal(4, #list)
     assert.same({ 8, 4 }, list[1]:shape())
@@ -99,7 +106,8 @@ describe("a module", function()
     assert.same({ i }, net:at({ [k] = 0 }):parameters()[2]:domain())
     assert.equal(2, #here:parameters()[1]:domain())
     assert.same(paths(net), paths(first))
-    local out = helper.run(P, { first = first[0].weight:sum(), here = here[0].weight:sum(), y = first(x) },
+    local out = helper.run(P,
+      { first = first[0].weight:sum(), here = here[0].weight:sum(), y = first(x) },
       {}, { I = 2, K = 3 })
     same({ 6, 48 }, out.first)
     same({ { 6, 12, 24 }, { 48, 96, 192 } }, out.here)
@@ -108,7 +116,8 @@ describe("a module", function()
 
   it("leaves parameters without the dim as they are in a view", function()
     local fixed = nn.Linear(P, 2, 2, { name = "fixed" })
-    local net = nn.Sequential(P, { fixed, "tanh", nn.Linear(P, 2, 1, { name = "moving", along = { i } }) })
+    local net = nn.Sequential(P,
+      { fixed, "tanh", nn.Linear(P, 2, 1, { name = "moving", along = { i } }) })
     local view = net:at { i = 0 }
     assert.equal(net[0].weight, view[0].weight)
     assert.same({}, view[2].weight:domain())
@@ -135,7 +144,9 @@ describe("a module", function()
 
   it("adopts what the script assigns, once", function()
     local Net = nn.class "Net"
-    function Net:forward(x) return self.head(self.body(x):relu()) + self.shift + self.again(x):sum() end
+    function Net:forward(x)
+      return self.head(self.body(x):relu()) + self.shift + self.again(x):sum()
+    end
     local net = Net:create(P, { name = "net" })
     local body = nn.Linear(P, 2, 3, { name = "net.body", along = { i } })
     net.body = body
@@ -143,7 +154,8 @@ describe("a module", function()
     net.shift = P:param("net.shift", { along = { i }, shape = { 1 }, init = 0 })
     net.again = body                            -- the same layer in a second place
     net.note = "no parameter"
-    assert.same({ "net.shift", "net.body.weight", "net.body.bias", "net.head.weight", "net.head.bias" }, paths(net))
+    assert.same({ "net.shift", "net.body.weight", "net.body.bias", "net.head.weight",
+      "net.head.bias" }, paths(net))
     local view = net:at { i = 0 }
     assert.equal(5, #view:parameters())
     assert.same({}, view.head.weight:domain())
@@ -161,14 +173,18 @@ describe("a module", function()
     same({ { -0.1 }, { -0.1 } }, last)
   end)
 
-  it("adopts lists of modules and parameters, filled at once or later, nested or by name", function()
+  it("adopts lists of modules and parameters, filled at once or later, nested or by name",
+    function()
     local Net = nn.class "Net"
-    local function linear(name) return nn.Linear(P, 1, 1, { name = name, along = { i }, init = "ones", bias = false }) end
+    local function linear(name)
+      return nn.Linear(P, 1, 1, { name = name, along = { i }, init = "ones", bias = false })
+    end
     local net = Net:create(P, { name = "net" })
     net.first = linear "first"
     net.layers = {}
     for k = 1, 2 do net.layers[k] = linear("layers." .. k) end
-    net.heads = { value = linear "value", policy = { linear "policy.0", nn.Dropout(P, 0.5), linear "policy.1" } }
+    net.heads = { value = linear "value",
+      policy = { linear "policy.0", nn.Dropout(P, 0.5), linear "policy.1" } }
     net.scales = { P:param("scales.0", { along = { i }, init = 2 }) }
     net.sizes, net.rows, net.words = { 4, 8 }, { { 1, 2 }, { 3, 4 } }, { "first" }
     net._private = { linear "private" }
@@ -178,8 +194,8 @@ describe("a module", function()
       for _, layer in ipairs(self.heads.policy) do x = layer(x) end
       return self.last(self.heads.value(x)) * self.scales[1]
     end
-    assert.same({ "first.weight", "layers.1.weight", "layers.2.weight", "policy.0.weight", "policy.1.weight", "value.weight",
-      "scales.0", "last.weight" }, paths(net))
+    assert.same({ "first.weight", "layers.1.weight", "layers.2.weight", "policy.0.weight",
+      "policy.1.weight", "value.weight", "scales.0", "last.weight" }, paths(net))
     local view = net:at { i = 0 }
     assert.same({}, view.layers[2].weight:domain())
     assert.same({}, view.heads.policy[1].weight:domain())
@@ -190,7 +206,8 @@ describe("a module", function()
     assert.is_false(eval.heads.policy[2].training)
     assert.is_true(net.heads.policy[2].training)
     local x = P:constant { 1 }
-    tempo.optim.SGD({ net }, { lr = 0.25 }):step(eval(x):sum())      -- the gradient of 2 * the product of six ones
+    -- the gradient of 2 * the product of six ones
+    tempo.optim.SGD({ net }, { lr = 0.25 }):step(eval(x):sum())
     local w = net:at { i = 1 }
     helper.quiet()                                          -- 'first' is not in the loss
     finally(helper.loud)
@@ -201,7 +218,8 @@ describe("a module", function()
 
   it("in two places, or in itself, is walked once", function()
     local Net = nn.class "Net"
-    local net, one = Net:create(P, { name = "net" }), nn.Linear(P, 1, 1, { name = "one", along = { i } })
+    local net, one = Net:create(P, { name = "net" }),
+      nn.Linear(P, 1, 1, { name = "one", along = { i } })
     net.a, net.b = { one }, { one, { one } }
     net.info = { net = net }
     net.info.again = net.info
@@ -225,7 +243,8 @@ describe("a module", function()
         return own
       end)
       assert.same({ "net.0.weight", "net.0.bias", "net.1.weight", "net.1.bias" }, seen)
-      local f = Q:compile { outputs = { y = ahead(x), last = ahead:at { k = K - 1 }(x), net = net(x) }, tier = tier }
+      local f = Q:compile { outputs = { y = ahead(x), last = ahead:at { k = K - 1 }(x),
+        net = net(x) }, tier = tier }
       local out, want = f({}, { K = 3 }), {}
       local function tanh(v) return (math.exp(2 * v) - 1) / (math.exp(2 * v) + 1) end
       for n = 0, 2 do want[n + 1] = { 2 * 0.5 ^ n * tanh(0.5 * 0.5 ^ n) } end
@@ -240,7 +259,9 @@ describe("a module", function()
     nn.Linear(P, 2, 2, { name = "linear2" })
     assert.equal("linear1", nn.Linear(P, 2, 2).name)
     assert.equal("linear3", nn.Linear(P, 2, 2).name)
-    helper.fails(function() nn.Linear(P, 2, 2, { name = "linear" }) end, "option", "'linear.weight' already", "nn.Linear")
+    helper.fails(function()
+      nn.Linear(P, 2, 2, { name = "linear" })
+    end, "option", "'linear.weight' already", "nn.Linear")
   end)
 
   it("says what is wrong at the script's line", function()
@@ -251,7 +272,9 @@ describe("a module", function()
     helper.fails(function() nn.GRUCell(P, 2, 2.5) end, "option", "2.5")
     helper.fails(function() nn.Linear(P, 2, 2)() end, "option", "'matmul'", "got nil")
     helper.fails(function() nn.Linear(P, 2, 2)(print) end, "option", "'matmul'", "a function")
-    helper.fails(function() nn.GRUCell(P, 2, 2, { name = "g" })(tempo.ones { 2 }) end, "option", "'matmul'")
+    helper.fails(function()
+      nn.GRUCell(P, 2, 2, { name = "g" })(tempo.ones { 2 })
+    end, "option", "'matmul'")
     helper.fails(function() net:param("name", { 2 }) end, "option", "'name'")
     helper.fails(function() net:param("parameters", { 2 }) end, "option", "'parameters'")
     helper.fails(function() net:param("w", { 2 }, { inti = 1 }) end, "option", "'init'")
@@ -272,15 +295,22 @@ describe("a module", function()
   end)
 
   it("refuses an unknown option with the nearest and the script's line", function()
-    helper.fails(function() local _ = nn.Linear(P, 2, 2, { gian = 2 }) end, "option", "'gian'", "'gain'")
-    helper.fails(function() local _ = nn.MLP(P, { 2, 2 }, { activaton = "tanh" }) end, "option", "'activation'")
-    helper.fails(function() local _ = nn.Linear(P, 2, 2, { init = "orthogonl" }) end, "option", "'orthogonal'")
+    helper.fails(function()
+      local _ = nn.Linear(P, 2, 2, { gian = 2 })
+    end, "option", "'gian'", "'gain'")
+    helper.fails(function()
+      local _ = nn.MLP(P, { 2, 2 }, { activaton = "tanh" })
+    end, "option", "'activation'")
+    helper.fails(function()
+      local _ = nn.Linear(P, 2, 2, { init = "orthogonl" })
+    end, "option", "'orthogonal'")
   end)
 end)
 
 describe("a target network", function()
   local lr, gamma = 0.1, 0.9
-  -- w moves towards r + gamma * p, p what `follow` makes of w: plain numbers, as a semi-gradient takes them.
+  -- w moves towards r + gamma * p, p what `follow` makes of w: plain numbers, as a semi-gradient
+  -- takes them.
   local function plain(n, follow)
     local w, p, ws, ps = { [0] = 1 }, {}, {}, {}
     for k = 0, n - 1 do
@@ -294,8 +324,9 @@ describe("a target network", function()
     local Q = tempo.program()
     local dims = {}
     for n, name in ipairs { "s", "k", "j" } do dims[n] = (Q:dim(name)) end
-    local net = nn.Linear(Q, 1, 1, { name = "net", along = along and along(dims) or { dims[2] }, domain = domain and { dims[1] } or nil, init = "ones",
-      bias = false })
+    local net = nn.Linear(Q, 1, 1,
+      { name = "net", along = along and along(dims) or { dims[2] },
+      domain = domain and { dims[1] } or nil, init = "ones", bias = false })
     local target = net:target(o)
     local reward = (dims[2]:value() % 3):to "f32"
     local goal = reward + gamma * target(tempo.full({ 1 }, 3)):sum()
@@ -320,7 +351,9 @@ describe("a target network", function()
 
   it("is a moving average: p[0] = w[0], p[k+1] = (1 - a) p[k] + a w[k+1]", function()
     for _, a in ipairs { 0, 0.25, 1 } do
-      local ws, ps = plain(11, function(k, w, p) return k == 0 and w[0] or (1 - a) * p[k - 1] + a * w[k] end)
+      local ws, ps = plain(11, function(k, w, p)
+        return k == 0 and w[0] or (1 - a) * p[k - 1] + a * w[k]
+      end)
       for _, tier in ipairs(helper.tiers) do
         local Q, outputs = program { tau = a }
         local f = Q:compile { outputs = outputs, tier = tier }
@@ -329,7 +362,8 @@ describe("a target network", function()
         same(ps, out.p, 1e-4)
         f({}, { K = 0 })
         same({ { 1 } }, f:params()["net.weight"])
-        assert.is_nil(f:params()["net.weight.target"])      -- no parameter: loaded ones begin it anew
+        -- no parameter: loaded ones begin it anew
+        assert.is_nil(f:params()["net.weight.target"])
         f:load_params { ["net.weight"] = { { 3 } } }
         same({ 3 }, f({}, { K = 1 }).p)
       end
@@ -340,10 +374,12 @@ describe("a target network", function()
     for _, tier in ipairs(helper.tiers) do
       local Q = tempo.program()
       local s, k = Q:dim "s", Q:dim "k"
-      local net = nn.Linear(Q, 1, 1, { name = "net", along = { k }, domain = { s }, init = "ones", bias = false })
+      local net = nn.Linear(Q, 1, 1,
+        { name = "net", along = { k }, domain = { s }, init = "ones", bias = false })
       net.weight:update(net.weight + (s:value() + 1) * 1.0)
       local out = Q:compile { outputs = { e = net:target { every = 2 }.weight:sum(),
-        t = net:target { tau = 1 / (k:value() + 1):to "f32" }.weight:sum() }, tier = tier }({}, { S = 2, K = 5 })
+        t = net:target { tau = 1 / (k:value() + 1):to "f32" }.weight:sum() }, tier = tier }({},
+          { S = 2, K = 5 })
       same({ { 1, 1, 3, 3, 5 }, { 1, 1, 5, 5, 9 } }, out.e)
       -- the mean of what there was so far
       same({ { 1, 1.5, 2, 2.5, 3 }, { 1, 2, 3, 4, 5 } }, out.t)
@@ -370,7 +406,9 @@ describe("a target network", function()
         same(x, out.w:get(math.floor(q / 3), q % 3), 1e-4)
         same(y, out.p:get(math.floor(q / 3), q % 3), 1e-4)
       end
-      helper.fails(function() module:target { every = 2 } end, "domain", "'w' evolves along k and j", "net:at")
+      helper.fails(function()
+        module:target { every = 2 }
+      end, "domain", "'w' evolves along k and j", "net:at")
       local inner = module:at { j = 0 }                    -- what it is at the first of each k
       assert.same({ k }, inner.w:domain())
     end
@@ -378,7 +416,9 @@ describe("a target network", function()
 
   it("goes on tick by tick, from a state, and without end", function()
     local ws, ps = plain(10, function(k, w) return w[k - k % 4] end)
-    local wt, pt = plain(10, function(k, w, p) return k == 0 and w[0] or 0.5 * p[k - 1] + 0.5 * w[k] end)
+    local wt, pt = plain(10, function(k, w, p)
+      return k == 0 and w[0] or 0.5 * p[k - 1] + 0.5 * w[k]
+    end)
     for _, tier in ipairs(helper.tiers) do
       for _, form in ipairs { { { every = 4 }, ws, ps }, { { tau = 0.5 }, wt, pt } } do
         local Q, outputs, dims = program(form[1])
@@ -404,7 +444,8 @@ describe("a target network", function()
       local p = drift:target { tau = 0.001 }.w
       assert.equal("bf16", p:dtype())
       local out = Q:compile { outputs = { p = p }, tier = tier }({}, { K = 1001 })
-      assert.is_true(math.abs(out.p:get(1000) - (1 - 0.999 ^ 1000)) < 0.004)       -- in bf16 it would not leave 0.25
+      -- in bf16 it would not leave 0.25
+      assert.is_true(math.abs(out.p:get(1000) - (1 - 0.999 ^ 1000)) < 0.004)
     end
   end)
 
@@ -421,13 +462,16 @@ describe("a target network", function()
       assert.equal(target.norm, target.layers[2])
       assert.is_false(target.norm.training)
       local x = Q:input("x", { domain = { k }, shape = { 2, 1 } })
-      local out = Q:compile { outputs = { y = net.norm(x), e = target.norm.running_mean, t = net:target { tau = 0.5 }.norm.running_mean,
-        z = target(x) }, tier = tier }({ x = { { { 0 }, { 2 } }, { { 4 }, { 8 } }, { { 1 }, { 1 } } } }, { K = 3 })
+      local out = Q:compile { outputs = { y = net.norm(x), e = target.norm.running_mean,
+        t = net:target { tau = 0.5 }.norm.running_mean,
+        z = target(x) },
+          tier = tier }({ x = { { { 0 }, { 2 } }, { { 4 }, { 8 } }, { { 1 }, { 1 } } } }, { K = 3 })
       same({ { 0 }, { 0 }, { 3.25 } }, out.e)               -- means 1, 6: 0, 0.5, 3.25
       same({ { 0 }, { 0.5 }, { 3.25 } }, out.t)
       local var = ((1 + 2 * 1) / 2 + 8) / 2                 -- of variances 2 and 8
       local z = (1 - 3.25) / math.sqrt(var + 1e-5)
-      same({ { { 0 / math.sqrt(1 + 1e-5) }, { 2 / math.sqrt(1 + 1e-5) } }, { { 4 / math.sqrt(1 + 1e-5) }, { 8 / math.sqrt(1 + 1e-5) } },
+      same({ { { 0 / math.sqrt(1 + 1e-5) }, { 2 / math.sqrt(1 + 1e-5) } },
+        { { 4 / math.sqrt(1 + 1e-5) }, { 8 / math.sqrt(1 + 1e-5) } },
         { { z }, { z } } }, out.z, 1e-4)
     end
   end)
@@ -442,7 +486,9 @@ describe("a target network", function()
     helper.fails(function() net:target { every = 0 } end, "option", "every is 0")
     helper.fails(function() net:target { tau = 1.5 } end, "option", "tau is 1.5")
     helper.fails(function() net:target { taw = 0.5 } end, "option", "did you mean 'tau'?")
-    helper.fails(function() fixed:target { tau = 0.5 } end, "option", "no parameter of 'fixed' evolves")
+    helper.fails(function()
+      fixed:target { tau = 0.5 }
+    end, "option", "no parameter of 'fixed' evolves")
     helper.fails(function() net:at { k = 0 }:target { tau = 0.5 } end, "option", "not net:at{...}")
   end)
 end)
@@ -450,11 +496,13 @@ end)
 describe("an embedding", function()
   it("takes rows by index, of any shape, and has their gradient", function()
     local P = tempo.program()
-    local e = nn.Embedding(P, 4, 2, { name = "e", init = tempo.array { { 0, 1 }, { 2, 3 }, { 4, 5 }, { 6, 7 } } })
+    local e = nn.Embedding(P, 4, 2,
+      { name = "e", init = tempo.array { { 0, 1 }, { 2, 3 }, { 4, 5 }, { 6, 7 } } })
     local k = P:constant(tempo.array({ { 3, 0 }, { 1, 3 } }, "i64"))
     local one, two = e(k:select(0, 0):select(0, 0)), e(k)
     local loss = two:sum()
-    local out = helper.run(P, { one = one, row = e(k:select(0, 1)), two = two, g = tempo.grad(loss, { e.weight })[1] },
+    local out = helper.run(P,
+      { one = one, row = e(k:select(0, 1)), two = two, g = tempo.grad(loss, { e.weight })[1] },
       {}, {})
     same({ 6, 7 }, out.one)
     same({ { 2, 3 }, { 6, 7 } }, out.row)
@@ -486,7 +534,8 @@ describe("an initialiser", function()
 
   it("has the bounds and moments of its definition", function()
     local mean, std, low, high = moments(sample("uniform", { 100, 100 }, { bound = 0.5 }))
-    assert.is_true(low >= -0.5 and high < 0.5 and math.abs(mean) < 0.01 and math.abs(std - 0.5 / math.sqrt(3)) < 0.01)
+    assert.is_true(low >= -0.5 and high < 0.5 and math.abs(mean) < 0.01
+      and math.abs(std - 0.5 / math.sqrt(3)) < 0.01)
     mean, std = moments(sample("normal", { 100, 100 }, { mean = 1, std = 2 }))
     assert.is_true(math.abs(mean - 1) < 0.1 and math.abs(std - 2) < 0.1)
     mean, std, low, high = moments(sample("xavier_uniform", { 60, 90 }, { gain = 2 }))
@@ -509,7 +558,9 @@ describe("an initialiser", function()
       for a = 1, n do
         for b = 1, n do
           local dot = 0
-          for k = 1, m do dot = dot + (byrow and w[a][k] * w[b][k] or not byrow and w[k][a] * w[k][b]) end
+          for k = 1, m do
+            dot = dot + (byrow and w[a][k] * w[b][k] or not byrow and w[k][a] * w[k][b])
+          end
           assert.is_true(math.abs(dot - (a == b and 4 or 0)) < 1e-5)
         end
       end
@@ -557,11 +608,14 @@ describe("layers over space", function()
     assert.same({ 8, 4, 3, 2 }, c2.weight:shape())
     assert.same({ 4, 3, 2, 2 }, up.weight:shape())
     assert.equal(1, #up:parameters())
-    local net = nn.Sequential(P, { c2, "relu", nn.MaxPool2d(P, 2, { stride = 1 }), nn.AvgPool2d(P, { 2, 1 }), nn.Flatten(P) })
+    local net = nn.Sequential(P,
+      { c2, "relu", nn.MaxPool2d(P, 2, { stride = 1 }), nn.AvgPool2d(P, { 2, 1 }), nn.Flatten(P) })
     local out = helper.run(P, {
       a = c1(s), a1 = s:conv1d(c1.weight, c1.bias, { groups = 2, padding = "same" }),
-      b = net(x), b1 = x:conv2d(c2.weight, c2.bias, { stride = 2, padding = 1 }):relu():max_pool2d(2, 1):avg_pool2d({ 2, 1 }):flatten(1),
-      c = up(x), c1 = x:conv_transpose2d(up.weight, { stride = 2, groups = 2 }), w = c2.weight:abs():max(),
+      b = net(x), b1 = x:conv2d(c2.weight, c2.bias,
+        { stride = 2, padding = 1 }):relu():max_pool2d(2, 1):avg_pool2d({ 2, 1 }):flatten(1),
+      c = up(x), c1 = x:conv_transpose2d(up.weight, { stride = 2, groups = 2 }),
+        w = c2.weight:abs():max(),
     }, { x = wave({ 2, 4, 6, 6 }, 1), s = wave({ 2, 4, 9 }, 2) })
     same(out.a1, out.a)
     same(out.b1, out.b)
@@ -575,7 +629,8 @@ describe("layers over space", function()
     local P = tempo.program()
     local x = P:input("x", { shape = { 2, 4 } })
     local norm, drop = nn.RMSNorm(P, 4), nn.Dropout(P, 0.25)
-    local out = helper.run(P, { y = norm(x), d = drop(x), e = drop:eval()(x) }, { x = wave({ 2, 4 }, 1) })
+    local out = helper.run(P, { y = norm(x), d = drop(x), e = drop:eval()(x) },
+      { x = wave({ 2, 4 }, 1) })
     for r = 1, 2 do
       local v, power = wave({ 2, 4 }, 1)[r], 0
       for k = 1, 4 do power = power + v[k] * v[k] / 4 end
@@ -595,7 +650,8 @@ describe("layers over space", function()
     assert.equal(2, #bn:parameters())
     local test = bn:eval():at { i = I - 1 }
     local y, late = bn(x), test(x[I - 1])
-    local f = P:compile { outputs = { y = y, late = late, mean = bn.running_mean, var = bn.running_var } }
+    local f = P:compile { outputs = { y = y, late = late, mean = bn.running_mean,
+      var = bn.running_var } }
     local xs = wave({ 3, 4, 2, 3 }, 1)
     local out = f({ x = xs }, { I = 3 })
     local mean, var = 0, 1
@@ -606,7 +662,9 @@ describe("layers over space", function()
       for n = 1, 4 do for c = 1, 3 do m = m + xs[k][n][2][c] / 12 end end
       for n = 1, 4 do for c = 1, 3 do v = v + (xs[k][n][2][c] - m) ^ 2 end end
       same((xs[k][3][2][1] - m) / math.sqrt(v / 12 + 1e-5), out.y:totable()[k][3][2][1])
-      if k == 3 then same((xs[k][3][2][1] - mean) / math.sqrt(var + 1e-5), out.late:totable()[3][2][1]) end
+      if k == 3 then
+        same((xs[k][3][2][1] - mean) / math.sqrt(var + 1e-5), out.late:totable()[3][2][1])
+      end
       mean, var = 0.75 * mean + 0.25 * m, 0.75 * var + 0.25 * v / 11
     end
     same(mean, f:params()["bn.running_mean"]:totable()[2])

@@ -1,12 +1,14 @@
--- docs/language.md, section 4, said once more in plain Lua: the values of the eight dtypes and what arithmetic makes of them. A value of a float dtype
--- is a double, of an integer one a 64-bit integer (Lua 5.4's own, LuaJIT's int64_t), of bool a boolean. Knows nothing of tempo.
+-- docs/language.md, section 4, said once more in plain Lua: the values of the eight dtypes and what
+-- arithmetic makes of them. A value of a float dtype is a double, of an integer one a 64-bit
+-- integer (Lua 5.4's own, LuaJIT's int64_t), of bool a boolean. Knows nothing of tempo.
 local num = {}
 
 num.order = { "bool", "u8", "i32", "i64", "f16", "bf16", "f32", "f64" }
 local rank = {}
 for i, d in ipairs(num.order) do rank[d] = i end
 
--- 64-bit integers ---------------------------------------------------------------------------------------------------------
+-- 64-bit integers
+-- ---------------------------------------------------------------------------------------------------------
 
 local compile = loadstring or load                       -- luacheck: globals loadstring
 local I, quotient
@@ -22,7 +24,8 @@ else
   quotient = compile "local a, b = ... return a // b"    -- LuaJIT cannot read //
 end
 num.I = I
-do                                                       -- the limits, without a literal that one of the Luas rounds
+-- the limits, without a literal that one of the Luas rounds
+do
   local m = I(1)
   for _ = 1, 62 do m = m + m end
   num.max, num.min = m - 1 + m, -m - m
@@ -55,9 +58,11 @@ local function wrap(v, d)
   return v
 end
 
--- floats --------------------------------------------------------------------------------------------------------------------
+-- floats
+-- --------------------------------------------------------------------------------------------------------------------
 
-local format = { f16 = { 11, -14, 65504 }, bf16 = { 8, -126, 0x1.fep127 }, f32 = { 24, -126, 0x1.fffffep127 } }
+local format = { f16 = { 11, -14, 65504 }, bf16 = { 8, -126, 0x1.fep127 },
+  f32 = { 24, -126, 0x1.fffffep127 } }
 
 -- The nearest value of dtype d, even at ties.
 function num.round(x, d)
@@ -81,7 +86,8 @@ end
 
 function num.is_float(d) return rank[d] >= rank.f16 end
 
--- rules ---------------------------------------------------------------------------------------------------------------------
+-- rules
+-- ---------------------------------------------------------------------------------------------------------------------
 
 function num.promote(a, b)
   if (a == "f16" and b == "bf16") or (a == "bf16" and b == "f16") then return "f32" end
@@ -108,7 +114,8 @@ function num.cast(v, from, to)
   if from == "bool" then i = v and I(1) or I(0) end
   if to == "bool" then return i ~= I(0) end
   if not num.is_float(to) then return wrap(i, to) end
-  local x = tonumber(i) + 0.0                            -- what i64 holds goes to a 16-bit float by way of f32
+  -- what i64 holds goes to a 16-bit float by way of f32
+  local x = tonumber(i) + 0.0
   return num.round((to == "f16" or to == "bf16") and num.round(x, "f32") or x, to)
 end
 
@@ -133,19 +140,25 @@ local function float_floordiv(x, y)
 end
 
 local float = {
-  add = function(x, y) return x + y end, sub = function(x, y) return x - y end, mul = function(x, y) return x * y end,
-  div = function(x, y) return x / y end, mod = float_mod, floordiv = float_floordiv, pow = function(x, y) return x ^ y end,
+  add = function(x, y) return x + y end, sub = function(x, y) return x - y end,
+    mul = function(x, y) return x * y end,
+  div = function(x, y) return x / y end, mod = float_mod, floordiv = float_floordiv,
+    pow = function(x, y) return x ^ y end,
   minimum = function(x, y) if x ~= x or y ~= y then return 0 / 0 end return x <= y and x or y end,
   maximum = function(x, y) if x ~= x or y ~= y then return 0 / 0 end return x >= y and x or y end,
 }
 local integer = {
-  add = function(x, y) return x + y end, sub = function(x, y) return x - y end, mul = function(x, y) return x * y end,
+  add = function(x, y) return x + y end, sub = function(x, y) return x - y end,
+    mul = function(x, y) return x * y end,
   mod = num.mod, floordiv = num.floordiv, pow = power,
-  minimum = function(x, y) return x < y and x or y end, maximum = function(x, y) return x > y and x or y end,
+  minimum = function(x, y) return x < y and x or y end,
+    maximum = function(x, y) return x > y and x or y end,
 }
 local compare = {
-  eq = function(x, y) return x == y end, ne = function(x, y) return x ~= y end, lt = function(x, y) return x < y end,
-  le = function(x, y) return x <= y end, gt = function(x, y) return x > y end, ge = function(x, y) return x >= y end,
+  eq = function(x, y) return x == y end, ne = function(x, y) return x ~= y end,
+    lt = function(x, y) return x < y end,
+  le = function(x, y) return x <= y end, gt = function(x, y) return x > y end,
+    ge = function(x, y) return x >= y end,
 }
 num.comparisons = compare
 

@@ -77,7 +77,9 @@ describe("returns of another policy's steps", function()
     same({ got.b, got.w }, { got.c, got.q })
     for _, name in ipairs { "vtrace", "retrace" } do
       helper.fails(function() return (rl[name](traj, o)) end, "option", "log_ratio is missing")
-      helper.fails(function() return (rl[name](traj, { log_ratios = x })) end, "option", "'log_ratio'")
+      helper.fails(function()
+        return (rl[name](traj, { log_ratios = x }))
+      end, "option", "'log_ratio'")
     end
   end)
 end)

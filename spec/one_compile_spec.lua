@@ -1,6 +1,6 @@
--- One compilation serves every length: each program is compiled once and run at 137 of them, its numbers compared with
--- plain Lua's. That nothing was compiled again is seen in what explain counts: queries of isl, and the spaces without
--- which nothing is asked of it.
+-- One compilation serves every length: each program is compiled once and run at 137 of them, its
+-- numbers compared with plain Lua's. That nothing was compiled again is seen in what explain
+-- counts: queries of isl, and the spaces without which nothing is asked of it.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -35,7 +35,8 @@ describe("one compilation, 137 lengths:", function()
     local w = P:bound "w"
     local x = P:input("x", { domain = { t }, dtype = "f64" })
     local f = P:compile { outputs = {
-      prefix = x[0 .. t + 1]:sum(0), suffix = x[t .. T]:sum(0), window = x[tempo.max(0, t - w + 1) .. t + 1]:mean(0),
+      prefix = x[0 .. t + 1]:sum(0), suffix = x[t .. T]:sum(0),
+        window = x[tempo.max(0, t - w + 1) .. t + 1]:mean(0),
       later = x[tempo.min(t + 2, T - 1)],
     } }
     local all = numbers(LENGTHS, {})
@@ -47,7 +48,8 @@ describe("one compilation, 137 lengths:", function()
         sum = sum + xs[k]
         local part, from = 0, math.max(1, k - width + 1)
         for j = from, k do part = part + xs[j] end
-        want.prefix[k], want.window[k], want.later[k] = sum, part / (k - from + 1), xs[math.min(k + 2, n)]
+        want.prefix[k], want.window[k], want.later[k] = sum, part / (k - from + 1),
+          xs[math.min(k + 2, n)]
       end
       sum = 0
       for k = n, 1, -1 do
@@ -64,14 +66,16 @@ describe("one compilation, 137 lengths:", function()
     local P = tempo.program()
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, shape = { D }, dtype = "f64" })
-    local w, u = P:input("w", { shape = { D, H }, dtype = "f64" }), P:input("u", { shape = { H, H }, dtype = "f64" })
+    local w, u = P:input("w", { shape = { D, H }, dtype = "f64" }),
+      P:input("u", { shape = { H, H }, dtype = "f64" })
     local h = P:tensor { domain = { t }, shape = { H }, dtype = "f64" }
     h[0] = x:matmul(w):tanh()
     h[t] = (x:matmul(w) + h[t - 1]:matmul(u)):tanh()
     local loss = h:square():sum()[0 .. T]:sum(0)
     local g = tempo.grad(loss, { w, u })
     local f = P:compile { outputs = { loss = loss, gw = g[1], gu = g[2] } }
-    local xs, wv, uv = numbers(LENGTHS, { D }), helper.numbers({ D, H }, r), helper.numbers({ H, H }, r)
+    local xs, wv, uv = numbers(LENGTHS, { D }), helper.numbers({ D, H }, r),
+      helper.numbers({ H, H }, r)
 
     local function forwards(n)
       local hs, sum = { [0] = { 0, 0 } }, 0
@@ -89,7 +93,8 @@ describe("one compilation, 137 lengths:", function()
     end
 
     local function backwards(n, hs)
-      local gw, gu, carry = helper.fill({ D, H }, function() return 0 end), helper.fill({ H, H }, function() return 0 end), { 0, 0 }
+      local gw, gu, carry = helper.fill({ D, H }, function() return 0 end),
+        helper.fill({ H, H }, function() return 0 end), { 0, 0 }
       for k = n, 1, -1 do
         local da, before = {}, { 0, 0 }
         for j = 1, H do da[j] = (2 * hs[k][j] + carry[j]) * (1 - hs[k][j] ^ 2) end
@@ -128,7 +133,8 @@ describe("one compilation, 137 lengths:", function()
     d:when(p:eq(0):land(q:eq(0)), differ)
     d:when(p:eq(0), tempo.minimum(d[{ q = q - 1 }] + 1, q:value() + differ))
     d:when(q:eq(0), tempo.minimum(d[{ p = p - 1 }] + 1, p:value() + differ))
-    d:otherwise(tempo.minimum(tempo.minimum(d[{ p = p - 1 }], d[{ q = q - 1 }]) + 1, d[{ p = p - 1, q = q - 1 }] + differ))
+    d:otherwise(tempo.minimum(tempo.minimum(d[{ p = p - 1 }], d[{ q = q - 1 }]) + 1,
+      d[{ p = p - 1, q = q - 1 }] + differ))
     local f = P:compile { outputs = { d = d[{ p = A - 1, q = B - 1 }] } }
     local letters = {}
     for k = 1, 2 * LENGTHS do letters[k] = r(4) end
@@ -176,7 +182,9 @@ describe("one compilation, 137 lengths:", function()
         for row = 1, bounds.B do
           for k = 1, length do
             local g = 0
-            for j = math.min(k + bounds.n, length + 1) - 1, k, -1 do g = v * xs[row][j] + 0.9 * g end
+            for j = math.min(k + bounds.n, length + 1) - 1, k, -1 do
+              g = v * xs[row][j] + 0.9 * g
+            end
             local e = v * xs[row][k] - 0.5 * g
             sum, slope = sum + e * e, slope + 2 * e * xs[row][k]
           end

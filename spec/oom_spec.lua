@@ -1,5 +1,6 @@
--- A request for memory of ours fails once in the life of a script that records, compiles, runs, steps, saves and loads: the error is of class memory, and
--- the same life afterwards gives the same numbers. (spec/c/oom_test.c has every request, and leaks.)
+-- A request for memory of ours fails once in the life of a script that records, compiles, runs,
+-- steps, saves and loads: the error is of class memory, and the same life afterwards gives the same
+-- numbers. (spec/c/oom_test.c has every request, and leaks.)
 local helper = require "spec.helper"
 
 local script = [[

@@ -1,4 +1,5 @@
--- tempo.optim: ten steps of each against NumPy's (spec/fixtures/make_optim.py), clipping, moments as parameters.
+-- tempo.optim: ten steps of each against NumPy's (spec/fixtures/make_optim.py), clipping, moments
+-- as parameters.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local optim = require "tempo.optim"
@@ -101,13 +102,16 @@ describe("an optimiser", function()
     local P = tempo.program()
     local i = P:dim("i", "I")
     local nn = require "tempo.nn"
-    local a, b = nn.Linear(P, 2, 1, { name = "a", along = { i } }), nn.Linear(P, 1, 1, { name = "b", along = { i } })
+    local a, b = nn.Linear(P, 2, 1, { name = "a", along = { i } }),
+      nn.Linear(P, 1, 1, { name = "b", along = { i } })
     local w = P:param("w", { along = { i }, init = 1 })
     assert.equal(2, #optim.SGD(a, { lr = 1 }).params)
     assert.equal(5, #optim.SGD({ a, w, b }, { lr = 1 }).params)
     assert.equal(5, #optim.SGD({ a:parameters(), { w, { b } } }, { lr = 1 }).params)
     assert.equal(1, #optim.Adam(w).params)
-    helper.fails(function() optim.SGD({ a, a.weight }, { lr = 1 }) end, "option", "'a.weight'", "twice")
+    helper.fails(function()
+      optim.SGD({ a, a.weight }, { lr = 1 })
+    end, "option", "'a.weight'", "twice")
     helper.fails(function() optim.SGD({ w * 1 }, { lr = 1 }) end, "option", "along")
     helper.fails(function() optim.SGD({ 3 }, { lr = 1 }) end, "option", "number")
     helper.fails(function() optim.Adam(w, 0.1) end, "option", "optim.Adam", "number")
@@ -118,8 +122,10 @@ describe("an optimiser", function()
   it("works beside another in one program, each with its own loss and rate", function()
     local P = tempo.program()
     local i = P:dim("i", "I")
-    local a, b = P:param("a", { along = { i }, init = 1 }), P:param("b", { along = { i }, init = 2 })
-    optim.SGD(a, { lr = 0.1, momentum = 0.5 }):step(a * b)                  -- b stands still for a's step
+    local a, b = P:param("a", { along = { i }, init = 1 }),
+      P:param("b", { along = { i }, init = 2 })
+    -- b stands still for a's step
+    optim.SGD(a, { lr = 0.1, momentum = 0.5 }):step(a * b)
     optim.SGD(b, { lr = 0.01 * (i:value() + 1), momentum = 0.5 }):step(b * b)
     local out = helper.run(P, { a = a, b = b }, {}, { I = 6 })
     local x, y, m, n = 1, 2, 0, 0
@@ -136,12 +142,17 @@ describe("an optimiser", function()
     local w = P:param("w", { init = 1 })
     helper.fails(function() local _ = optim.SGD({}, { lr = 1 }) end, "option", "parameters")
     helper.fails(function() local _ = optim.SGD({ w }, {}) end, "option", "lr")
-    helper.fails(function() local _ = optim.SGD({ w }, { lr = 1, momentun = 0.9 }) end, "option", "'momentum'")
-    helper.fails(function() local _ = optim.Adam({ w }, { lr = 1 }):step(w * 1) end, "option", "'w'", "along")
+    helper.fails(function()
+      local _ = optim.SGD({ w }, { lr = 1, momentun = 0.9 })
+    end, "option", "'momentum'")
+    helper.fails(function()
+      local _ = optim.Adam({ w }, { lr = 1 }):step(w * 1)
+    end, "option", "'w'", "along")
   end)
 end)
 
--- w at each of n points when its k-th update (from 0) gives rows[k + 1] and happens where on(i) holds.
+-- w at each of n points when its k-th update (from 0) gives rows[k + 1] and happens where on(i)
+-- holds.
 local function standing(first, rows, n, on)
   local all, k = {}, 0
   for i = 0, n - 1 do
@@ -153,7 +164,8 @@ end
 
 describe("a step with `when`", function()
   for _, case in ipairs(cases) do
-    it("leaves all as it was where the condition does not hold: " .. case[1] .. " with " .. shown(case[2]), function()
+    it("leaves all as it was where the condition does not hold: " .. case[1] .. " with "
+      .. shown(case[2]), function()
       for _, tier in ipairs(helper.tiers) do
         local P = tempo.program()
         local i = P:dim("i", "I")
@@ -178,7 +190,8 @@ describe("a step with `when`", function()
         local i = P:dim("i", "I")
         local x = P:input("x", { domain = { i } })
         local w = P:param("w", { along = { i }, init = 1 })
-        local loss = w * x[i - 2 .. i + 1]:sum(0)              -- a window that the first two points do not have
+        -- a window that the first two points do not have
+        local loss = w * x[i - 2 .. i + 1]:sum(0)
         optim.SGD({ w }, { lr = 0.1 }):step(loss, o and o(i))
         return P:compile { outputs = { w = w }, tier = tier }
       end
@@ -198,13 +211,15 @@ describe("a step with `when`", function()
       local late = w[tempo.max(i - 1, 0)]                   -- what acts at i is of the point before
       optim.SGD({ w }, { lr = 1 }):step(late * (i:value() + 1), { when = (i % 2):eq(0) })
       local f = P:compile { outputs = { w = w }, tier = tier }
-      -- w[0] is read by the losses of 0 and 1, of which that of 0 counts; w[2] by that of 3, which does not
+      -- w[0] is read by the losses of 0 and 1, of which that of 0 counts; w[2] by that of 3, which
+      -- does not
       same({ 1, 0, 0, 0, 0, 0 }, f({}, { I = 6 }).w)
     end
   end)
 
   it("takes a condition that holds always, or never: an option of the script may say so", function()
-    local always = { function(i) return (i % 1):eq(0) end, function(i) return i:ge(0) end, function(i) return i:lt(9):lor(i:ge(2)) end }
+    local always = { function(i) return (i % 1):eq(0) end, function(i) return i:ge(0) end,
+      function(i) return i:lt(9):lor(i:ge(2)) end }
     local never = { function(i) return i:lt(0) end, function(i) return (i % 4):eq(7) end }
     for _, tier in ipairs(helper.tiers) do
       for _, passes in ipairs { "none", "all" } do
@@ -213,7 +228,8 @@ describe("a step with `when`", function()
           local i = P:dim("i", "I")
           local w = P:param("w", { along = { i }, init = 8 })
           optim.SGD({ w }, { lr = 0.25 }):step(w:square(), { when = when(i) })
-          return P:compile { outputs = { w = w }, tier = tier, passes = passes == "none" and "none" or nil }({}, { I = 4 }).w
+          return P:compile { outputs = { w = w }, tier = tier,
+            passes = passes == "none" and "none" or nil }({}, { I = 4 }).w
         end
         for _, when in ipairs(always) do assert.same({ 8, 4, 2, 1 }, learn(when):totable()) end
         for _, when in ipairs(never) do assert.same({ 8, 8, 8, 8 }, learn(when):totable()) end
@@ -224,14 +240,17 @@ describe("a step with `when`", function()
   it("steps from point to point of two dims, on conditions on either", function()
     local want = cases[6][3]                                -- Adam
     for _, tier in ipairs(helper.tiers) do
-      for form, on in ipairs { function(_, k) return k == 2 end, function(i) return i == 1 end, function(i, k) return (i + k) % 2 == 0 end } do
+      for form, on in ipairs { function(_, k) return k == 2 end, function(i) return i == 1 end,
+        function(i, k) return (i + k) % 2 == 0 end } do
         local P = tempo.program()
         local i, k, K = P:dim("i", "I"), P:dim("k", "K")
         local w = P:param("w", { along = { i, k }, shape = { 3 }, init = tempo.array { 1, -2, 3 } })
         local when = form == 1 and k:eq(K - 1) or form == 2 and i:eq(1) or ((i + k) % 2):eq(0)
         optim.Adam({ w }, { lr = 0.1 }):step(loss_of(P, w), { when = when })
         local f = P:compile { outputs = { w = w }, tier = tier }
-        local rows, last = standing({ 1, -2, 3 }, want, 9, function(n) return on(math.floor(n / 3), n % 3) end)
+        local rows, last = standing({ 1, -2, 3 }, want, 9, function(n)
+          return on(math.floor(n / 3), n % 3)
+        end)
         local got = f({}, { I = 3, K = 3 }).w:totable()
         for n = 0, 8 do same(rows[n + 1], got[math.floor(n / 3) + 1][n % 3 + 1], 2e-5) end
         same(last, f:params().w, 2e-5)
@@ -244,8 +263,10 @@ describe("a step with `when`", function()
     for _, tier in ipairs(helper.tiers) do
       local P = tempo.program()
       local s, i = P:dim("s", "S"), (P:dim("i", "I"))
-      local w = P:param("w", { along = { i }, domain = { s }, shape = { 3 }, init = tempo.array { 1, -2, 3 } })
-      optim.Adam({ w }, { lr = 0.1, name = "adam" }):step(loss_of(P, w), { when = s:eq(1):land((i % 2):eq(0)) })
+      local w = P:param("w",
+        { along = { i }, domain = { s }, shape = { 3 }, init = tempo.array { 1, -2, 3 } })
+      optim.Adam({ w }, { lr = 0.1, name = "adam" }):step(loss_of(P, w),
+        { when = s:eq(1):land((i % 2):eq(0)) })
       local f = P:compile { outputs = { w = w }, tier = tier }
       local got = f({}, { S = 2, I = 6 }).w:totable()
       local rows = standing({ 1, -2, 3 }, want, 6, function(n) return n % 2 == 0 end)
@@ -262,7 +283,8 @@ describe("a step with `when`", function()
       local P = tempo.program()
       local i = P:dim("i", "I")
       local w = P:param("w", { along = { i }, init = tempo.array { 3, 4 } })
-      local _, norm = optim.SGD({ w }, { lr = 1, clip_norm = 1 }):step(w:square():sum() / 2, { when = i:ge(1) })
+      local _, norm = optim.SGD({ w }, { lr = 1, clip_norm = 1 }):step(w:square():sum() / 2,
+        { when = i:ge(1) })
       local f = P:compile { outputs = { w = w, norm = norm }, tier = tier }
       local out = f({}, { I = 4 })
       same({ { 3, 4 }, { 3, 4 }, { 2.4, 3.2 }, { 1.8, 2.4 } }, out.w)
@@ -292,17 +314,23 @@ describe("a step with `when`", function()
     local P = tempo.program()
     local i, t = P:dim "i", P:dim "t"
     local w = P:param("w", { along = { i }, init = 1 })
-    local function step(c) return function() optim.SGD({ w }, { lr = 1 }):step(w * 1, { when = c }) end end
-    helper.fails(step(i), "option", "optim.SGD: when is a condition on indices, such as i:mod(4):eq(0), not i")
+    local function step(c)
+      return function() optim.SGD({ w }, { lr = 1 }):step(w * 1, { when = c }) end
+    end
+    helper.fails(step(i), "option",
+      "optim.SGD: when is a condition on indices, such as i:mod(4):eq(0), not i")
     helper.fails(step(i:value():eq(0)), "option", "not a tensor")
     helper.fails(step(i == 0), "option", "not a boolean")
     helper.fails(step(4), "option", "not a number")
     helper.fails(step(t:eq(0)), "domain", "mentions the dim 't', which parameter 'w' does not have")
-    helper.fails(function() optim.SGD({ w }, { lr = 1 }):step(w * 1, { wen = i:eq(0) }) end, "option", "did you mean 'when'?")
+    helper.fails(function()
+      optim.SGD({ w }, { lr = 1 }):step(w * 1, { wen = i:eq(0) })
+    end, "option", "did you mean 'when'?")
   end)
 end)
 
--- What early stopping should do to a list of numbers: the points that are reached, and what is best at each.
+-- What early stopping should do to a list of numbers: the points that are reached, and what is best
+-- at each.
 local function stops(list, o)
   local better = o.mode == "max" and function(a, b) return a > b + (o.min_delta or 0) end
     or function(a, b) return a < b - (o.min_delta or 0) end
@@ -311,7 +339,8 @@ local function stops(list, o)
   for k, v in ipairs(list) do
     if better(v, best) then best, at, wait = v, k - 1, 0 else wait = wait + 1 end
     r.best[k], r.at[k], r.wait[k] = best, at, wait
-    local reached = o.threshold and (o.mode == "max" and v >= o.threshold or o.mode ~= "max" and v <= o.threshold)
+    local reached = o.threshold
+      and (o.mode == "max" and v >= o.threshold or o.mode ~= "max" and v <= o.threshold)
     if wait >= math.max(o.patience or 3, 1) or reached then
       r.n = k
       break
@@ -322,12 +351,14 @@ end
 
 describe("early stopping", function()
   local nan = 0 / 0
-  local lists = { { 5, 4, 3, 2, 1, 0 }, { 5, 4, 4.5, 4.2, 4.1, 1 }, { 1, 2, 3, 4, 5, 6 }, { nan, nan, 3, nan, 2, nan }, { nan, nan, nan, nan, 1, 1 },
+  local lists = { { 5, 4, 3, 2, 1, 0 }, { 5, 4, 4.5, 4.2, 4.1, 1 }, { 1, 2, 3, 4, 5, 6 },
+    { nan, nan, 3, nan, 2, nan }, { nan, nan, nan, nan, 1, 1 },
     { 3, 3, 3, 3, 3, 3 }, { 5, 4.95, 4.9, 4.85, 4, 4 } }
 
   it("ends the dim after `patience` points without improvement", function()
     for _, tier in ipairs(helper.tiers) do
-      for _, o in ipairs { {}, { patience = 1 }, { patience = 0 }, { patience = 2, min_delta = 0.1 }, { mode = "max" },
+      for _, o in ipairs { {}, { patience = 1 }, { patience = 0 },
+        { patience = 2, min_delta = 0.1 }, { mode = "max" },
           { mode = "max", patience = 2, threshold = 4.5 }, { threshold = 2.5 } } do
         local P = tempo.program()
         local i = P:dim("i", "I")
@@ -335,7 +366,8 @@ describe("early stopping", function()
         w:update(w + 1)
         local metric = P:input("metric", { domain = { i } })
         local stop = optim.early_stopping(i, metric, o)
-        local outputs = { best = stop.best, at = stop.best_at, wait = stop.wait, improved = stop.improved, done = stop.done }
+        local outputs = { best = stop.best, at = stop.best_at, wait = stop.wait,
+          improved = stop.improved, done = stop.done }
         local f = P:compile { outputs = outputs, tier = tier }
         for _, list in ipairs(lists) do
           local want, out = stops(list, o), f({ metric = list }, { I = #list })
@@ -359,13 +391,15 @@ describe("early stopping", function()
     for _, tier in ipairs(helper.tiers) do
       local P = tempo.program()
       local i = P:dim("i", "I")
-      local net = require "tempo.nn".Linear(P, 1, 1, { along = { i }, name = "net", init = "zeros" })
+      local net = require "tempo.nn".Linear(P, 1, 1,
+        { along = { i }, name = "net", init = "zeros" })
       local x = P:input("x", { domain = { i } })
       net.weight:update(net.weight + 1)
       net.bias:update(net.bias - x)
       local stop = optim.early_stopping(i, x, { patience = 2 })
       local best = stop:keep(net)
-      local f = P:compile { outputs = { w = best.weight, y = best(P:constant { 10 }), now = net(P:constant { 10 }) }, tier = tier }
+      local f = P:compile { outputs = { w = best.weight, y = best(P:constant { 10 }),
+        now = net(P:constant { 10 }) }, tier = tier }
       local out = f({ x = { 3, 2, 5, 1, 4, 4, 0 } }, { I = 7 })       -- ends at 5, best at 3
       same({ { { 0 } }, { { 1 } }, { { 1 } }, { { 3 } }, { { 3 } }, { { 3 } } }, out.w)
       same({ { 0 }, { 7 }, { 7 }, { 20 }, { 20 }, { 20 } }, out.y)
@@ -449,7 +483,8 @@ describe("clipping by the global norm", function()
     local loss = (w * x)[{ l = 0 .. l:upper() }]:sum(0)             -- over (s, i)
     local opt = optim.SGD({ w }, { lr = 1, clip_norm = 1 })
     local _, norm = opt:step(loss)
-    local out = helper.run(P, { norm = norm }, { x = { { 3, 4 }, { 0.3, 0.4 } } }, { S = 2, I = 1, L = 2 })
+    local out = helper.run(P, { norm = norm }, { x = { { 3, 4 }, { 0.3, 0.4 } } },
+      { S = 2, I = 1, L = 2 })
     same({ { 5 }, { 0.5 } }, out.norm)
     for _, tier in ipairs(helper.tiers) do
       local f = P:compile { outputs = { norm = norm }, tier = tier }

@@ -1,4 +1,5 @@
--- Every operator against PyTorch's numbers (spec/fixtures/ops.py), on both tiers: alone, over a batch, and with extents that are bounds.
+-- Every operator against PyTorch's numbers (spec/fixtures/ops.py), on both tiers: alone, over a
+-- batch, and with extents that are bounds.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local rows = require "spec.rows"
@@ -6,7 +7,8 @@ local rows = require "spec.rows"
 local unpack = table.unpack or unpack           -- luacheck: globals unpack
 local load_text = loadstring or load            -- luacheck: globals loadstring
 
--- the cases ---------------------------------------------------------------------------------------------------------------
+-- the cases
+-- ---------------------------------------------------------------------------------------------------------------
 
 local numbers = tempo.load("spec/fixtures/ops.npy"):totable()
 local names = { "a", "b", "c", "d" }
@@ -39,7 +41,8 @@ end
 local groups, order = {}, {}
 for _, line in ipairs(dofile "spec/fixtures/ops.lua") do
   local row = line[1]
-  local case = { row = row, text = line[2], ins = tensors(line[3]), outs = tensors(line[4]), scale = line[5] or 0 }
+  local case = { row = row, text = line[2], ins = tensors(line[3]), outs = tensors(line[4]),
+    scale = line[5] or 0 }
   case.name = ("%s of %s"):format(line[2], line[3])
   case.f = assert(load_text("local tempo, a, b, c, d = ...; return " .. line[2]))
   draws(case.ins)
@@ -52,7 +55,8 @@ for _, line in ipairs(dofile "spec/fixtures/ops.lua") do
 end
 assert(place == #numbers)
 
--- comparison --------------------------------------------------------------------------------------------------------------
+-- comparison
+-- --------------------------------------------------------------------------------------------------------------
 
 local eps = { f64 = 2 ^ -52, f32 = 2 ^ -23, f16 = 2 ^ -10, bf16 = 2 ^ -7 }
 local least = { f64 = 2 ^ -1074, f32 = 2 ^ -149, f16 = 2 ^ -24, bf16 = 2 ^ -133 }
@@ -74,26 +78,32 @@ end
 
 local function differ(case, out, want, got, at)
   local ulp = rows[case.row].ulp
-  if out.dtype == "f16" or out.dtype == "bf16" then ulp = math.min(ulp, 1) end     -- f32 rounded once
+  -- f32 rounded once
+  if out.dtype == "f16" or out.dtype == "bf16" then ulp = math.min(ulp, 1) end
   local unit = eps[out.dtype]
   for i = 1, #want do
     local w, g = want[i], got[at + i]
     if g ~= w and not (g ~= g and w ~= w) then
-      local tolerance = unit and ulp * math.max(unit * math.max(math.abs(w), case.scale), least[out.dtype]) or 0
+      local tolerance = unit
+        and ulp * math.max(unit * math.max(math.abs(w), case.scale), least[out.dtype]) or 0
       if g ~= g or w ~= w or math.abs(g - w) > tolerance or math.abs(w) == math.huge then
         return ("element %d is %.9g, not %.9g (%.3g ulp)"):format(i - 1, g, w,
-          unit and math.abs(g - w) / math.max(unit * math.max(math.abs(w), case.scale), least[out.dtype]) or 0)
+          unit and math.abs(g - w) / math.max(unit * math.max(math.abs(w), case.scale),
+            least[out.dtype]) or 0)
       end
     end
   end
 end
 
--- one program for all cases of a row ----------------------------------------------------------------------------------------
+-- one program for all cases of a row
+-- ----------------------------------------------------------------------------------------
 
 -- How inputs are declared (given a case's tensor), and how many draws one run takes.
 local settings = {
   alone = { draws = 1, declare = function(_, t) return { dtype = t.dtype, shape = t.shape } end },
-  ["over a batch"] = { draws = 2, declare = function(at, t) return { dtype = t.dtype, shape = t.shape, domain = { at.batch } } end },
+  ["over a batch"] = { draws = 2, declare = function(at, t)
+    return { dtype = t.dtype, shape = t.shape, domain = { at.batch } }
+  end },
   -- Equal extents are one bound: only a literal 1 broadcasts.
   ["with bounds as extents"] = { draws = 1, declare = function(at, t)
     local shape = {}
@@ -102,9 +112,10 @@ local settings = {
   end },
 }
 
--- Rows whose arguments say extents, which no bound equals (or groups, which no bound is a multiple of).
-local literal = { reshape = true, expand = true, layer_norm = true, rms_norm = true, split = true, chunk = true, squeeze = true,
-  conv1d = true, conv2d = true, conv_transpose2d = true }
+-- Rows whose arguments say extents, which no bound equals (or groups, which no bound is a multiple
+-- of).
+local literal = { reshape = true, expand = true, layer_norm = true, rms_norm = true, split = true,
+  chunk = true, squeeze = true, conv1d = true, conv2d = true, conv_transpose2d = true }
 
 local function given(t, setting)
   local flat, shape = {}, {}
@@ -155,9 +166,12 @@ local function check(cases, setting, out)
       local a = out[("%d.%d"):format(i, k)]
       local shape = a:shape()
       if setting.draws > 1 then table.remove(shape, 1) end
-      if a:dtype() ~= t.dtype then note(case, ("dtype is %s, not %s"):format(a:dtype(), t.dtype)) end
+      if a:dtype() ~= t.dtype then
+        note(case, ("dtype is %s, not %s"):format(a:dtype(), t.dtype))
+      end
       if table.concat(shape, ",") ~= table.concat(t.shape, ",") then
-        note(case, ("shape is {%s}, not {%s}"):format(table.concat(shape, ","), table.concat(t.shape, ",")))
+        note(case, ("shape is {%s}, not {%s}"):format(table.concat(shape, ","),
+          table.concat(t.shape, ",")))
       else
         local got = plain(a)
         for draw = 1, setting.draws do
@@ -176,16 +190,20 @@ describe("the numbers of", function()
   for _, row in ipairs(order) do
     for name, setting in pairs(settings) do
       local created = #groups[row][1].ins == 0
-      if name == "alone" or not created and not (literal[row] and name == "with bounds as extents") then
+      if name == "alone" or not created
+        and not (literal[row] and name == "with bounds as extents") then
         it(row .. " are PyTorch's, " .. name, function()
           local P, inputs, outputs, bounds = record(groups[row], setting)
           local wrong = {}
           for _, tier in ipairs { "reference", "interpreter" } do
             local out = P:compile { outputs = outputs, tier = tier }(inputs, bounds)
-            for _, why in ipairs(check(groups[row], setting, out)) do wrong[#wrong + 1] = tier .. ": " .. why end
+            for _, why in ipairs(check(groups[row], setting, out)) do
+              wrong[#wrong + 1] = tier .. ": " .. why
+            end
           end
           if #wrong > 0 then
-            error(("%d wrong of %d cases\n%s"):format(#wrong, #groups[row], table.concat(wrong, "\n", 1, math.min(#wrong, 20))), 0)
+            error(("%d wrong of %d cases\n%s"):format(#wrong, #groups[row],
+              table.concat(wrong, "\n", 1, math.min(#wrong, 20))), 0)
           end
         end)
       end

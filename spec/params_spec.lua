@@ -159,7 +159,9 @@ describe("gradients", function()
     same({ 6, 16 }, out.gx)
     same({ 1, 4 }, out.gy)
     same({ 6, 16 }, out.one)
-    fails(function() return (tempo.grad(loss, { P:input("n", { dtype = "i64" }) })) end, "dtype", "i64")
+    fails(function()
+      return (tempo.grad(loss, { P:input("n", { dtype = "i64" }) }))
+    end, "dtype", "i64")
     fails(function() return (tempo.grad(1, 2)) end, "option")
   end)
 
@@ -227,7 +229,8 @@ end)
 
 -- What a run leaves when it ends before its last point: values, asserted on all tiers.
 describe("parameters are the newest there are", function()
-  -- w counts points, u is read by nothing, e has a formula, c does not evolve, k is a constant; m hangs on what comes.
+  -- w counts points, u is read by nothing, e has a formula, c does not evolve, k is a constant; m
+  -- hangs on what comes.
   local function program(fn)
     local P = tempo.program()
     local i = P:dim "i"
@@ -279,7 +282,8 @@ describe("parameters are the newest there are", function()
     end)
   end)
 
-  it("after a cancel or an error in a callback, of a call, a step and a call that goes on", function()
+  it("after a cancel or an error in a callback, of a call, a step and a call that goes on",
+    function()
     each(function(tier)
       for _, how in ipairs { "cancel", "error" } do
         for _, tick in ipairs { true, false } do
@@ -298,7 +302,9 @@ describe("parameters are the newest there are", function()
           assert.same(after(2), values(f))
           stop = 0
           pcall(f, { x = xs }, { I = 6 })
-          for name, v in pairs(values(f)) do assert.is_true(v == after(0)[name] or v == after(1)[name], name) end
+          for name, v in pairs(values(f)) do
+            assert.is_true(v == after(0)[name] or v == after(1)[name], name)
+          end
           stop = 4
           f:start({}, { I = 6 })
           for k = 1, 4 do f:step { x = k } end
@@ -360,7 +366,9 @@ describe("parameters are the newest there are", function()
       local f, best
       local w = P:param("w", { along = { t }, domain = { b }, init = b:value():to "f32" })
       w:update(w + 1)
-      P:sink({ w[{ b = 0 .. b:upper() }]:sum(0) }, function(a, p) if p.t == 5 then best = a[1]:item() f:cancel() end end)
+      P:sink({ w[{ b = 0 .. b:upper() }]:sum(0) }, function(a, p)
+        if p.t == 5 then best = a[1]:item() f:cancel() end
+      end)
       f = P:compile { tier = tier }
       assert.is_true(f({}, { T = 100, B = 3 }).cancelled)
       assert.equal(3 * 5 + 3, best)
@@ -482,7 +490,8 @@ describe("what is loaded", function()
     local net = tempo.nn.MLP(P, { 2, 3, 1 }, { along = { i }, name = "net" })
     local other = tempo.nn.Linear(P, 2, 1, { along = { i }, name = "other" })
     local x = tempo.uniform({ 4, 2 }, { domain = { i }, name = "x" })
-    tempo.optim.Adam({ net, other }, { lr = 0.1, name = "adam" }):step((net(x) + other(x)):square():sum())
+    tempo.optim.Adam({ net, other }, { lr = 0.1, name = "adam" }):step(
+      (net(x) + other(x)):square():sum())
     return P, net, other
   end
 
@@ -519,7 +528,8 @@ describe("what is loaded", function()
       assert.equal(#names(f:params()) - #want, #left)
       assert.same({ "adam.m.net.", true }, { left[1]:sub(1, 11), left[1] < left[2] })
       assert.equal(y, g({ x = { { 1, 2 } } }, {}).y:item())
-      missing, left = g:load_params({ [want[1]] = f:params()[want[1]], what = 1 }, { strict = false })
+      missing, left = g:load_params({ [want[1]] = f:params()[want[1]], what = 1 },
+        { strict = false })
       assert.same({ "what" }, left)
       assert.equal(#want - 1, #missing)
     end)
@@ -534,7 +544,8 @@ describe("what is loaded", function()
     fails(function() f:load_params({}, { strickt = true }) end, "option", "strict")
   end)
 
-  -- A constant, one along i, an evolving one, one made of draws; each of them is read at each point.
+  -- A constant, one along i, an evolving one, one made of draws; each of them is read at each
+  -- point.
   local function program()
     local P = tempo.program()
     local i = P:dim "i"
@@ -590,7 +601,8 @@ describe("what is loaded", function()
     end)
   end)
 
-  it("or a constant of the program stays what it was, whatever the script does with its copies", function()
+  it("or a constant of the program stays what it was, whatever the script does with its copies",
+    function()
     each(function(tier)
       local P, _, out = program()
       local f = P:compile { outputs = out, tier = tier }
@@ -647,7 +659,8 @@ describe("what is loaded", function()
     end
     assert.is_true(growth "{ shape = { n }, init = 1 }" < 16)
     -- The state, the last value, and a copy that f:params() gives: 32 MiB each.
-    assert.is_true(growth "{ along = { i }, shape = { n }, init = 1 })\n w:update(w * 0.5 + x" < 104)
+    assert.is_true(
+      growth "{ along = { i }, shape = { n }, init = 1 })\n w:update(w * 0.5 + x" < 104)
   end)
 
   it("is borrowed and counted", function()

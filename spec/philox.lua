@@ -1,5 +1,5 @@
--- Philox 4x32-10 and the hash of an op's name, from docs/random.md alone, in arithmetic that both Luas have: numbers are sequences
--- of 16-bit limbs, lowest first.
+-- Philox 4x32-10 and the hash of an op's name, from docs/random.md alone, in arithmetic that both
+-- Luas have: numbers are sequences of 16-bit limbs, lowest first.
 local M = {}
 
 local function limbs(x, n)                             -- of an integer 0 <= x < 2^53
@@ -120,8 +120,8 @@ function M.hash(s)
   return mix(xor(h, word(at, #s)))
 end
 
--- The stream of an op: `name` its name, or its ordinal among the program's unnamed random ops; coords its point in domain order.
--- Gives word(k), a number below 2^32.
+-- The stream of an op: `name` its name, or its ordinal among the program's unnamed random ops;
+-- coords its point in domain order. Gives word(k), a number below 2^32.
 function M.stream(seed, name, coords)
   if type(name) == "number" then
     local n, bytes = name, {}
@@ -133,7 +133,8 @@ function M.stream(seed, name, coords)
   end
   local tag = limbs(0x74656d70, 2)
   local s, h = limbs(seed, 4), M.hash(name)
-  local out = philox({ { h[1], h[2] }, { h[3], h[4] }, { 0, 0 }, tag }, { { s[1], s[2] }, { s[3], s[4] } })
+  local out = philox({ { h[1], h[2] }, { h[3], h[4] }, { 0, 0 }, tag },
+    { { s[1], s[2] }, { s[3], s[4] } })
   for ordinal, c in ipairs(coords) do
     local v = limbs(c, 4)
     out = philox({ { v[1], v[2] }, { v[3], v[4] }, limbs(ordinal, 2), tag }, { out[1], out[2] })
@@ -141,15 +142,19 @@ function M.stream(seed, name, coords)
   local key = { out[1], out[2] }
   return function(k)
     local block = limbs(math.floor(k / 4), 4)
-    return number(philox({ { block[1], block[2] }, { block[3], block[4] }, { 0, 0 }, { 0, 0 } }, key)[k % 4 + 1])
+    return number(philox({ { block[1], block[2] }, { block[3], block[4] }, { 0, 0 }, { 0, 0 } },
+      key)[k % 4 + 1])
   end
 end
 
--- Numbers: element e of a stream --------------------------------------------------------------------------------------------
+-- Numbers: element e of a stream
+-- --------------------------------------------------------------------------------------------
 
 function M.uniform(word, e) return math.floor(word(e) / 256) / 2 ^ 24 end
 
-function M.uniform64(word, e) return (word(2 * e + 1) * 2 ^ 21 + math.floor(word(2 * e) / 2 ^ 11)) / 2 ^ 53 end
+function M.uniform64(word, e)
+  return (word(2 * e + 1) * 2 ^ 21 + math.floor(word(2 * e) / 2 ^ 11)) / 2 ^ 53
+end
 
 function M.randint(word, e, lo, hi)
   local n = hi - lo
@@ -168,25 +173,30 @@ local function ln(k)
   local f = m - 1
   local s = f / (2 + f)
   local z, h = s * s, 0.5 * f * f
-  local p = horner(z, 1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
-    2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01)
-  return n * 6.93147180369123816490e-01 - ((h - (s * (h + p * z) + n * 1.90821492927058770002e-10)) - f)
+  local p = horner(z, 1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01,
+    2.222219843214978396e-01, 2.857142874366239149e-01, 3.999999999940941908e-01,
+    6.666666666666735130e-01)
+  return n * 6.93147180369123816490e-01 - (
+    (h - (s * (h + p * z) + n * 1.90821492927058770002e-10)) - f)
 end
 
 local function cosine(j)
   local q = math.floor((j + 2 ^ 21) / 2 ^ 22)
   local r = (j - q * 2 ^ 22) * (1.57079632679489661923 * 2 ^ -22)
   local z = r * r
-  local a = horner(z, 1.58962301576546568060e-10, -2.50507477628578072866e-08, 2.75573136213857245213e-06,
-    -1.98412698295895385996e-04, 8.33333333332211858878e-03, -1.66666666666666307295e-01)
-  local b = horner(z, -1.13585365213876817300e-11, 2.08757008419747316778e-09, -2.75573141792967388112e-07,
-    2.48015872888517045348e-05, -1.38888888888730564116e-03, 4.16666666666665929218e-02)
+  local a = horner(z, 1.58962301576546568060e-10, -2.50507477628578072866e-08,
+    2.75573136213857245213e-06, -1.98412698295895385996e-04, 8.33333333332211858878e-03,
+    -1.66666666666666307295e-01)
+  local b = horner(z, -1.13585365213876817300e-11, 2.08757008419747316778e-09,
+    -2.75573141792967388112e-07, 2.48015872888517045348e-05, -1.38888888888730564116e-03,
+    4.16666666666665929218e-02)
   local sin, cos = a * z * r + r, b * (z * z) + (1 - 0.5 * z)
   return ({ cos, -sin, -cos, sin })[q % 4 + 1]
 end
 
 function M.normal(word, e)
-  return math.sqrt(-2 * ln(math.floor(word(2 * e) / 256) + 1)) * cosine(math.floor(word(2 * e + 1) / 256))
+  return math.sqrt(-2 * ln(math.floor(word(2 * e) / 256) + 1)) * cosine(
+    math.floor(word(2 * e + 1) / 256))
 end
 
 return M

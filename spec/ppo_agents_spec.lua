@@ -1,14 +1,16 @@
--- PPO in all combinations of memory, masks, populations and kinds of actions: the compiler's passes change nothing, masked
--- actions are never taken, members of a population are their own, and each agent learns. Memories take seconds to compile,
--- so most of this is #long; spec/rl_memory_spec.lua holds memories and minibatches to plain Lua.
+-- PPO in all combinations of memory, masks, populations and kinds of actions: the compiler's passes
+-- change nothing, masked actions are never taken, members of a population are their own, and each
+-- agent learns. Memories take seconds to compile, so most of this is #long; spec/rl_memory_spec.lua
+-- holds memories and minibatches to plain Lua.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local frame = require "tempo.rl.frame"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 
--- A line of five places. A step goes left or right (continuous: to the side of the action's sign), not beyond the
--- places (which mask says), and ends at place 4 with reward 1; after eight steps it is cut. Without its place in sight,
--- an agent with a memory sees where the episode began and its own steps.
+-- A line of five places. A step goes left or right (continuous: to the side of the action's sign),
+-- not beyond the places (which mask says), and ends at place 4 with reward 1; after eight steps it
+-- is cut. Without its place in sight, an agent with a memory sees where the episode began and its
+-- own steps.
 local function line(P, o, continuous)
   return frame.env("line", P, o, {
     start = function(domain, name)
@@ -44,7 +46,8 @@ local function agent(o, lr)
   local width = o.memory and 6 or 2
   local actor, critic = nn.MLP(P, { width, 8, outputs }, with), nn.MLP(P, { width, 8, 1 }, with)
   local log_std = P:param("log_std", { along = along, domain = domain, shape = { 1 }, init = 0 })
-  local env = line(P, { domain = o.population and { s, i, b, t } or { i, b, t }, time = t, carry = i }, continuous)
+  local env = line(P,
+    { domain = o.population and { s, i, b, t } or { i, b, t }, time = t, carry = i }, continuous)
   local set, now, next, memory, legal = { obs = env.obs }, env.obs, env.next_obs, nil, nil
   if o.memory then
     memory = rl.memory(nn.GRUCell(P, 2, 6, with), env)
@@ -62,21 +65,26 @@ local function agent(o, lr)
   set.action = old:sample { name = "action", domain = env.domain }
   env:step(set.action)
   set.log_prob = log_prob(old, set.action):detach()
-  set.advantage, set.target = rl.gae(env, { gamma = 0.9, lambda = 0.9, value = judge(now):squeeze(-1),
+  set.advantage,
+    set.target = rl.gae(env, { gamma = 0.9, lambda = 0.9, value = judge(now):squeeze(-1),
     next_value = judge(next):squeeze(-1) })
-  local batch = tempo.data.batches(P, set, { over = o.memory and { b } or { b, t }, whole = o.memory and { t } or nil,
+  local batch =
+    tempo.data.batches(P, set,
+    { over = o.memory and { b } or { b, t }, whole = o.memory and { t } or nil,
     epoch = e, step = m, count = 2 })
-  local x = memory and memory:segments(batch.obs, { begins = batch.begins, first = batch.first }) or batch.obs
+  local x = memory and memory:segments(batch.obs, { begins = batch.begins, first = batch.first })
+    or batch.obs
   local new = policy(o.action, actor(x), batch.legal, log_std:exp())
-  local loss, stats = rl.ppo_loss { over = { t }, log_ratio = log_prob(new, batch.action) - batch.log_prob,
+  local loss, stats = rl.ppo_loss { over = { t },
+    log_ratio = log_prob(new, batch.action) - batch.log_prob,
     advantage = batch.advantage:normalized(0), value = critic(x):squeeze(-1), target = batch.target,
     entropy = continuous and new:entropy():sum(-1) or new:entropy() }
   local modules = { actor, critic, memory }
   if continuous then modules[#modules + 1] = log_std end
   optim.Adam(modules, { lr = lr }):step(loss)
   local sum, number = rl.episodes(env, { b, t })
-  return P, { score = sum / number:maximum(1), loss = loss, kl = stats.kl, action = set.action, legal = env.legal,
-    weight = actor[0].weight }
+  return P, { score = sum / number:maximum(1), loss = loss, kl = stats.kl, action = set.action,
+    legal = env.legal, weight = actor[0].weight }
 end
 
 local combinations = {}
@@ -84,12 +92,14 @@ for _, action in ipairs { "discrete", "continuous" } do
   for _, memory in ipairs { false, true } do
     for _, population in ipairs { false, true } do
       for _, mask in ipairs(action == "discrete" and { false, true } or { false }) do
-        local name = action .. (memory and ", memory" or "") .. (population and ", population" or "")
+        local name = action .. (memory and ", memory" or "")
+          .. (population and ", population" or "")
           .. (mask and ", mask" or "")
-        local few = memory and mask and not population or not memory and (population and mask or action == "continuous"
+        local few = memory and mask and not population or not memory
+          and (population and mask or action == "continuous"
           and not population)
-        combinations[#combinations + 1] = { name = name, long = few and "" or "#long ", action = action, memory = memory, population = population,
-          mask = mask }
+        combinations[#combinations + 1] = { name = name, long = few and "" or "#long ",
+          action = action, memory = memory, population = population, mask = mask }
       end
     end
   end
@@ -107,7 +117,8 @@ describe("PPO", function()
       local P, outputs = agent(o, 0.01)
       local bounds = { S = o.population and 2 or nil, I = 2, E = 2, M = 2, B = 4, T = 5 }
       local function run(passes)
-        local got = P:compile({ outputs = outputs, tier = "interpreter", passes = passes })({}, bounds)
+        local got = P:compile({ outputs = outputs, tier = "interpreter", passes = passes })({},
+          bounds)
         for name, v in pairs(got) do got[name] = v:totable() end
         return got
       end
@@ -141,7 +152,8 @@ describe("PPO", function()
     it("#long learns: " .. o.name, function()
       local P, outputs = agent(o, 0.02)
       local f = P:compile { outputs = { score = outputs.score } }
-      local out = f({}, { S = o.population and 3 or nil, I = 40, E = 4, M = 2, B = 16, T = 16 }).score:totable()
+      local out = f({},
+        { S = o.population and 3 or nil, I = 40, E = 4, M = 2, B = 16, T = 16 }).score:totable()
       for _, scores in ipairs(o.population and out or { out }) do
         local late = 0
         for k = 31, 40 do late = late + scores[k] / 10 end

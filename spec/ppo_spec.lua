@@ -1,4 +1,5 @@
--- Losses of tempo.rl against PyTorch (spec/fixtures/make_ppo.py), running statistics against plain Lua.
+-- Losses of tempo.rl against PyTorch (spec/fixtures/make_ppo.py), running statistics against plain
+-- Lua.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local rl, dist, optim = tempo.rl, tempo.dist, tempo.optim
@@ -28,9 +29,12 @@ describe("PPO's loss", function()
   for _, case in ipairs(dofile "spec/fixtures/ppo.lua") do
     it("and its gradients are PyTorch's: " .. case.name, function()
       local P = tempo.program { dtype = "f64" }
-      local function given(k, shape, scale) return P:constant(tempo.array(known(k, shape, scale), "f64")) end
+      local function given(k, shape, scale)
+        return P:constant(tempo.array(known(k, shape, scale), "f64"))
+      end
       local function weight(name, k, shape, scale)
-        return P:param(name, { shape = shape, init = tempo.array(known(k, shape, scale or 1), "f64") })
+        return P:param(name,
+          { shape = shape, init = tempo.array(known(k, shape, scale or 1), "f64") })
       end
       local x = given(1, { N, OBS }, 2)
       local w = { w1 = weight("w1", 2, { HIDDEN, OBS }), w2 = weight("w2", 3, { ACTIONS, HIDDEN }),
@@ -47,9 +51,12 @@ describe("PPO's loss", function()
         entropy = pi:entropy()
       end
       local advantage = given(9, { N }, 2)
-      local o = { log_ratio = log_prob - (log_prob:detach() + given(8, { N }, 0.5)), entropy = entropy,
-        advantage = case.norm_adv and advantage:normalized() or advantage, old_value = given(11, { N }, 2),
-        value = x:matmul(w.v1:mT()):tanh():matmul(w.v2:mT()):squeeze(-1), target = given(10, { N }, 3) }
+      local o = { log_ratio = log_prob - (log_prob:detach() + given(8, { N }, 0.5)),
+        entropy = entropy,
+        advantage = case.norm_adv and advantage:normalized() or advantage,
+          old_value = given(11, { N }, 2),
+        value = x:matmul(w.v1:mT()):tanh():matmul(w.v2:mT()):squeeze(-1),
+          target = given(10, { N }, 3) }
       for key, v in pairs(case.options) do o[key] = v end
       local loss, shown = rl.ppo_loss(o)
       shown.loss = loss
@@ -69,8 +76,10 @@ describe("PPO's loss", function()
     local loss, stats = rl.ppo_loss { log_ratio = r, advantage = a, over = { b, t } }
     assert.is_nil(stats.value)
     assert.is_nil(stats.entropy)
-    local inputs = { r = { { 0.1, -0.5, 0.3 }, { 0, 0.05, -0.1 } }, a = { { 1, -1, 2 }, { 3, -2, 1 } } }
-    local out = helper.run(P, { loss = loss, kl = stats.kl, far = stats.clip_fraction }, inputs, { B = 2, T = 3 })
+    local inputs = { r = { { 0.1, -0.5, 0.3 }, { 0, 0.05, -0.1 } },
+      a = { { 1, -1, 2 }, { 3, -2, 1 } } }
+    local out = helper.run(P, { loss = loss, kl = stats.kl, far = stats.clip_fraction }, inputs,
+      { B = 2, T = 3 })
     local sum, kl = 0, 0
     for k, row in ipairs(inputs.r) do
       for s, v in ipairs(row) do
@@ -87,11 +96,18 @@ describe("PPO's loss", function()
   it("says what is wrong", function()
     local P = tempo.program()
     local x = P:input("x", { shape = { 3 } })
-    helper.fails(function() rl.ppo_loss { advantage = x } end, "option", "log_ratio: expected a tensor")
-    helper.fails(function() rl.ppo_loss { log_ratio = x, advantage = x, value = x } end, "option", "go together")
-    helper.fails(function() rl.ppo_loss { log_ratio = x, advantage = x, value = x, target = x, value_clip = 1 } end,
-      "option", "value_clip needs old_value")
-    helper.fails(function() rl.ppo_loss { log_ratio = x, advantages = x } end, "option", "did you mean 'advantage'")
+    helper.fails(function()
+      rl.ppo_loss { advantage = x }
+    end, "option", "log_ratio: expected a tensor")
+    helper.fails(function()
+      rl.ppo_loss { log_ratio = x, advantage = x, value = x }
+    end, "option", "go together")
+    helper.fails(function()
+      rl.ppo_loss { log_ratio = x, advantage = x, value = x, target = x, value_clip = 1 }
+    end, "option", "value_clip needs old_value")
+    helper.fails(function()
+      rl.ppo_loss { log_ratio = x, advantages = x }
+    end, "option", "did you mean 'advantage'")
     helper.fails(function() rl.kl(3) end, "option", "log_ratio: expected a tensor")
     helper.fails(function() rl.normalize(P, x, {}) end, "option", "along is missing")
   end)
@@ -100,7 +116,8 @@ end)
 describe("running statistics", function()
   local I, B, T = 4, 3, 5
 
-  it("are those of all that was seen before an iteration, and are kept with the parameters", function()
+  it("are those of all that was seen before an iteration, and are kept with the parameters",
+    function()
     local P = tempo.program { dtype = "f64" }
     local s, i, b, t = P:dim("s", "S"), P:dim("i", "I"), P:dim("b", "B"), P:dim("t", "T")
     local x = P:input("x", { domain = { s, i, b, t }, shape = { 2 }, dtype = "f64" })
@@ -150,7 +167,8 @@ describe("running statistics", function()
     local R = rl.running_return(env, { gamma = 0.9 })
     local scale = rl.normalize(P, R, { along = { i }, center = false })
     local actions = helper.fill({ I, B, 7 }, function(_, k) return k % 2 end)
-    local out = helper.run(P, { R = R, y = scale(env.reward), var = scale.var, begins = env.begins },
+    local out = helper.run(P,
+      { R = R, y = scale(env.reward), var = scale.var, begins = env.begins },
       { action = actions }, { I = I, B = B, T = 7 })
     for k = 1, B do
       local sum = 0
@@ -169,10 +187,14 @@ describe("TD(lambda)", function()
   it("is the mixture of the definition", function()
     local P = tempo.program { dtype = "f64" }
     local t = P:dim("t", "T")
-    local function input(name, dtype) return P:input(name, { domain = { t }, dtype = dtype or "f64" }) end
-    local traj = { reward = input "r", terminated = input("te", "bool"), truncated = input("tr", "bool"), time = t }
+    local function input(name, dtype)
+      return P:input(name, { domain = { t }, dtype = dtype or "f64" })
+    end
+    local traj = { reward = input "r", terminated = input("te", "bool"),
+      truncated = input("tr", "bool"), time = t }
     local v, nv = input "v", input "nv"
-    local advantage, target = rl.td_lambda(traj, { gamma = 0.9, lambda = 0.8, value = v, next_value = nv })
+    local advantage,
+      target = rl.td_lambda(traj, { gamma = 0.9, lambda = 0.8, value = v, next_value = nv })
     local none, alone = rl.td_lambda(traj, { gamma = 0.9, lambda = 0, next_value = nv })
     assert.is_nil(none)
     local o, x = false, true
@@ -203,8 +225,10 @@ describe("optimisers", function()
     local all = net:parameters()
     all[#all + 1] = w
     local want = optim.grad_norm(tempo.grad(loss, all))
-    local shown = { want = want, mixed = optim.grad_norm({ net, w }, loss), listed = optim.grad_norm({ { net }, { w } }, loss),
-      module = optim.grad_norm(net, loss), own = optim.grad_norm(tempo.grad(loss, net:parameters())),
+    local shown = { want = want, mixed = optim.grad_norm({ net, w }, loss),
+      listed = optim.grad_norm({ { net }, { w } }, loss),
+      module = optim.grad_norm(net, loss),
+        own = optim.grad_norm(tempo.grad(loss, net:parameters())),
       one = optim.grad_norm(w, loss), single = tempo.grad(loss, { w })[1]:abs() }
     optim.SGD({ { net }, w }, { lr = 0.1 }):step(loss)
     local out = helper.run(P, shown, {}, { I = 2 })
@@ -215,7 +239,8 @@ describe("optimisers", function()
     local f = P:compile { outputs = { want = want } }
     f({}, { I = 2 })
     local some = f:params { of = { { net[0] }, w } }
-    assert.same({ true, true, true }, { some["net.0.weight"] ~= nil, some["net.0.bias"] ~= nil, some.w ~= nil })
+    assert.same({ true, true, true },
+      { some["net.0.weight"] ~= nil, some["net.0.bias"] ~= nil, some.w ~= nil })
     assert.is_nil(some["net.1.weight"])
     helper.fails(function() optim.grad_norm(net) end, "option", "the loss")
   end)

@@ -1,4 +1,5 @@
--- Whole programs, each held to a source of its own: plain loops, closed forms, or arrays that make_programs.py computed.
+-- Whole programs, each held to a source of its own: plain loops, closed forms, or arrays that
+-- make_programs.py computed.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fixtures = dofile "spec/fixtures/programs.lua"
@@ -42,7 +43,9 @@ describe("prefix and suffix", function()
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, dtype = "i32" })
     local even = (x % 2):eq(0)
-    local f = helper.compile(P, { p = x[0 .. t + 1]:sum(0), s = x[t .. T]:sum(0), even = even[0 .. t + 1]:sum(0), a = x[0 .. T]:argmax(0) })
+    local f = helper.compile(P,
+      { p = x[0 .. t + 1]:sum(0), s = x[t .. T]:sum(0), even = even[0 .. t + 1]:sum(0),
+      a = x[0 .. T]:argmax(0) })
     each({ 1, 2, 9 }, function(n)
       local v, p, s, e = {}, {}, {}, {}
       for i = 1, n do v[i] = 2000000000 - 3 * i end
@@ -75,7 +78,8 @@ describe("a two-lag recurrence", function()
     each(lengths, function(n)
       local v, want = helper.numbers({ n }, helper.rng(n + 1)), {}
       for i = 1, n do
-        want[i] = i == 1 and v[1] or i == 2 and v[2] + want[1] or want[i - 1] * 0.5 - want[i - 2] * 0.75 + v[i]
+        want[i] = i == 1 and v[1] or i == 2 and v[2] + want[1]
+          or want[i - 1] * 0.5 - want[i - 2] * 0.75 + v[i]
       end
       helper.same(want, f({ x = helper.array(v, "f64", { n }) }, { T = n }).h:totable(), 1e-12)
     end)
@@ -90,7 +94,8 @@ describe("a two-lag recurrence", function()
     h[t] = h[t - 1] + h[t - 2]
     local f = helper.compile(P, { h = h, last = h[T - 1] })
     local out = f({}, { T = 79 })
-    helper.same({ 55, 8944394323791464, 8944394323791464 }, { out.h:get(10), out.h:get(78), out.last:item() }, 0)
+    helper.same({ 55, 8944394323791464, 8944394323791464 },
+      { out.h:get(10), out.h:get(78), out.last:item() }, 0)
     assert.equal(0, f({}, { T = 1 }).last:item())
     helper.fails(function() f({}, { T = 0 }) end, "domain")
   end)
@@ -119,7 +124,8 @@ describe("edit distance", function()
   local other = a:ne(b):to "i64"
   d[{ 0, j }] = j:value()
   d[{ i, 0 }] = i:value()
-  d[{ i, j }] = tempo.minimum(tempo.minimum(d[{ i = i - 1 }] + 1, d[{ j = j - 1 }] + 1), d[{ i - 1, j - 1 }] + other)
+  d[{ i, j }] = tempo.minimum(tempo.minimum(d[{ i = i - 1 }] + 1, d[{ j = j - 1 }] + 1),
+    d[{ i - 1, j - 1 }] + other)
   local f = helper.compile(P, { d = d, distance = d[{ I - 1, J - 1 }] })
 
   local function distance(s, u)
@@ -129,7 +135,8 @@ describe("edit distance", function()
       local corner = row[0]
       row[0] = m
       for n = 1, #u do
-        local best = math.min(row[n] + 1, row[n - 1] + 1, corner + (s:byte(m) == u:byte(n) and 0 or 1))
+        local best = math.min(row[n] + 1, row[n - 1] + 1,
+          corner + (s:byte(m) == u:byte(n) and 0 or 1))
         corner, row[n] = row[n], best
       end
     end
@@ -143,12 +150,15 @@ describe("edit distance", function()
   end
 
   it("is that of words", function()
-    for _, w in ipairs { { "kitten", "sitting", 3 }, { "", "", 0 }, { "", "abc", 3 }, { "abc", "", 3 }, { "a", "b", 1 },
-                         { "sunday", "saturday", 3 }, { "intention", "execution", 5 }, { "same", "same", 0 } } do
+    for _, w in ipairs { { "kitten", "sitting", 3 }, { "", "", 0 }, { "", "abc", 3 },
+      { "abc", "", 3 }, { "a", "b", 1 },
+                         { "sunday", "saturday", 3 }, { "intention", "execution", 5 },
+                           { "same", "same", 0 } } do
       local out = f({ a = codes(w[1]), b = codes(w[2]) }, { I = #w[1] + 1, J = #w[2] + 1 })
       assert.equal(w[3], out.distance:item())
       assert.equal(w[3], distance(w[1], w[2]))
-      assert.equal(distance(w[1]:sub(1, 2), w[2]:sub(1, 1)), out.d:get(math.min(2, #w[1]), math.min(1, #w[2])))
+      assert.equal(distance(w[1]:sub(1, 2), w[2]:sub(1, 1)),
+        out.d:get(math.min(2, #w[1]), math.min(1, #w[2])))
     end
   end)
 end)
@@ -179,7 +189,9 @@ describe("an RNN trained through time", function()
       local tol = dtype == "f64" and 1e-11 or 2e-4
       for _, case in ipairs(fixtures.rnn) do
         local inputs = {}
-        for _, k in ipairs { "x", "y", "w", "u", "b", "o" } do inputs[k] = tempo.array(case[k], dtype) end
+        for _, k in ipairs { "x", "y", "w", "u", "b", "o" } do
+          inputs[k] = tempo.array(case[k], dtype)
+        end
         local out = f(inputs, { B = case.B, T = case.T })
         helper.same(case.h, out.h:totable(), tol, "h")
         local sum = 0
@@ -198,7 +210,8 @@ describe("an RNN trained through time", function()
     local case = fixtures.rnn[1]
     for _, n in ipairs { { 0, 3 }, { 2, 0 }, { 0, 0 } } do
       local B, T = n[1], n[2]
-      local inputs = { x = helper.array({}, "f64", { B, T, 3 }), y = helper.array({}, "f64", { B, T, 2 }) }
+      local inputs = { x = helper.array({}, "f64", { B, T, 3 }),
+        y = helper.array({}, "f64", { B, T, 2 }) }
       for _, k in ipairs { "w", "u", "b", "o" } do inputs[k] = tempo.array(case[k], "f64") end
       local out = f(inputs, { B = B, T = T })
       helper.same(helper.fill({ 4, 4 }, function() return 0 end), out.u:totable(), 0)
@@ -270,7 +283,8 @@ describe("a sliding window", function()
     local f = helper.compile(P, { m = x[tempo.max(0, t - 3) .. t + 1]:mean(0) })
     each({ 0, 1, 3, 4, 5, 23 }, function(n)
       local v = helper.numbers({ n }, helper.rng(n))
-      helper.same(means(v, n, 4), f({ x = helper.array(v, "f64", { n }) }, { T = n }).m:totable(), 1e-12)
+      helper.same(means(v, n, 4), f({ x = helper.array(v, "f64", { n }) }, { T = n }).m:totable(),
+        1e-12)
     end)
   end)
 
@@ -280,8 +294,11 @@ describe("a sliding window", function()
     local w = P:bound "w"
     local x = P:input("x", { domain = { t }, dtype = "f64" })
     local y = x * 2
-    local f = helper.compile(P, { m = y[tempo.max(0, t - w + 1) .. t + 1]:mean(0), ahead = y[t .. tempo.min(t + w, T)]:max(0) })
-    for _, c in ipairs { { 0, 1 }, { 1, 1 }, { 1, 5 }, { 4, 5 }, { 5, 5 }, { 6, 5 }, { 17, 3 }, { 17, 1 }, { 9, 100 } } do
+    local f = helper.compile(P,
+      { m = y[tempo.max(0, t - w + 1) .. t + 1]:mean(0),
+      ahead = y[t .. tempo.min(t + w, T)]:max(0) })
+    for _, c in ipairs { { 0, 1 }, { 1, 1 }, { 1, 5 }, { 4, 5 }, { 5, 5 }, { 6, 5 }, { 17, 3 },
+      { 17, 1 }, { 9, 100 } } do
       local n, width = c[1], c[2]
       local v = helper.numbers({ n }, helper.rng(n))
       local out = f({ x = helper.array(v, "f64", { n }) }, { T = n, w = width })
@@ -302,7 +319,9 @@ describe("a sliding window", function()
     local w = P:bound "w"
     local x = P:input("x", { domain = { t }, dtype = "f64" })
     local r = x[tempo.max(0, t - w + 1) .. t + 1]
-    local f = helper.compile(P, { m = r:mean(0), s = r:sum(0), p = r:prod(0), x = r:max(0), l = r:logsumexp(0), any = r:gt(0):any(0), all = r:gt(0):all(0) })
+    local f = helper.compile(P,
+      { m = r:mean(0), s = r:sum(0), p = r:prod(0), x = r:max(0), l = r:logsumexp(0),
+      any = r:gt(0):any(0), all = r:gt(0):all(0) })
     local nan = 0 / 0
     local out = f({ x = { 1, 2 } }, { T = 2, w = 0 })
     helper.same({ nan, nan }, out.m:totable(), 1e-9)
@@ -310,7 +329,8 @@ describe("a sliding window", function()
     helper.same({ 1, 1 }, out.p:totable(), 1e-9)
     helper.same({ -math.huge, -math.huge }, out.x:totable(), 1e-9)
     helper.same({ -math.huge, -math.huge }, out.l:totable(), 1e-9)
-    helper.same({ { false, false }, { true, true } }, { out.any:totable(), out.all:totable() }, 1e-9)
+    helper.same({ { false, false }, { true, true } }, { out.any:totable(), out.all:totable() },
+      1e-9)
   end)
 end)
 
@@ -338,13 +358,16 @@ describe("causal attention", function()
       helper.same(case.out, o.out:totable(), 1e-12)
       for n, w in pairs(case.grad) do helper.same(w, o[n]:totable(), 1e-11, "d" .. n) end
     end
-    assert.same({ 0, 4 }, f({ q = helper.array({}, "f64", { 0, 4 }), k = helper.array({}, "f64", { 0, 4 }), v = helper.array({}, "f64", { 0, 4 }),
+    assert.same({ 0, 4 },
+      f({ q = helper.array({}, "f64", { 0, 4 }), k = helper.array({}, "f64", { 0, 4 }),
+      v = helper.array({}, "f64", { 0, 4 }),
                               c = helper.array({}, "f64", { 0, 4 }) }, { T = 0 }).out:shape())
   end)
 
   it("may have keys and values that are made as it goes", function()
     local P, x, _ = program "f32"
-    local t = P:tensor { domain = x.q:domain(), shape = { 4 } }        -- a state that attends to its own past
+    -- a state that attends to its own past
+    local t = P:tensor { domain = x.q:domain(), shape = { 4 } }
     local d = x.q:domain()[1]
     t[0] = x.q
     local past = t[0 .. d]
@@ -401,7 +424,8 @@ describe("SGD over iterations as a recurrence", function()
   local function inputs()
     local P = tempo.program()
     local i = P:dim "i"
-    return P, i, P:input("a", { shape = { 2 }, dtype = "f64" }), P:input("c", { shape = { 2 }, dtype = "f64" })
+    return P, i, P:input("a", { shape = { 2 }, dtype = "f64" }),
+      P:input("c", { shape = { 2 }, dtype = "f64" })
   end
 
   it("with a parameter has the closed form, and the value after the last point", function()
@@ -510,7 +534,9 @@ describe("forward and backward recurrences in one program", function()
       end
       for i = 1, n do G[i] = i == 1 and K[1] + B[1] or G[i - 1] * 0.5 + K[i] * B[i] end
       local out = fn({ x = helper.array(v, "f64", { n }) }, { T = n })
-      for name, want in pairs { f = F, b = B, k = K, g = G } do helper.same(want, out[name]:totable(), 1e-12, name) end
+      for name, want in pairs { f = F, b = B, k = K, g = G } do
+        helper.same(want, out[name]:totable(), 1e-12, name)
+      end
     end)
   end)
 
@@ -530,7 +556,9 @@ describe("forward and backward recurrences in one program", function()
       local A, D = {}, {}
       for m = 1, n[1] do
         A[m], D[m] = {}, {}
-        for y = 1, n[2] do A[m][y] = y > 1 and A[m][y - 1] * 0.5 + 1 or m > 1 and D[m - 1][1] or 1 end
+        for y = 1, n[2] do
+          A[m][y] = y > 1 and A[m][y - 1] * 0.5 + 1 or m > 1 and D[m - 1][1] or 1
+        end
         for y = n[2], 1, -1 do D[m][y] = y == n[2] and A[m][y] or D[m][y + 1] * 0.25 + A[m][y] end
       end
       local out = h({}, { I = n[1], S = n[2] })
@@ -544,9 +572,12 @@ describe("a bidirectional RNN", function()
   it("has NumPy's outputs and gradients", function()
     local P = tempo.program()
     local t, T = P:dim "t"
-    local function input(name, shape, domain) return P:input(name, { domain = domain, shape = shape, dtype = "f64" }) end
+    local function input(name, shape, domain)
+      return P:input(name, { domain = domain, shape = shape, dtype = "f64" })
+    end
     local x, c = input("x", { 2 }, { t }), input("c", { 6 }, { t })
-    local w, u, v, z = input("w", { 2, 3 }), input("u", { 3, 3 }), input("v", { 2, 3 }), input("z", { 3, 3 })
+    local w, u, v, z = input("w", { 2, 3 }), input("u", { 3, 3 }), input("v", { 2, 3 }),
+      input("z", { 3, 3 })
     local f = P:tensor { domain = { t }, shape = { 3 }, dtype = "f64" }
     local b = P:tensor { domain = { t }, shape = { 3 }, dtype = "f64" }
     f[0] = x:matmul(w):tanh()
@@ -558,7 +589,9 @@ describe("a bidirectional RNN", function()
     local fn = helper.compile(P, { out = out, w = g[1], u = g[2], v = g[3], z = g[4] })
     for _, case in ipairs(fixtures.birnn) do
       local inputs = {}
-      for _, k in ipairs { "x", "c", "w", "u", "v", "z" } do inputs[k] = tempo.array(case[k], "f64") end
+      for _, k in ipairs { "x", "c", "w", "u", "v", "z" } do
+        inputs[k] = tempo.array(case[k], "f64")
+      end
       local o = fn(inputs, { T = case.T })
       helper.same(case.out, o.out:totable(), 1e-12)
       for k, want in pairs(case.grad) do helper.same(want, o[k]:totable(), 1e-11, "d" .. k) end
@@ -567,7 +600,8 @@ describe("a bidirectional RNN", function()
 end)
 
 describe("nested iteration, batch and time", function()
-  -- An agent's skeleton: a rollout over time for each of a batch, its state carried over from the iteration before, returns to the end, one update.
+  -- An agent's skeleton: a rollout over time for each of a batch, its state carried over from the
+  -- iteration before, returns to the end, one update.
   it("is the loop nest", function()
     local P = tempo.program()
     local i = P:dim "i"

@@ -1,4 +1,5 @@
--- docs/language.md, section 2: reading a recurrent tensor elsewhere in time, against plain Lua loops.
+-- docs/language.md, section 2: reading a recurrent tensor elsewhere in time, against plain Lua
+-- loops.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same, fill = helper.fails, helper.same, helper.fill
@@ -47,7 +48,9 @@ describe("reading one dim", function()
   end)
 
   it("at a point", function()
-    same(rows(function(k) return data[math.min(k + 2, N - 1) + 1] end), value(x[tempo.min(t + 2, T - 1)]))
+    same(rows(function(k)
+      return data[math.min(k + 2, N - 1) + 1]
+    end), value(x[tempo.min(t + 2, T - 1)]))
     same(rows(function(k) return data[math.max(k - 1, 0) + 1] end), value(x[tempo.max(t - 1, 0)]))
     same(rows(function(k) return data[math.floor(k / 2) + 1] end), value(x[tempo.floordiv(t, 2)]))
     same(rows(function(k) return data[k % 2 + 1] end), value(x[tempo.mod(t, 2)]))
@@ -136,7 +139,9 @@ describe("reading several dims", function()
   local function value(y) return helper.value(P, y, inputs, bounds) end
 
   it("a single index belongs to the dim that occurs in it", function()
-    same(fill({ 3, 4 }, function(a, b) return cell(a, math.max(b - 1, 0)) end), value(x[tempo.max(t - 1, 0)]))
+    same(fill({ 3, 4 }, function(a, b)
+      return cell(a, math.max(b - 1, 0))
+    end), value(x[tempo.max(t - 1, 0)]))
     same(fill({ 3 }, function(a) return cell(a, 3) end), value(x[T - 1]))
     same(fill({ 4 }, function(b) return cell(2, b) end), value(x[I - 1]))
     same(fill({ 3, 4 }, function(a, b) return cell(a, b) end), value(x[0 .. T]))
@@ -167,7 +172,8 @@ describe("reading several dims", function()
   it("one dim by another has the domain of what occurs", function()
     same({ 0, 11, 22 }, value(x[{ t = i }]))
     assert.equal("i", names(x[{ t = i }]:domain()))
-    assert.equal("i,t", names(x[{ t = t, i = tempo.min(t, I - 1) }][{ t = tempo.min(t, i) }]:domain()))
+    assert.equal("i,t",
+      names(x[{ t = t, i = tempo.min(t, I - 1) }][{ t = tempo.min(t, i) }]:domain()))
   end)
 
   it("ranges prepend in domain order", function()
@@ -186,7 +192,9 @@ describe("reading several dims", function()
   end)
 
   it("a range over a dim of the shape is ragged", function()
-    fails(function() return x[{ i = 0 .. i + 1 }][{ i = 0 .. I }] end, "ragged", "reduce or pad first")
+    fails(function()
+      return x[{ i = 0 .. i + 1 }][{ i = 0 .. I }]
+    end, "ragged", "reduce or pad first")
   end)
 end)
 
@@ -203,7 +211,8 @@ describe("domains", function()
     fails(function() return (P:input("z", { domain = { t, i } })) end, "option", "order of P:dim")
     assert.equal(P, x:program())
     assert.equal(P, t:program())
-    same({ { 11, 21 }, { 12, 22 } }, helper.value(P, x + y, { x = { 1, 2 }, y = { 10, 20 } }, { I = 2, T = 2 }))
+    same({ { 11, 21 }, { 12, 22 } },
+      helper.value(P, x + y, { x = { 1, 2 }, y = { 10, 20 } }, { I = 2, T = 2 }))
   end)
 end)
 
@@ -215,9 +224,13 @@ describe("peek", function()
     local h = P:tensor { domain = { t } }
     h[0] = 0
     h[t] = h[t - 1] + x[t]
-    assert.equal(7, h:peek({ inputs = { x = { 1, 2, 5 } }, bounds = { T = 3 }, at = { t = 2 } }):item())
-    assert.equal(8, x[0 .. T]:sum(0):peek({ inputs = { x = { 1, 2, 5 } }, bounds = { T = 3 } }):item())
-    fails(function() return (h:peek { inputs = { x = { 1 } }, bounds = { T = 1 } }) end, "option", "'t'")
+    assert.equal(7,
+      h:peek({ inputs = { x = { 1, 2, 5 } }, bounds = { T = 3 }, at = { t = 2 } }):item())
+    assert.equal(8,
+      x[0 .. T]:sum(0):peek({ inputs = { x = { 1, 2, 5 } }, bounds = { T = 3 } }):item())
+    fails(function()
+      return (h:peek { inputs = { x = { 1 } }, bounds = { T = 1 } })
+    end, "option", "'t'")
     fails(function() return (h:peek { inputs = { x = { 1 } }, at = { t = 0 } }) end, "bound", "'T'")
     fails(function() return (h:peek { bounds = { T = 1 }, at = { t = 0 } }) end, "input", "'x'")
   end)

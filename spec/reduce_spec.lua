@@ -1,9 +1,11 @@
--- Reductions and copies along each axis of matrices that lie in every way: plain, turned, with steps, backwards, moved by a dim.
--- Sizes lie about those of blocks (1024), squares (32) and lanes (32). What is wanted is counted here; all numbers are whole, so it is exact.
+-- Reductions and copies along each axis of matrices that lie in every way: plain, turned, with
+-- steps, backwards, moved by a dim. Sizes lie about those of blocks (1024), squares (32) and lanes
+-- (32). What is wanted is counted here; all numbers are whole, so it is exact.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
--- Numbers of matrix `m` at row i, column j, both from 0; ties are many, and so few factors are not 1 that products are exact.
+-- Numbers of matrix `m` at row i, column j, both from 0; ties are many, and so few factors are not
+-- 1 that products are exact.
 local function entry(dtype, m, i, j)
   local h = (i * 7919 + j * 104729 + m * 31) % 1009
   if dtype == "bool" then return h % 5 ~= 0 end
@@ -11,7 +13,9 @@ local function entry(dtype, m, i, j)
   return h % 41 - 20
 end
 
-local function factor(_, m, i, j) return ((i * 53 + j * 101 + m) % 37 == 0 and i < 20 and j < 20) and -2 or 1 end
+local function factor(_, m, i, j)
+  return ((i * 53 + j * 101 + m) % 37 == 0 and i < 20 and j < 20) and -2 or 1
+end
 
 local function truth(v) return v ~= 0 and v ~= false end
 
@@ -36,8 +40,12 @@ local folds = {
   min = function(line) return line[best(line, below)] end,
   argmax = function(line) return best(line, above) - 1 end,
   argmin = function(line) return best(line, below) - 1 end,
-  any = function(line) for _, v in ipairs(line) do if truth(v) then return true end end return false end,
-  all = function(line) for _, v in ipairs(line) do if not truth(v) then return false end end return true end,
+  any = function(line)
+    for _, v in ipairs(line) do if truth(v) then return true end end return false
+  end,
+  all = function(line)
+    for _, v in ipairs(line) do if not truth(v) then return false end end return true
+  end,
 }
 
 -- Rows, columns and a function of both: a matrix that is not there.
@@ -69,13 +77,21 @@ local views = {
   { "turned", function(x) return x:transpose(0, 1) end,
     function(m) return matrix(m.columns, m.rows, function(i, j) return m.at(j, i) end) end },
   { "backwards", function(x) return x:flip(1) end,
-    function(m) return matrix(m.rows, m.columns, function(i, j) return m.at(i, m.columns - 1 - j) end) end },
+    function(m)
+      return matrix(m.rows, m.columns, function(i, j) return m.at(i, m.columns - 1 - j) end)
+    end },
   { "upside down and turned", function(x) return x:flip(0):transpose(0, 1) end,
-    function(m) return matrix(m.columns, m.rows, function(i, j) return m.at(m.rows - 1 - j, i) end) end },
+    function(m)
+      return matrix(m.columns, m.rows, function(i, j) return m.at(m.rows - 1 - j, i) end)
+    end },
   { "every second row", function(x, rows) return x:slice(0, 0, rows, 2) end,
-    function(m) return matrix(math.ceil(m.rows / 2), m.columns, function(i, j) return m.at(2 * i, j) end) end },
-  { "every third column, turned", function(x, _, columns) return x:slice(1, 0, columns, 3):transpose(0, 1) end,
-    function(m) return matrix(math.ceil(m.columns / 3), m.rows, function(i, j) return m.at(j, 3 * i) end) end },
+    function(m)
+      return matrix(math.ceil(m.rows / 2), m.columns, function(i, j) return m.at(2 * i, j) end)
+    end },
+  { "every third column, turned", function(x, _, columns)
+    return x:slice(1, 0, columns, 3):transpose(0, 1)
+  end, function(m)
+  return matrix(math.ceil(m.columns / 3), m.rows, function(i, j) return m.at(j, 3 * i) end) end },
 }
 
 local function names_of(dtype, of_factors)
@@ -84,7 +100,8 @@ local function names_of(dtype, of_factors)
   return { "sum", "max", "min", "argmax", "argmin", "any", "all" }
 end
 
--- Every reduction over either axis of `view` of x, and a copy of it; what they must be, by the same names.
+-- Every reduction over either axis of `view` of x, and a copy of it; what they must be, by the same
+-- names.
 local function ask(outputs, want, x, m, dtype, of_factors)
   for _, name in ipairs(names_of(dtype, of_factors)) do
     local of = x
@@ -113,7 +130,9 @@ local function check(dtype, rows, columns, view, of_factors)
   local got = helper.run(P, outputs, { x = tempo.array(lines(m, 1), dtype) }, {}, { tol = 0 })
   for key, w in pairs(want) do
     local ok, why = pcall(helper.same, w, got[key], 0)
-    if not ok then error(("%s of %s %dx%d, %s: %s"):format(key, dtype, rows, columns, view[1], why), 0) end
+    if not ok then
+      error(("%s of %s %dx%d, %s: %s"):format(key, dtype, rows, columns, view[1], why), 0)
+    end
   end
 end
 
@@ -128,7 +147,8 @@ describe("reductions and copies over each axis", function()
   end
 
   it("of rows and columns about a block, a square and a lane", function()
-    for _, size in ipairs { { 1, 1 }, { 1, 31 }, { 32, 1 }, { 2, 1025 }, { 1025, 2 }, { 31, 33 }, { 64, 32 }, { 40, 1057 }, { 1057, 40 } } do
+    for _, size in ipairs { { 1, 1 }, { 1, 31 }, { 32, 1 }, { 2, 1025 }, { 1025, 2 }, { 31, 33 },
+      { 64, 32 }, { 40, 1057 }, { 1057, 40 } } do
       for k = 1, 2 do
         check("f32", size[1], size[2], views[k])
         if size[1] * size[2] < 40000 then check("f64", size[1], size[2], views[k]) end
@@ -140,12 +160,17 @@ describe("reductions and copies over each axis", function()
     local nan = 0 / 0
     for _, size in ipairs { { 37, 70 }, { 70, 37 }, { 1, 97 } } do
       for _, view in ipairs(views) do
-        local m = matrix(size[1], size[2], function(i, j) return (i * 29 + j * 17) % 83 == 5 and nan or entry("f32", 1, i, j) end)
+        local m = matrix(size[1], size[2], function(i, j)
+          return (i * 29 + j * 17) % 83 == 5 and nan or entry("f32", 1, i, j)
+        end)
         local P, outputs, want = tempo.program(), {}, {}
         local x = P:input("x", { shape = size })
         local seen, is = view[2](x, size[1], size[2]), view[3](m)
         for _, name in ipairs { "max", "min", "argmax", "argmin" } do
-          for axis = 0, 1 do outputs[name .. axis], want[name .. axis] = seen[name](seen, axis), folded(is, axis, folds[name]) end
+          for axis = 0, 1 do
+            outputs[name .. axis], want[name .. axis] = seen[name](seen, axis),
+              folded(is, axis, folds[name])
+          end
         end
         local got = helper.run(P, outputs, { x = lines(m, 1) }, {}, { tol = 0 })
         for key, w in pairs(want) do helper.same(w, got[key], 0) end
@@ -161,12 +186,20 @@ describe("reductions and copies over each axis", function()
       local x = P:input("x", { domain = { t }, shape = { R, C }, dtype = dtype })
       local w = P:input("w", { shape = { R, C }, dtype = dtype })
       local seen = {                                   -- by t: rows, columns and the number at each
-        columns = { w:narrow(1, t, 7), function(k) return matrix(R, 7, function(i, j) return entry(dtype, 0, i, k + j) end) end },
-        turned = { w:narrow(1, t, 7):transpose(0, 1), function(k) return matrix(7, R, function(i, j) return entry(dtype, 0, j, k + i) end) end },
-        here = { x, function(k) return matrix(R, C, function(i, j) return entry(dtype, k, i, j) end) end },
+        columns = { w:narrow(1, t, 7), function(k)
+          return matrix(R, 7, function(i, j) return entry(dtype, 0, i, k + j) end)
+        end },
+        turned = { w:narrow(1, t, 7):transpose(0, 1), function(k)
+          return matrix(7, R, function(i, j) return entry(dtype, 0, j, k + i) end)
+        end },
+        here = { x, function(k)
+          return matrix(R, C, function(i, j) return entry(dtype, k, i, j) end)
+        end },
         row = { x[0 .. bound]:select(1, tempo.mod(t, R)), function(k)
           return matrix(T, C, function(i, j) return entry(dtype, i, k % R, j) end) end },
-        column = { x[0 .. bound]:select(2, t), function(k) return matrix(T, R, function(i, j) return entry(dtype, i, j, k) end) end },
+        column = { x[0 .. bound]:select(2, t), function(k)
+          return matrix(T, R, function(i, j) return entry(dtype, i, j, k) end)
+        end },
       }
       local outputs, want, data = {}, {}, {}
       for key, v in pairs(seen) do
@@ -179,9 +212,12 @@ describe("reductions and copies over each axis", function()
         end
       end
       for k = 0, T - 1 do data[k + 1] = lines(seen.here[2](k), 1) end
-      local inputs = { x = data, w = lines(matrix(R, C, function(i, j) return entry(dtype, 0, i, j) end), 1) }
+      local inputs = { x = data, w = lines(matrix(R, C, function(i, j)
+        return entry(dtype, 0, i, j)
+      end), 1) }
       for _, passes in ipairs { "all", "none" } do
-        local got = helper.run(P, outputs, inputs, { T = T }, { tol = 0, compile = { passes = passes } })
+        local got = helper.run(P, outputs, inputs, { T = T },
+          { tol = 0, compile = { passes = passes } })
         for key, is in pairs(want) do
           local ok, why = pcall(helper.same, is, got[key], 0)
           if not ok then error(("%s of %s: %s"):format(key, dtype, why), 0) end
@@ -190,21 +226,28 @@ describe("reductions and copies over each axis", function()
     end
   end)
 
-  -- One NaN a row, at each place in turn: in every lane, before and behind the seam of lanes, of parts, and in what is left over.
+  -- One NaN a row, at each place in turn: in every lane, before and behind the seam of lanes, of
+  -- parts, and in what is left over.
   it("has a NaN for the most and the least of what has one, wherever it stands", function()
     for _, tier in ipairs { "interpreter", "native" } do
       for _, n in ipairs { 1, 31, 33, 100, 1024 + 64 + 3 } do
         local P = tempo.program()
         local x = P:input("x", { shape = { n + 1, n } })
-        local f = P:compile { outputs = { most = x:max(-1), least = x:min(-1), down = x:max(0) }, tier = tier }
+        local f = P:compile { outputs = { most = x:max(-1), least = x:min(-1), down = x:max(0) },
+          tier = tier }
         local rows = {}
         for i = 1, n + 1 do
           rows[i] = {}
-          for j = 1, n do rows[i][j] = i == j and 0 / 0 or i > n and math.huge or (i * 7 + j * 13) % 17 - 8 end
+          for j = 1, n do
+            rows[i][j] = i == j and 0 / 0 or i > n and math.huge or (i * 7 + j * 13) % 17 - 8
+          end
         end
         local r = f { x = rows }
         local most, least, down = r.most:totable(), r.least:totable(), r.down:totable()
-        for i = 1, n do assert(most[i] ~= most[i] and least[i] ~= least[i] and down[i] ~= down[i], tier .. " " .. n .. " " .. i) end
+        for i = 1, n do
+          assert(most[i] ~= most[i] and least[i] ~= least[i] and down[i] ~= down[i],
+            tier .. " " .. n .. " " .. i)
+        end
         assert.equal(math.huge, most[n + 1])
         assert.equal(math.huge, least[n + 1])
       end
@@ -212,10 +255,13 @@ describe("reductions and copies over each axis", function()
   end)
 end)
 
--- Sums of a dim are kept in f64: one after the other down the columns; along a row in 32 lanes, which are joined by halves after 1,024 numbers.
+-- Sums of a dim are kept in f64: one after the other down the columns; along a row in 32 lanes,
+-- which are joined by halves after 1,024 numbers.
 describe("sums of f32 over a dim", function()
   local rows, columns = 19, 2087
-  local function value(i, j) return tempo.array({ ((i * 7919 + j * 104729) % 1009 - 300) / 7 }, "f32"):get(0) end
+  local function value(i, j)
+    return tempo.array({ ((i * 7919 + j * 104729) % 1009 - 300) / 7 }, "f32"):get(0)
+  end
   local x = {}
   for i = 1, rows do
     x[i] = {}
@@ -248,7 +294,8 @@ describe("sums of f32 over a dim", function()
     local a, A = P:dim "a"
     local b, B = P:dim "b"
     local v = P:input("x", { domain = { a, b } })
-    local f = P:compile { outputs = { down = v[{ a = 0 .. A }]:sum(0), along = v[{ b = 0 .. B }]:sum(0) }, tier = "interpreter" }
+    local f = P:compile { outputs = { down = v[{ a = 0 .. A }]:sum(0),
+      along = v[{ b = 0 .. B }]:sum(0) }, tier = "interpreter" }
     local got = f({ x = tempo.array(x, "f32") }, { A = rows, B = columns })
     local want_down, want_along = {}, {}
     for j = 1, columns do want_down[j] = down(j) end

@@ -1,5 +1,6 @@
--- compile{ reproducible = true }: weights after many updates have the same bits whatever executes the plan and with whatever flags it was compiled. The bits
--- stand here, so that another machine is asked too. What code that stands alone has is asked in export_spec.lua.
+-- compile{ reproducible = true }: weights after many updates have the same bits whatever executes
+-- the plan and with whatever flags it was compiled. The bits stand here, so that another machine is
+-- asked too. What code that stands alone has is asked in export_spec.lua.
 local helper = require "spec.helper"
 
 -- What both programs share.
@@ -34,7 +35,8 @@ local hashes = [[
   local function compile(P, outputs) return P:compile { outputs = outputs, reproducible = how, threads = tonumber(os.getenv "N") } end
 ]]
 
--- Batches of dims and of axes, products of more than 128 terms, dot products, sums along all axes, draws, every kind of elementwise function; prints a hash.
+-- Batches of dims and of axes, products of more than 128 terms, dot products, sums along all axes,
+-- draws, every kind of elementwise function; prints a hash.
 local text = hashes .. [[
   local P = tempo.program { seed = 11 }
   local i, I = P:dim "i"
@@ -69,7 +71,8 @@ local text = hashes .. [[
 
 local WANT = "720652\n"
 
--- REINFORCE with a critic on CartPole: prints a hash of the weights and Adam's moments after so many updates, and of the last return.
+-- REINFORCE with a critic on CartPole: prints a hash of the weights and Adam's moments after so
+-- many updates, and of the last return.
 local cartpole = hashes .. [[
   local nn, rl = tempo.nn, tempo.rl
   local P = tempo.program { seed = 3 }
@@ -102,17 +105,24 @@ local cartpole = hashes .. [[
   print(math.floor(hash_params(hash(0, { out.G:totable() }), f)), params, math.floor(ended), math.floor(at_last))
 ]]
 
-local function run(settings, how, of) return helper.script(((of or text):gsub("REPRODUCIBLE", how or "true")), nil, settings) end
-local is_gcc = os.execute "test $(readlink -f $(command -v cc)) = $(readlink -f $(command -v gcc))" == (jit and 0 or true)
+local function run(settings, how, of)
+  return helper.script(((of or text):gsub("REPRODUCIBLE", how or "true")), nil, settings)
+end
+local is_gcc =
+  os.execute "test $(readlink -f $(command -v cc)) = $(readlink -f $(command -v gcc))" == (jit and 0
+  or true)
 local function has(cc) return (os.execute(cc .. " --version >/dev/null 2>&1")) end
 
 describe("a reproducible program has the same bits", function()
   it("by the interpreter, whatever the processor has", function()
-    for _, isa in ipairs { "base", "avx2", "avx512" } do assert.equal(WANT, run(("export TEMPO_TIER=interpreter TEMPO_ISA=%s; "):format(isa)), isa) end
+    for _, isa in ipairs { "base", "avx2", "avx512" } do
+      assert.equal(WANT, run(("export TEMPO_TIER=interpreter TEMPO_ISA=%s; "):format(isa)), isa)
+    end
     assert.equal(WANT, run "export TEMPO_TIER=interpreter TEMPO_BLAS=none; ")
   end)
 
-  -- Columns of a product for each row of a block, a matrix that lies along the summed axis, pads added to a slice.
+  -- Columns of a product for each row of a block, a matrix that lies along the summed axis, pads
+  -- added to a slice.
   local shaped = hashes .. [[
     local P = tempo.program { seed = 3 }
     local t, T = P:dim "t"
@@ -133,14 +143,17 @@ describe("a reproducible program has the same bits", function()
   it("whatever the environment says of how loops are cut and what is turned", function()
     local want = run("export TEMPO_TIER=interpreter; ", "true", shaped)
     assert.truthy(want:find "^%d+\n$", want)
-    for _, setting in ipairs { "BLOCK=3", "TURN=1", "APART=1", "TILE=3", "AGAIN=1", "FORWARD=1", "ISL_BUDGET=20000" } do
-      assert.equal(want, run(("export TEMPO_TIER=interpreter TEMPO_%s; "):format(setting), "true", shaped), setting)
+    for _, setting in ipairs { "BLOCK=3", "TURN=1", "APART=1", "TILE=3", "AGAIN=1", "FORWARD=1",
+      "ISL_BUDGET=20000" } do
+      assert.equal(want,
+        run(("export TEMPO_TIER=interpreter TEMPO_%s; "):format(setting), "true", shaped), setting)
     end
   end)
 
   it("or no code at all, where $CC says that floats may come out otherwise", function()
     local said = run('export TEMPO_TIER=native CC="cc -O2 -ffast-math"; ', "true", shaped)
-    assert.truthy(said:find("option: $CC has '-ffast-math', which makes floats come out otherwise", 1, true), said)
+    assert.truthy(said:find("option: $CC has '-ffast-math', which makes floats come out otherwise",
+      1, true), said)
   end)
 
   for _, cc in ipairs { "cc", "gcc", "clang" } do
@@ -148,7 +161,9 @@ describe("a reproducible program has the same bits", function()
       local tag = cc ~= "cc" and (cc == "gcc") == (level == "-O0") and " #long" or ""
       if has(cc) and not (cc == "cc" and is_gcc) then
         it(("in native code of %s %s"):format(cc, level) .. tag, function()
-          assert.equal(WANT, run(("export TEMPO_TIER=native TEMPO_CACHE=none CC=%s TEMPO_CFLAGS=%s; "):format(cc, level)))
+          assert.equal(WANT,
+            run(("export TEMPO_TIER=native TEMPO_CACHE=none CC=%s TEMPO_CFLAGS=%s; "):format(cc,
+            level)))
         end)
       end
     end
@@ -156,14 +171,17 @@ describe("a reproducible program has the same bits", function()
 
   it("going over from one to the other, in one thread and in two", function()
     for n = 1, 2 do
-      assert.equal(WANT, run(("export TEMPO_TIER=auto TEMPO_CACHE=none TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=%d N=%d OMP_NUM_THREADS=%d; "):format(n, n, n)), n)
+      assert.equal(WANT,
+        run(("export TEMPO_TIER=auto TEMPO_CACHE=none TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=%d N=%d OMP_NUM_THREADS=%d; "):format(n, n, n)), n)
     end
   end)
 
-  -- An environment inside, actions drawn: one bit of difference, and soon another episode is played.
+  -- An environment inside, actions drawn: one bit of difference, and soon another episode is
+  -- played.
   local want = { [10000] = "546210\t25\t273\t0\n", [300] = "437415\t25\t264\t6\n" }
   local function trains(updates, settings)
-    local got = run("export TEMPO_CACHE=none " .. settings .. "; ", "true", (cartpole:gsub("UPDATES", updates)))
+    local got = run("export TEMPO_CACHE=none " .. settings .. "; ", "true",
+      (cartpole:gsub("UPDATES", updates)))
     assert.equal(want[updates], got, settings)
   end
 
@@ -177,18 +195,24 @@ describe("a reproducible program has the same bits", function()
     trains(300, "TEMPO_TIER=auto TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=5")
   end)
 
-  it("as CartPole learns for 10,000 updates, in every tier, of any compiler at any level #long", function()
-    for _, isa in ipairs { "base", "avx512" } do trains(10000, "TEMPO_TIER=interpreter TEMPO_ISA=" .. isa) end
+  it("as CartPole learns for 10,000 updates, in every tier, of any compiler at any level #long",
+    function()
+    for _, isa in ipairs { "base", "avx512" } do
+      trains(10000, "TEMPO_TIER=interpreter TEMPO_ISA=" .. isa)
+    end
     for _, cc in ipairs { "gcc", "clang" } do
       for _, level in ipairs { "-O0", "-O3" } do
-        if has(cc) then trains(10000, ("TEMPO_TIER=native CC=%s TEMPO_CFLAGS=%s"):format(cc, level)) end
+        if has(cc) then
+          trains(10000, ("TEMPO_TIER=native CC=%s TEMPO_CFLAGS=%s"):format(cc, level))
+        end
       end
     end
     trains(10000, "TEMPO_TIER=auto TEMPO_NATIVE_AFTER=0.01 TEMPO_LATE=5")
   end)
 
   it("which it has not without the option, where a processor fuses", function()
-    local base, best = run("export TEMPO_TIER=interpreter TEMPO_ISA=base; ", "false"), run("export TEMPO_TIER=interpreter; ", "false")
+    local base, best = run("export TEMPO_TIER=interpreter TEMPO_ISA=base; ", "false"),
+      run("export TEMPO_TIER=interpreter; ", "false")
     local f = io.open "/proc/cpuinfo"
     local fuses = f and f:read "*a":find "[ \t]fma[ \n]"
     if f then f:close() end

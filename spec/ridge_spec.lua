@@ -1,6 +1,7 @@
--- Ridge regression at each point over all rows so far: w[t] = (X'X + lambda)^-1 X'y, X = x[0 .. t+1]. The language has no operator that
--- solves, so users write one of these; the sums X'X and X'y are carried from point to point by a row's products (src/opt/prefix/incremental.c), so a
--- point costs what the solution does. Held to the reference evaluator in f64.
+-- Ridge regression at each point over all rows so far: w[t] = (X'X + lambda)^-1 X'y, X = x[0 ..
+-- t+1]. The language has no operator that solves, so users write one of these; the sums X'X and X'y
+-- are carried from point to point by a row's products (src/opt/prefix/incremental.c), so a point
+-- costs what the solution does. Held to the reference evaluator in f64.
 local tempo = require "tempo"
 local work = require("spec.helper").work
 
@@ -48,7 +49,8 @@ function solvers.newton_schulz(A, b, P, t, dtype)
   return N[{ k = K - 1 }]:matmul(b)
 end
 
--- The inverse itself is carried by rank one, as one writes it who knows Sherman and Morrison: it is there before the first row.
+-- The inverse itself is carried by rank one, as one writes it who knows Sherman and Morrison: it is
+-- there before the first row.
 function solvers.rank_one(_, b, P, t, dtype, x)
   local R = P:tensor { domain = { t }, shape = { D, D }, dtype = dtype }
   local function step(before)
@@ -63,7 +65,8 @@ end
 local function ridge(name, dtype, options)
   local P = tempo.program()
   local t = P:dim "t"
-  local x, y = P:input("x", { domain = { t }, shape = { D }, dtype = dtype }), P:input("y", { domain = { t }, shape = {}, dtype = dtype })
+  local x, y = P:input("x", { domain = { t }, shape = { D }, dtype = dtype }),
+    P:input("y", { domain = { t }, shape = {}, dtype = dtype })
   local X, Y = x[tempo.range(0, t + 1)], y[tempo.range(0, t + 1)]
   local A, b = X:mT():matmul(X) + LAMBDA * tempo.eye(D, { dtype = dtype }), X:mT():matmul(Y)
   options.outputs = { w = solvers[name](A, b, P, t, dtype, x) }
@@ -88,25 +91,33 @@ describe("ridge regression at each point", function()
   for name in pairs(solvers) do
     local K = name == "newton_schulz" and 24 or nil
     it("by " .. name .. " takes linear work, and has the values of f64", function()
-      local want = ridge(name, "f64", { tier = "reference" })(rows(60, "f64"), { T = 60, K = K }).w:totable()
+      local want = ridge(name, "f64", { tier = "reference" })(rows(60, "f64"),
+        { T = 60, K = K }).w:totable()
       for dtype, most in pairs { f32 = 1e-5, f64 = 1e-13 } do
         local f = ridge(name, dtype, { tier = "interpreter" })
         assert.is_true(work(f, { T = 4000, K = K }) < 4.1 * work(f, { T = 1000, K = K }))
         local got = f(rows(60, dtype), { T = 60, K = K }).w:totable()
         for i = 1, 60 do
-          for j = 1, D do assert.is_true(math.abs(got[i][j] - want[i][j]) < most, ("%s %d %d"):format(dtype, i, j)) end
+          for j = 1, D do
+            assert.is_true(math.abs(got[i][j] - want[i][j]) < most,
+              ("%s %d %d"):format(dtype, i, j))
+          end
         end
       end
     end)
 
-    it("by " .. name .. " sums what is written where floats may not be rounded otherwise", function()
+    it("by " .. name .. " sums what is written where floats may not be rounded otherwise",
+      function()
       local f = ridge(name, "f32", { tier = "interpreter", precise = true })
       assert.is_true(work(f, { T = 4000, K = K }) > 12 * work(f, { T = 1000, K = K }))
     end)
   end
 
   it("comes to what made the rows", function()
-    local w = ridge("elimination", "f64", { tier = "interpreter" })(rows(20000, "f64"), { T = 20000 }).w
-    for j, want in ipairs { 1, -2, 0, 0.25 } do assert.is_true(math.abs(w:get(19999, j - 1) - want) < 2e-4) end
+    local w = ridge("elimination", "f64", { tier = "interpreter" })(rows(20000, "f64"),
+      { T = 20000 }).w
+    for j, want in ipairs { 1, -2, 0, 0.25 } do
+      assert.is_true(math.abs(w:get(19999, j - 1) - want) < 2e-4)
+    end
   end)
 end)

@@ -1,5 +1,6 @@
 -- The examples of examples/rl by another policy's steps, by populations and by self-play.
--- Each runs and writes its metrics; returns of three seeds that were not tuned on are in long tests.
+-- Each runs and writes its metrics; returns of three seeds that were not tuned on are in long
+-- tests.
 local helper = require "spec.helper"
 
 -- What the example prints, and its metrics.csv as a list of rows by column.
@@ -32,7 +33,8 @@ describe("example", function()
   end)
 
   local few = "--iterations 2 --hidden 8 --tier interpreter --envs 2 --steps "
-  local small = { dqn = few .. "250 --warmup 20 --batch 16", sac = few .. "210 --warmup 20 --batch 8",
+  local small = { dqn = few .. "250 --warmup 20 --batch 16",
+    sac = few .. "210 --warmup 20 --batch 8",
     td3 = few .. "210 --warmup 20 --batch 8", impala = few .. "10 --unroll 8",
     self_play = few .. "5 --unroll 40 --rivals 1 --every 3" }
   for name, args in pairs(small) do

@@ -1,5 +1,5 @@
--- Examples of algorithms that learn from their own steps: their length, and with #long the returns of docs/algorithms on
--- three seeds that nothing was tuned on.
+-- Examples of algorithms that learn from their own steps: their length, and with #long the returns
+-- of docs/algorithms on three seeds that nothing was tuned on.
 local helper = require "spec.helper"
 local run = helper.agent
 
@@ -8,8 +8,8 @@ local wanted = { reinforce = 475, a2c = 475, ppo = 475, ppo_recurrent = 475, ppo
 
 describe("an example of examples/rl", function()
   it("has at most 80 lines", function()
-    for _, name in ipairs { "reinforce", "a2c", "ppo", "ppo_recurrent", "ppo_continuous", "ppo_attention",
-        "population" } do
+    for _, name in ipairs { "reinforce", "a2c", "ppo", "ppo_recurrent", "ppo_continuous",
+      "ppo_attention", "population" } do
       local count = 0
       for _ in io.lines("examples/rl/" .. name .. ".lua") do count = count + 1 end
       assert.is_true(count <= 80, name)
@@ -32,6 +32,8 @@ describe("an example of examples/rl", function()
     local returns = rows["return"]:totable()
     assert.is_true(returns[#returns] > 100, tostring(returns[#returns]))
     local out = run("population", "--seeds 3 --iterations 20")
-    for k = 0, 2 do assert.truthy(out:find(("member %d  lr 0.%%d+  entropy 0.%%d+  return %%d"):format(k))) end
+    for k = 0, 2 do
+      assert.truthy(out:find(("member %d  lr 0.%%d+  entropy 0.%%d+  return %%d"):format(k)))
+    end
   end)
 end)

@@ -1,10 +1,11 @@
--- tempo.rl: CartPole as a recurrence, returns against brute force in plain Lua, the value at a truncation.
+-- tempo.rl: CartPole as a recurrence, returns against brute force in plain Lua, the value at a
+-- truncation.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local rl = require "tempo.rl"
 local same = helper.same
 
--- ---- the environment -----------------------------------------------------------------------------------------------
+-- ---- the environment ----------------------------------------------------------------------------
 
 -- One step of Gymnasium's CartPole-v1, in plain Lua.
 local function physics(s, action)
@@ -25,7 +26,8 @@ local function outputs(env)
 end
 
 describe("CartPole", function()
-  it("takes the steps of the physics, resets itself, and shows the observation before the reset", function()
+  it("takes the steps of the physics, resets itself, and shows the observation before the reset",
+    function()
     local P = tempo.program { seed = 11 }
     local b, t = P:dim("b", "B"), (P:dim("t", "T"))
     local env = rl.env(P, "CartPole-v1", { domain = { b, t }, time = t })
@@ -93,7 +95,8 @@ describe("CartPole", function()
     local function states(carry)
       local P = tempo.program { seed = 4 }
       local i, t = P:dim("i", "I"), (P:dim("t", "T"))
-      local env = rl.env(P, "CartPole-v1", { domain = { i, t }, time = t, carry = carry and i or nil })
+      local env = rl.env(P, "CartPole-v1",
+        { domain = { i, t }, time = t, carry = carry and i or nil })
       env:step(P:constant(tempo.array(1, "i64")) + 0 * t:value())
       return helper.value(P, env.state, {}, { I = 3, T = 4 })
     end
@@ -111,15 +114,23 @@ describe("CartPole", function()
     local b, t = P:dim("b", "B"), (P:dim("t", "T"))
     helper.fails(function() local _ = rl.env(P, "CartPole-v2", { domain = { t }, time = t }) end,
       "option", "'CartPole-v1'")
-    helper.fails(function() local _ = rl.env(P, "CartPole-v1", { domain = { b } }) end, "option", "time")
-    helper.fails(function() local _ = rl.env(P, "CartPole-v1", { domain = { b }, time = t }) end, "domain", "'t'")
+    helper.fails(function()
+      local _ = rl.env(P, "CartPole-v1", { domain = { b } })
+    end, "option", "time")
+    helper.fails(function()
+      local _ = rl.env(P, "CartPole-v1", { domain = { b }, time = t })
+    end, "domain", "'t'")
     local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
     env:step(P:constant(tempo.array(1, "i64")))
     helper.fails(function() env:step(P:constant(tempo.array(1, "i64"))) end, "option", "twice")
     helper.fails(function() local _ = rl.n_step(env, { gamma = 1 }) end, "option", "n")
     helper.fails(function() local _ = rl.n_step(env, { gamma = 1, n = 0 }) end, "option", "n is 0")
-    helper.fails(function() local _ = rl.n_step(env, { gamma = 1, n = 1.5 }) end, "option", "n is 1.5")
-    helper.fails(function() local _ = rl.env("CartPole-v1", { domain = { t }, time = t }) end, "option", "program")
+    helper.fails(function()
+      local _ = rl.n_step(env, { gamma = 1, n = 1.5 })
+    end, "option", "n is 1.5")
+    helper.fails(function()
+      local _ = rl.env("CartPole-v1", { domain = { t }, time = t })
+    end, "option", "program")
   end)
 end)
 
@@ -151,10 +162,12 @@ describe("an environment's tensors", function()
     for _, carry in ipairs { false, true } do
       local P = tempo.program { seed = 5 }
       local i, b, t = P:dim("i", "I"), P:dim("b", "B"), (P:dim("t", "T"))
-      local env = rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t, carry = carry and i or nil })
+      local env = rl.env(P, "CartPole-v1",
+        { domain = { i, b, t }, time = t, carry = carry and i or nil })
       local begins = env.begins
       env:step(begins:to "i64" * 0 + 1)
-      local out = helper.run(P, { begins = begins, done = env.done, state = env.state }, {}, { I = 4, B = 2, T = 24 })
+      local out = helper.run(P, { begins = begins, done = env.done, state = env.state }, {},
+        { I = 4, B = 2, T = 24 })
       local ends, over = 0, 0
       for j = 1, 4 do
         for k = 1, 2 do
@@ -181,12 +194,14 @@ describe("an environment's tensors", function()
 end)
 
 describe("the frame of environments", function()
-  -- A walker with a table as its state, which ends at 2 and is cut after five steps: what rl.trace makes of a game.
+  -- A walker with a table as its state, which ends at 2 and is cut after five steps: what rl.trace
+  -- makes of a game.
   local frame = require "tempo.rl.frame"
   local function walker(P, o)
     return frame.env("walker", P, o, {
       start = function(domain, name)
-        return { x = tempo.randint({}, 0, 2, { domain = domain, name = name }), n = P:constant(tempo.array(0, "i64")) }
+        return { x = tempo.randint({}, 0, 2, { domain = domain, name = name }),
+          n = P:constant(tempo.array(0, "i64")) }
       end,
       observe = function(s) return tempo.stack { s.x, s.n } end,
       legal = function(s) return tempo.stack { s.x:gt(0), s.x:ge(0) } end,
@@ -208,8 +223,11 @@ describe("the frame of environments", function()
       local early = { env.begins, env.done, env.next_obs }
       assert.equal("i64", early[3]:dtype())
       env:step(action)
-      local actions = helper.fill({ 3, 12 }, function(j, s) return (j + s * s) % 3 == 0 and 0 or 1 end)
-      local out = helper.run(P, { obs = env.obs, next_obs = env.next_obs, reward = env.reward, done = env.done,
+      local actions = helper.fill({ 3, 12 }, function(j, s)
+        return (j + s * s) % 3 == 0 and 0 or 1
+      end)
+      local out = helper.run(P,
+        { obs = env.obs, next_obs = env.next_obs, reward = env.reward, done = env.done,
         begins = env.begins, legal = env.legal }, { action = actions }, { I = 3, T = 12 })
       for j = 1, 3 do
         local x, n
@@ -245,18 +263,26 @@ describe("arguments of another kind", function()
 
   it("are refused with their class and place by tempo.rl", function()
     local function env(o) return function() rl.env(P, "CartPole-v1", o) end end
-    helper.fails(env { domain = { t }, time = 3 }, "option", "time: expected a dim, got the number 3")
+    helper.fails(env { domain = { t }, time = 3 }, "option",
+      "time: expected a dim, got the number 3")
     helper.fails(env { domain = { t }, time = T }, "option", "time: expected a dim, got T")
-    helper.fails(env { domain = { 3 }, time = t }, "option", "domain: expected a dim, got the number 3")
-    helper.fails(env { domain = { t }, time = t, carry = "b" }, "option", "carry: expected a dim, got the string 'b'")
+    helper.fails(env { domain = { 3 }, time = t }, "option",
+      "domain: expected a dim, got the number 3")
+    helper.fails(env { domain = { t }, time = t, carry = "b" }, "option",
+      "carry: expected a dim, got the string 'b'")
     helper.fails(env { domain = { t }, time = t, carry = b }, "domain", "'b' of carry")
-    helper.fails(env { domain = { t }, time = t, name = {} }, "option", "name: expected a string, got a table")
-    helper.fails(function() rl.env(P, {}, { domain = { t }, time = t }) end, "option", "unknown environment")
+    helper.fails(env { domain = { t }, time = t, name = {} }, "option",
+      "name: expected a string, got a table")
+    helper.fails(function()
+      rl.env(P, {}, { domain = { t }, time = t })
+    end, "option", "unknown environment")
     for _, name in ipairs { "monte_carlo", "n_step", "td", "gae", "episode_return", "episodes" } do
       local f = rl[name]
       local function refused(what, ...)
         local given, o = ...
-        helper.fails(function() f(given, name ~= "episode_return" and o or nil) end, "option", "rl." .. name, what)
+        helper.fails(function()
+          f(given, name ~= "episode_return" and o or nil)
+        end, "option", "rl." .. name, what)
       end
       refused("the trajectory", 3, {})
       refused("reward", without "reward", {})
@@ -268,27 +294,48 @@ describe("arguments of another kind", function()
       elseif name ~= "episode_return" then refused("options", traj, 3) end
     end
     local o = { value = r, next_value = r }
-    helper.fails(function() rl.gae(traj, { value = 1, next_value = r }) end, "option", "value: expected a tensor")
-    helper.fails(function() rl.td(traj, { next_value = "x" }) end, "option", "next_value: expected a tensor")
+    helper.fails(function()
+      rl.gae(traj, { value = 1, next_value = r })
+    end, "option", "value: expected a tensor")
+    helper.fails(function()
+      rl.td(traj, { next_value = "x" })
+    end, "option", "next_value: expected a tensor")
     helper.fails(function() o.name = 3 rl.gae(traj, o) end, "option", "name: expected a string")
-    helper.fails(function() rl.n_step(traj, { n = "3" }) end, "option", "n: expected a number or a bound")
+    helper.fails(function()
+      rl.n_step(traj, { n = "3" })
+    end, "option", "n: expected a number or a bound")
   end)
 
   it("are refused by tempo.nn.init", function()
     local init = tempo.nn.init
-    for _, name in ipairs { "zeros", "ones", "uniform", "normal", "xavier_uniform", "xavier_normal", "kaiming_uniform",
-        "kaiming_normal", "orthogonal" } do
-      helper.fails(function() init[name](3, { 3, 3 }) end, "option", "nn.init." .. name, "expected the program first")
+    for _, name in ipairs { "zeros", "ones", "uniform", "normal", "xavier_uniform", "xavier_normal",
+      "kaiming_uniform", "kaiming_normal", "orthogonal" } do
+      helper.fails(function() init[name](3, { 3, 3 }) end, "option", "nn.init." .. name,
+        "expected the program first")
       helper.fails(function() init[name](P, 3) end, "option", "nn.init." .. name, "the shape")
-      helper.fails(function() init[name](P, { 3, 3 }, 3) end, "option", "nn.init." .. name, "a table of options")
-      helper.fails(function() init[name](P, { 3, 3 }, { name = 3 }) end, "option", "name: expected a string")
-      helper.fails(function() init[name](P, { 3, 3 }, { dtype = 3 }) end, "option", "dtype: expected a string")
-      helper.fails(function() init[name](P, { 3, 3 }, { domain = 3 }) end, "option", "domain: expected a dim")
+      helper.fails(function()
+        init[name](P, { 3, 3 }, 3)
+      end, "option", "nn.init." .. name, "a table of options")
+      helper.fails(function()
+        init[name](P, { 3, 3 }, { name = 3 })
+      end, "option", "name: expected a string")
+      helper.fails(function()
+        init[name](P, { 3, 3 }, { dtype = 3 })
+      end, "option", "dtype: expected a string")
+      helper.fails(function()
+        init[name](P, { 3, 3 }, { domain = 3 })
+      end, "option", "domain: expected a dim")
       helper.fails(function() init[name](P, { "a", {} }) end, "option")
     end
-    helper.fails(function() init.uniform(P, { 3 }, { low = "a" }) end, "option", "low: expected a number")
-    helper.fails(function() init.normal(P, { 3 }, { std = {} }) end, "option", "std: expected a number")
-    helper.fails(function() init.xavier(P, { 3, 3 }, { gain = "a" }) end, "option", "gain: expected a number")
+    helper.fails(function()
+      init.uniform(P, { 3 }, { low = "a" })
+    end, "option", "low: expected a number")
+    helper.fails(function()
+      init.normal(P, { 3 }, { std = {} })
+    end, "option", "std: expected a number")
+    helper.fails(function()
+      init.xavier(P, { 3, 3 }, { gain = "a" })
+    end, "option", "gain: expected a number")
     helper.fails(function() init.fans(3) end, "option", "the shape")
     helper.fails(function() init.fans { "a", 3 } end, "option", "an extent")
     helper.fails(function() init.gain("leaky_relu", "x") end, "option", "slope: expected a number")
@@ -301,24 +348,31 @@ describe("arguments of another kind", function()
     local function batches(set, o) return function() data.batches(P, set, o) end end
     local set = { x = tempo.array { 1, 2, 3 } }
     helper.fails(batches(3, { step = t, size = 1 }), "option", "the set: expected a table")
-    helper.fails(batches({ tempo.array { 1 } }, { step = t, size = 1 }), "option", "name of the set: expected a string")
+    helper.fails(batches({ tempo.array { 1 } }, { step = t, size = 1 }), "option",
+      "name of the set: expected a string")
     helper.fails(batches({ x = print }, { step = t, size = 1 }), "option", "got a function")
-    helper.fails(batches(set, { step = "t", size = 1 }), "option", "step: expected a dim, got the string 't'")
-    helper.fails(batches(set, { step = t, size = "1" }), "option", "size: expected an integer, 1 or more")
-    helper.fails(batches(set, { step = t, size = 0 }), "option", "size: expected an integer, 1 or more, got the number 0")
+    helper.fails(batches(set, { step = "t", size = 1 }), "option",
+      "step: expected a dim, got the string 't'")
+    helper.fails(batches(set, { step = t, size = "1" }), "option",
+      "size: expected an integer, 1 or more")
+    helper.fails(batches(set, { step = t, size = 0 }), "option",
+      "size: expected an integer, 1 or more, got the number 0")
     helper.fails(batches(set, { step = t, size = 1.5 }), "option", "size: expected an integer")
     helper.fails(batches(set, { step = t, size = 1, epoch = 3 }), "option", "epoch: expected a dim")
-    helper.fails(batches(set, { step = t, size = 1, shuffle = 1 }), "option", "shuffle: expected a boolean")
-    helper.fails(batches(set, { step = t, size = 1, name = 1 }), "option", "name: expected a string")
+    helper.fails(batches(set, { step = t, size = 1, shuffle = 1 }), "option",
+      "shuffle: expected a boolean")
+    helper.fails(batches(set, { step = t, size = 1, name = 1 }), "option",
+      "name: expected a string")
     helper.fails(function() data.csv {} end, "option", "the path: expected a string")
   end)
 end)
 
--- ---- returns -------------------------------------------------------------------------------------------------------
+-- ---- returns ------------------------------------------------------------------------------------
 
 local gamma, lambda = 0.9, 0.8
 
--- Brute force, straight from the definitions. d: { r, te, tr, v (of obs), nv (of next_obs) }, 1-based.
+-- Brute force, straight from the definitions. d: { r, te, tr, v (of obs), nv (of next_obs) },
+-- 1-based.
 local function after(d, u) return d.te[u] and 0 or d.nv[u] end
 local function brute(d, T, n)
   local G = {}
@@ -348,9 +402,11 @@ local function brute_gae(d, T)
 end
 
 local function trajectory(P, t)
-  local function input(name, dtype) return P:input(name, { domain = { t }, dtype = dtype or "f64" }) end
-  return { reward = input "r", terminated = input("te", "bool"), truncated = input("tr", "bool"), time = t },
-    input "v", input "nv"
+  local function input(name, dtype)
+    return P:input(name, { domain = { t }, dtype = dtype or "f64" })
+  end
+  return { reward = input "r", terminated = input("te", "bool"), truncated = input("tr", "bool"),
+    time = t }, input "v", input "nv"
 end
 
 local function data(T, seed)
@@ -369,9 +425,10 @@ describe("returns", function()
     local P = tempo.program()
     local t = P:dim("t", "T")
     local traj, v, nv = trajectory(P, t)
-    local advantage, target = rl.gae(traj, { gamma = gamma, lambda = lambda, value = v, next_value = nv })
-    local outs = { mc = rl.monte_carlo(traj, { gamma = gamma, next_value = nv }), advantage = advantage,
-      target = target, plain = rl.monte_carlo(traj, { gamma = gamma }),
+    local advantage,
+      target = rl.gae(traj, { gamma = gamma, lambda = lambda, value = v, next_value = nv })
+    local outs = { mc = rl.monte_carlo(traj, { gamma = gamma, next_value = nv }),
+      advantage = advantage, target = target, plain = rl.monte_carlo(traj, { gamma = gamma }),
       td = rl.td(traj, { gamma = gamma, next_value = nv }) }
     for T = 1, 12 do
       local d = data(T, T)
@@ -412,8 +469,8 @@ describe("returns", function()
     end
   end)
 
-  -- The field's most repeated bug: to treat a truncation as an end worth nothing is off by gamma * V, and to go on with
-  -- what follows in the recording reads another episode.
+  -- The field's most repeated bug: to treat a truncation as an end worth nothing is off by gamma *
+  -- V, and to go on with what follows in the recording reads another episode.
   it("bootstrap from the observation before the reset at a truncation", function()
     local P = tempo.program()
     local t = P:dim("t", "T")
@@ -448,17 +505,20 @@ describe("returns", function()
     local w = P:param("w", { init = 1, dtype = "f64" })
     traj.reward = traj.reward * w               -- a reward may be learnt too
     local loss = rl.monte_carlo(traj, { gamma = gamma, next_value = nv * w })
-      + rl.n_step(traj, { gamma = gamma, n = 2, next_value = nv * w }) + rl.td(traj, { next_value = nv * w })
+      + rl.n_step(traj, { gamma = gamma, n = 2, next_value = nv * w }) + rl.td(traj,
+        { next_value = nv * w })
       + rl.gae(traj, { gamma = gamma, value = v * w, next_value = nv * w })
     same(0, helper.value(P, tempo.grad(loss + 0 * w, { w })[1], data(5, 1), { T = 5 }))
   end)
 
-  it("are those of the definitions in every environment and iteration, carried on or not", function()
+  it("are those of the definitions in every environment and iteration, carried on or not",
+    function()
     local horizon = 25
     for _, carry in ipairs { false, true } do
       local P = tempo.program { seed = 21 }
       local i, b, t = P:dim("i", "I"), P:dim("b", "B"), (P:dim("t", "T"))
-      local env = rl.env(P, "CartPole-v1", { domain = { i, b, t }, time = t, carry = carry and i or nil })
+      local env = rl.env(P, "CartPole-v1",
+        { domain = { i, b, t }, time = t, carry = carry and i or nil })
       local w = P:param("w", { along = { i }, shape = { 4 }, init = 0.1 })
       local v = (env.obs * w):sum()
       env:step(tempo.randint({}, 0, 2, { domain = { i, b, t }, name = "action" }))
@@ -466,9 +526,13 @@ describe("returns", function()
       local with = { gamma = gamma, lambda = lambda, value = v, next_value = nv }
       local advantage, target = rl.gae(env, with)
       w:update(w + 0.1 * tempo.grad((v - target):square(), { w })[1]:clamp(-1, 1))
-      local shown = { r = env.reward, te = env.terminated, tr = env.truncated, v = v, nv = nv, advantage = advantage,
-        mc = rl.monte_carlo(env, { gamma = gamma, next_value = nv }), obs = env.obs, next_obs = env.next_obs }
-      for _, n in ipairs { 1, 4, 100 } do shown["n" .. n] = rl.n_step(env, { gamma = gamma, n = n, next_value = nv }) end
+      local shown = { r = env.reward, te = env.terminated, tr = env.truncated, v = v, nv = nv,
+        advantage = advantage,
+        mc = rl.monte_carlo(env, { gamma = gamma, next_value = nv }), obs = env.obs,
+          next_obs = env.next_obs }
+      for _, n in ipairs { 1, 4, 100 } do
+        shown["n" .. n] = rl.n_step(env, { gamma = gamma, n = n, next_value = nv })
+      end
       for _, T in ipairs { 1, 2, horizon } do
         local out = helper.run(P, shown, {}, { I = 3, B = 2, T = T })
         for j = 1, 3 do
@@ -496,7 +560,8 @@ describe("returns", function()
     local traj = { reward = r, terminated = te, truncated = tr, time = t }
     local sum, number, running = rl.episodes(traj, { b, t })
     local x, o = true, false
-    local out = helper.run(P, { score = rl.episode_return(traj), sum = sum, number = number, running = running }, {
+    local out = helper.run(P,
+      { score = rl.episode_return(traj), sum = sum, number = number, running = running }, {
       r = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } },
       te = { { o, x, o, o }, { o, o, o, x } }, tr = { { o, o, x, o }, { o, o, o, o } },
     }, { B = 2, T = 4 })

@@ -1,13 +1,13 @@
--- luajit spec/roundtrip.lua FOLDER script.lua: runs a script, small, and each of its compiled functions a second time
--- from the text that it explains, through include/tempo.h, on the same tier (TEMPO_TIER): the same outputs and
--- parameters bit for bit, call by call and step by step. What callbacks returned to the script they return again.
--- Prints a line a function; FOLDER takes files.
+-- luajit spec/roundtrip.lua FOLDER script.lua: runs a script, small, and each of its compiled
+-- functions a second time from the text that it explains, through include/tempo.h, on the same tier
+-- (TEMPO_TIER): the same outputs and parameters bit for bit, call by call and step by step. What
+-- callbacks returned to the script they return again. Prints a line a function; FOLDER takes files.
 local ffi = require "ffi"
 local tempo = require "tempo"
 
 local folder, script = arg[1], arg[2]
-local small = { iterations = 2, steps = 8, batch = 3, envs = 2, walkers = 3, frames = 5, characters = 4, updates = 2,
-  epochs = 2, episodes = 1 }
+local small = { iterations = 2, steps = 8, batch = 3, envs = 2, walkers = 3, frames = 5,
+  characters = 4, updates = 2, epochs = 2, episodes = 1 }
 local tier = assert(os.getenv "TEMPO_TIER")
 
 local header = assert(io.open "build/tempo.cdef")
@@ -24,7 +24,7 @@ end
 local function strings(list) return ffi.new("const char *[?]", #list + 1, list) end
 local function name_of(f, kind, i) return ffi.string(C.tempo_function_name(f, kind, i)) end
 
--- ---- values --------------------------------------------------------------------------------------------------------
+-- ---- values -------------------------------------------------------------------------------------
 
 local function flat(v, list)
   list = list or {}
@@ -48,14 +48,17 @@ local function compare(what, array, want)
   if tonumber(C.tempo_array_count(array)) ~= #list then error(what .. " has another shape") end
   for k, v in ipairs(list) do
     local got = C.tempo_array_get(array, k - 1)
-    if got ~= v and (got == got or v == v) then error(("%s[%d] is %.9g, not %.9g"):format(what, k - 1, got, v)) end
+    if got ~= v and (got == got or v == v) then
+      error(("%s[%d] is %.9g, not %.9g"):format(what, k - 1, got, v))
+    end
   end
   return #list
 end
 
--- ---- the script's functions ----------------------------------------------------------------------------------------
+-- ---- the script's functions ---------------------------------------------------------------------
 
-local twins, called = {}, setmetatable({}, { __mode = "k" })    -- by function; by program: results by callback and point
+-- by function; by program: results by callback and point
+local twins, called = {}, setmetatable({}, { __mode = "k" })
 
 local function key(point)
   local names = {}
@@ -89,7 +92,9 @@ local function answer(t, calls)
     local point = {}
     for k = 0, call.ndim - 1 do point[ffi.string(call.dim[k])] = tonumber(call.at[k]) end
     local kept = assert(calls[key(point)], "a call that the script did not see")
-    for k = 0, call.narg - 1 do t.numbers = t.numbers + compare("argument", call.arg[k], kept.arrays[k + 1]) end
+    for k = 0, call.narg - 1 do
+      t.numbers = t.numbers + compare("argument", call.arg[k], kept.arrays[k + 1])
+    end
     for k = 0, call.nresult - 1 do fill(call.result[k], kept.results[k + 1]) end
     return 1
   end
@@ -108,11 +113,14 @@ local function bytes_of(memory)
   return n * 1024 ^ ({ K = 1, M = 2, G = 3 })[unit]
 end
 
--- Callbacks of C are numbered among those that the program still has, those of the script among all: `{fn n}` says which.
+-- Callbacks of C are numbered among those that the program still has, those of the script among
+-- all: `{fn n}` says which.
 local function hook(t, text, calls)
   local g, numbers = t.f, {}
   for line in text:gmatch "[^\n]+" do
-    if line:find "^%%%d+ [^=]*= call" then numbers[tonumber(line:match "[{ ]fn (%d+)" or 0)] = true end
+    if line:find "^%%%d+ [^=]*= call" then
+      numbers[tonumber(line:match "[{ ]fn (%d+)" or 0)] = true
+    end
   end
   local list = {}
   for n in pairs(numbers) do list[#list + 1] = n end
@@ -132,7 +140,8 @@ local function twin(P, f, o)
   local options = ffi.new "tempo_options"
   local passes, list = passes_text(o.passes), strings(names)
   options.size, options.passes = ffi.sizeof "tempo_options", passes
-  options.precise, options.memory, options.ntick, options.tick = o.precise and 1 or 0, bytes_of(o.memory), #names, list
+  options.precise, options.memory, options.ntick, options.tick = o.precise and 1 or 0,
+    bytes_of(o.memory), #names, list
   local g = ok(C.tempo_compile_with(p, options, err))
   C.tempo_program_free(p)
   local again = ok(C.tempo_explain(g, "graph", err))
@@ -166,7 +175,9 @@ local function bounds_of(t)
   local names = {}
   for name in pairs(t or {}) do names[#names + 1] = name end
   local v = ffi.new("int64_t[?]", #names + 1)
-  for k, name in ipairs(names) do v[k - 1] = t[name] == math.huge and 0x7fffffffffffffffLL or t[name] end
+  for k, name in ipairs(names) do
+    v[k - 1] = t[name] == math.huge and 0x7fffffffffffffffLL or t[name]
+  end
   return #names, strings(names), v, names
 end
 
@@ -177,7 +188,9 @@ end
 local function same_outputs(t, out, want)
   for i = 0, noutput(t.f) - 1 do
     local name = name_of(t.f, C.TEMPO_OUTPUT, i)
-    if want[name] ~= nil or out[i] ~= nil then t.numbers = t.numbers + compare(name, out[i], want[name]) end
+    if want[name] ~= nil or out[i] ~= nil then
+      t.numbers = t.numbers + compare(name, out[i], want[name])
+    end
   end
   free(noutput(t.f), out)
   t.calls = t.calls + 1
@@ -225,7 +238,7 @@ end
 
 for _, f in pairs { run, start, step } do jit.off(f, true) end          -- they are called back
 
--- ---- the script's methods ------------------------------------------------------------------------------------------
+-- ---- the script's methods -----------------------------------------------------------------------
 
 local function table_of(index)
   for k = 1, 4 do
@@ -237,7 +250,8 @@ end
 local probe = tempo.program()
 local meta = debug.getmetatable(probe:compile { outputs = { x = probe:constant(1) } })
 local program, fn = table_of(debug.getmetatable(probe).__index), table_of(meta.__index)
-local was = { call = program.call, source = program.source, sink = program.sink, compile = program.compile,
+local was = { call = program.call, source = program.source, sink = program.sink,
+  compile = program.compile,
   run = meta.__call, start = fn.start, step = fn.step, load_params = fn.load_params }
 
 function program.call(P, f, ...) return was.call(P, keep(P, f, 2), ...) end
@@ -260,7 +274,9 @@ end
 -- The reference has to know an end.
 function fn.start(f, inputs, bounds, o)
   local mine, t = {}, twins[f]
-  for name, v in pairs(bounds or {}) do mine[name] = v == math.huge and tier == "reference" and 4 or v end
+  for name, v in pairs(bounds or {}) do
+    mine[name] = v == math.huge and tier == "reference" and 4 or v
+  end
   was.start(f, inputs, mine, o)
   start(t, o and o.seed or t.seed, inputs, mine)
   return f
@@ -291,7 +307,7 @@ function fn.load_params(f, params, o)
   return missing, over
 end
 
--- ---- the script ----------------------------------------------------------------------------------------------------
+-- ---- the script ---------------------------------------------------------------------------------
 
 local cli = require "tempo.cli"
 package.loaded["tempo.cli"] = function(words, known)

@@ -35,7 +35,8 @@ describe("steps", function()
     each(function(tier)
       for _, given in ipairs { true, false } do
         local P, t, _, _, h = accumulator()
-        local f = P:compile { outputs = { h = h, twice = h * 2 }, tier = tier, tick = given and t or nil }
+        local f = P:compile { outputs = { h = h, twice = h * 2 }, tier = tier,
+          tick = given and t or nil }
         local want = f({ x = rows }, { T = 6 })
         f:start({}, { T = 6 })
         local got = steps(f, function(k) return { x = rows[k+1] } end)
@@ -52,7 +53,8 @@ describe("steps", function()
     each(function(tier)
       local P, t, T, x, h = accumulator()
       local w = P:input("w", { shape = { 2 } })
-      local outputs = { h = h, ret = x:sum()[t .. T]:sum(0), next = x[tempo.min(t + 1, T - 1)], w2 = w * 2, total = x[0 .. T]:sum(0) }
+      local outputs = { h = h, ret = x:sum()[t .. T]:sum(0), next = x[tempo.min(t + 1, T - 1)],
+        w2 = w * 2, total = x[0 .. T]:sum(0) }
       local f = P:compile { outputs = outputs, tick = t, tier = tier }
       local want = f({ x = rows, w = { 1, 2 } }, { T = 6 })
       f:start({ w = { 1, 2 } }, { T = 6 })
@@ -60,9 +62,11 @@ describe("steps", function()
         local done, out = f:step { x = rows[k+1] }
         assert.equal(k == 5, done)
         assert.same(want.h[k]:totable(), out.h:totable())
-        if k == 0 then assert.same({ 2, 4 }, out.w2:totable()) else assert.is_nil(out.w2) end   -- no tick has a part in it
+        -- no tick has a part in it
+        if k == 0 then assert.same({ 2, 4 }, out.w2:totable()) else assert.is_nil(out.w2) end
         for _, name in ipairs { "ret", "next", "total" } do
-          if done then assert.same(want[name]:totable(), out[name]:totable()) else assert.is_nil(out[name]) end
+          if done then assert.same(want[name]:totable(), out[name]:totable()) else assert.is_nil(
+            out[name]) end
         end
       end
     end)
@@ -110,13 +114,15 @@ describe("steps", function()
           assert.equal(want.y:get(a, b), out.y:item())
           assert.equal(a == 2 and b == 2, done)
           params[#params+1] = f:params().w:item()
-          if b == 2 then assert.equal(want.loss:get(a), out.loss:item()) else assert.is_nil(out.loss) end
+          if b == 2 then
+            assert.equal(want.loss:get(a), out.loss:item()) else assert.is_nil(out.loss) end
         end
       end
       assert.same(all, seen)
       assert.equal(0.5, params[1])
       assert.equal(0.5, params[2])
-      assert.is_true(params[3] ~= 0.5 and params[3] == params[4] and params[5] == params[3] and params[6] ~= params[5])
+      assert.is_true(params[3] ~= 0.5 and params[3] == params[4] and params[5] == params[3]
+        and params[6] ~= params[5])
       assert.equal(last, params[9])
     end)
   end)
@@ -134,7 +140,8 @@ describe("steps", function()
       local z = P:tensor { domain = { b, t, k } }                 -- a recurrence inside each tick
       z[{ k = 0 }] = s:sum()
       z:otherwise(z[k-1] * 0.5 + 1)
-      local f = P:compile { outputs = { s = s, z = z, last = z[{ k = K - 1 }] }, tick = t, tier = tier }
+      local f = P:compile { outputs = { s = s, z = z, last = z[{ k = K - 1 }] }, tick = t,
+        tier = tier }
       local X = {}
       for bb = 1, 3 do
         X[bb] = {}
@@ -159,7 +166,9 @@ describe("steps", function()
       local t = P:dim "t"
       local b = P:dim "b"
       local log = {}
-      local u = P:source(function(p) log[#log+1] = "source " .. p.t; return p.t + 1 end, { domain = { t } })
+      local u = P:source(function(p)
+        log[#log+1] = "source " .. p.t; return p.t + 1
+      end, { domain = { t } })
       local x = P:input("x", { domain = { t, b } })
       local y = P:call(function(a, p)
         log[#log+1] = "call " .. p.t
@@ -220,7 +229,9 @@ describe("steps", function()
     for _, sum in ipairs { h[T - 1], h[0 .. T]:sum(0), t:value():to "f32":sin()[0 .. T]:sum(0) } do
       for _, tier in ipairs { "interpreter", "native" } do
         local f = P:compile { outputs = { y = x * sum }, tick = t, tier = tier }
-        fails(function() f:start({}, { T = math.huge }) end, "bound", "goes through all of 't' between two ticks")
+        fails(function()
+          f:start({}, { T = math.huge })
+        end, "bound", "goes through all of 't' between two ticks")
       end
     end
   end)
@@ -260,7 +271,8 @@ describe("steps", function()
   end)
 
   it("gives new values of large parameters when they are asked for", function()
-    -- a power of two, so that plain arithmetic gives the same bits; the second behind by an iteration
+    -- a power of two, so that plain arithmetic gives the same bits; the second behind by an
+    -- iteration
     local n = 5000
     local P = tempo.program()
     local i = P:dim "i"
@@ -301,7 +313,8 @@ describe("steps", function()
       local x = P:input("x", { domain = { b }, shape = { 2 } })
       local y = P:tensor { domain = { t, b }, shape = { 2 }, first = x, along = t }
       y:otherwise(y[{ t = t - 1 }] * x)
-      local f = P:compile { outputs = { y = y, s = y[{ b = 0 .. b:upper() }]:sum(0) }, tick = t, tier = tier }
+      local f = P:compile { outputs = { y = y, s = y[{ b = 0 .. b:upper() }]:sum(0) }, tick = t,
+        tier = tier }
       f:start({ x = tempo.array(0, "f32", { 0, 2 }) }, { B = 0, T = 2 })
       for k = 1, 2 do
         local done, out = f:step {}
@@ -334,7 +347,8 @@ describe("steps", function()
       P:stop(t, s:gt(10))
       local seen = 0
       P:sink({ s }, function() seen = seen + 1 end)
-      local f = P:compile { outputs = { s = s, total = s[0 .. T]:sum(0), n = T:value() }, tick = t, tier = tier }
+      local f = P:compile { outputs = { s = s, total = s[0 .. T]:sum(0), n = T:value() }, tick = t,
+        tier = tier }
       local xs = { 1, 2, 3, 5, 7, 9, 11, 13 }
       local want = f({ x = xs }, { T = 8 })
       assert.same({ 1, 3, 6, 11 }, want.s:totable())
@@ -379,7 +393,8 @@ describe("steps", function()
       }
       local want = f({ x = X }, { I = 3, T = 5, B = 2 }).s:totable()
       f:start({}, { I = 3, T = 5, B = 2 })
-      local ticks = { { 1, 1 }, { 1, 2 }, { 1, 3 }, { 2, 1 }, { 3, 1 }, { 3, 2 }, { 3, 3 }, { 3, 4 }, { 3, 5 } }
+      local ticks = { { 1, 1 }, { 1, 2 }, { 1, 3 }, { 2, 1 }, { 3, 1 }, { 3, 2 }, { 3, 3 },
+        { 3, 4 }, { 3, 5 } }
       for k, at in ipairs(ticks) do
         local done, out = f:step { x = X[at[1]][at[2]] }
         assert.same(want[at[1]][at[2]], out.s:totable())
@@ -404,7 +419,8 @@ describe("steps", function()
       w:update(w + last[{ b = 0 .. B }]:max(0) / 8)
       local f = P:compile { outputs = { s = s, last = last, w = w }, tick = i, tier = tier }
       local X = {
-        { { 1, 1, 1, 1 }, { 2, 2, 2, 2 } },               -- rows of 3 and 2 points: w is 1/2 after it
+        -- rows of 3 and 2 points: w is 1/2 after it
+        { { 1, 1, 1, 1 }, { 2, 2, 2, 2 } },
         { { 0, 1, 1, 1 }, { 3, 1, 1, 1 } },               -- 4 and 1
         { { 0, 0, 0, 0 }, { 5, 1, 1, 1 } },               -- never and 1
       }
@@ -417,7 +433,9 @@ describe("steps", function()
           if k - 1 == pause then f:load_state(f:state()) end
           local done, out = f:step { x = X[k] }
           assert.equal(k == 3, done)
-          for _, name in ipairs { "last", "w", "T" } do assert.same(plain(want[name][k - 1]), plain(out[name]), tier .. " " .. name) end
+          for _, name in ipairs { "last", "w", "T" } do
+            assert.same(plain(want[name][k - 1]), plain(out[name]), tier .. " " .. name)
+          end
           local most = math.max(want.T:get(k - 1, 0), want.T:get(k - 1, 1))
           assert.same({ 2, most }, out.s:shape())
           for row = 0, 1 do
@@ -453,7 +471,9 @@ describe("steps", function()
     local y = w * x
     tempo.optim.SGD({ w }, { lr = 0.01 }):step((y ^ 2)[{ t = 0 .. T }]:sum(0))
     each(function(tier)
-      fails(function() P:compile { outputs = { y = y }, tick = t, tier = tier } end, "option", "tick = {t}", "'i'", "tick = {i, t}")
+      fails(function()
+        P:compile { outputs = { y = y }, tick = t, tier = tier }
+      end, "option", "tick = {t}", "'i'", "tick = {i, t}")
     end)
   end)
 
@@ -479,22 +499,30 @@ describe("steps", function()
     local P = tempo.program()
     local i, t = P:dim "i", P:dim "t"
     local x = P:input("x", { domain = { i, t } })
-    fails(function() P:compile({ outputs = { x = x } }):start({}, { I = 1, T = 1 }) end, "option", "tick")
+    fails(function()
+      P:compile({ outputs = { x = x } }):start({}, { I = 1, T = 1 })
+    end, "option", "tick")
     fails(function() P:compile { outputs = { x = x }, tick = {} } end, "option", "tick")
     fails(function() P:compile { outputs = { x = x }, tick = P:dim "k" } end, "option", "'k'")
-    fails(function() P:compile({ outputs = { x = x }, tick = { i, t } })({ x = { { 1 } } }, { I = 1, T = math.huge }) end, "bound", "math.huge")
+    fails(function()
+      P:compile({ outputs = { x = x }, tick = { i, t } })({ x = { { 1 } } },
+        { I = 1, T = math.huge })
+    end, "bound", "math.huge")
   end)
 end)
 
--- An actor whose parameters lag by `lag` iterations, and a learner with a recurrence, a loss over time and Adam. log gets what runs.
--- Where the loss is an output it goes with the last tick of its iteration, so learning cannot fall behind.
+-- An actor whose parameters lag by `lag` iterations, and a learner with a recurrence, a loss over
+-- time and Adam. log gets what runs. Where the loss is an output it goes with the last tick of its
+-- iteration, so learning cannot fall behind.
 local function agent(lag, log, shows)
   local P = tempo.program { seed = 3 }
   local i = P:dim "i"
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { i, t }, shape = { 4 } })
-  local w1 = P:param("w1", { along = { i }, init = tempo.normal({ 4, 8 }, { name = "a" }), shape = { 4, 8 } })
-  local w2 = P:param("w2", { along = { i }, init = tempo.normal({ 8 }, { name = "b" }), shape = { 8 } })
+  local w1 = P:param("w1",
+    { along = { i }, init = tempo.normal({ 4, 8 }, { name = "a" }), shape = { 4, 8 } })
+  local w2 = P:param("w2",
+    { along = { i }, init = tempo.normal({ 8 }, { name = "b" }), shape = { 8 } })
   local function delayed(w, shape)
     local old = P:tensor { domain = { i }, shape = shape }
     for q = 0, lag - 1 do old[q] = w[0] end
@@ -507,7 +535,8 @@ local function agent(lag, log, shows)
     h:otherwise((x:matmul(a) + h[t-1] * 0.5):tanh())
     return (h * b):sum()
   end
-  local y = net(delayed(w1, { 4, 8 }), delayed(w2, { 8 })) + tempo.normal({}, { domain = { i, t }, name = "n" })
+  local y = net(delayed(w1, { 4, 8 }), delayed(w2, { 8 })) + tempo.normal({},
+    { domain = { i, t }, name = "n" })
   local ret = P:tensor { domain = { i, t } }
   ret[{ t = T - 1 }] = y
   ret:otherwise(y + 0.9 * ret[t+1])
@@ -536,7 +565,8 @@ describe("budgets", function()
       for b = 1, T do
         local done, out = f:step({ x = X[a][b] }, budget and { budget_ms = budget(a, b) } or nil)
         all.y[#all.y+1] = out.y:item()
-        assert.equal(budget ~= nil and budget(a, b) ~= nil, type(out.late_ms) == "number" and out.late_ms >= 0)
+        assert.equal(budget ~= nil and budget(a, b) ~= nil,
+          type(out.late_ms) == "number" and out.late_ms >= 0)
         assert.equal(a == I and b == T, done)
         if b == T then all.loss[a] = out.loss and out.loss:item() else assert.is_nil(out.loss) end
         if b == T and not done then lag = math.max(lag, a - count(log, "learn")) end
@@ -558,7 +588,8 @@ describe("budgets", function()
           local all, behind = through(showing, log, budget and function() return budget end or nil)
           assert.same(losses, all.loss)
           -- the sink itself may wait, where the loss may not
-          assert.is_true(behind <= (budget == 0 and (tier == "reference" and I - 1 or lag + 1) or 0))
+          assert.is_true(
+            behind <= (budget == 0 and (tier == "reference" and I - 1 or lag + 1) or 0))
           assert.same(shown.params or all.params, all.params)
           shown = all
         end
@@ -570,7 +601,9 @@ describe("budgets", function()
         local function check(budget)
           for k = #log, 1, -1 do log[k] = nil end
           local all, behind = through(f, log, budget)
-          for k, y in ipairs(all.y) do assert.equal(run.y:get(math.floor((k - 1) / T), (k - 1) % T), y) end
+          for k, y in ipairs(all.y) do
+            assert.equal(run.y:get(math.floor((k - 1) / T), (k - 1) % T), y)
+          end
           local n = 0
           for _, s in ipairs(log) do
             if s:find "^learn" then
@@ -587,7 +620,8 @@ describe("budgets", function()
         local again
         again, behind = check(function() return 0 end)
         assert.same(params, again)
-        -- so many iterations had acted and not learned; the reference leaves what no output asks for until the end
+        -- so many iterations had acted and not learned; the reference leaves what no output asks
+        -- for until the end
         assert.equal(tier == "reference" and I - 1 or lag + 1, behind)
         again, behind = check(function() return 1e6 end)
         assert.same(params, again)
@@ -610,7 +644,9 @@ describe("budgets", function()
     local i = P:dim "i"
     local t, N = P:dim "t"
     local x = P:input("x", { domain = { i, t }, shape = { 4 }, dtype = "f64" })
-    local w = P:param("w", { along = { i }, shape = { 4 }, init = tempo.full({ 4 }, 0.1, { dtype = "f64" }), dtype = "f64" })
+    local w = P:param("w",
+      { along = { i }, shape = { 4 }, init = tempo.full({ 4 }, 0.1, { dtype = "f64" }),
+      dtype = "f64" })
     local y = (w[tempo.max(i - lag, 0)] * x):sum()
     P:stop(t, y:gt(most))
     local loss = ((w * x):sum() - 1):square()[{ t = 0 .. N }]:sum(0)
@@ -648,20 +684,25 @@ describe("budgets", function()
             assert.is_true(done)
             assert.same(params, f:params().w:totable())
             assert.equal(I, #log)
-            if tier == "interpreter" and budget ~= 0.01 then assert.equal(budget == 0 and lag or 0, behind) end
+            if tier == "interpreter" and budget ~= 0.01 then
+              assert.equal(budget == 0 and lag or 0, behind)
+            end
           end
         end
       end
     end)
   end)
 
-  -- The weight is another at each tick; tick (i, t) acts with that of t - lag, in its own iteration.
+  -- The weight is another at each tick; tick (i, t) acts with that of t - lag, in its own
+  -- iteration.
   local function at_each_tick(lag, ends, log, tier)
     local P = tempo.program()
     local i = P:dim "i"
     local t = P:dim "t"
     local x = P:input("x", { domain = { i, t }, shape = { 4 }, dtype = "f64" })
-    local w = P:param("w", { along = { i, t }, shape = { 4 }, init = tempo.full({ 4 }, 0.1, { dtype = "f64" }), dtype = "f64" })
+    local w = P:param("w",
+      { along = { i, t }, shape = { 4 }, init = tempo.full({ 4 }, 0.1, { dtype = "f64" }),
+      dtype = "f64" })
     local y = (w[{ t = tempo.max(t - lag, 0) }] * x):sum()
     if ends then P:stop(t, y:gt(P:input("most", { dtype = "f64" }))) end
     local loss = ((w * x):sum() - 1):square()
@@ -676,7 +717,9 @@ describe("budgets", function()
         local log = {}
         local f, g = at_each_tick(lag, false, log, tier), at_each_tick(lag, false, log, tier)
         for _, most in ipairs { false, 0.2, 0.05 } do
-          if most == 0.2 then f, g = at_each_tick(lag, true, log, tier), at_each_tick(lag, true, log, tier) end
+          if most == 0.2 then
+            f, g = at_each_tick(lag, true, log, tier), at_each_tick(lag, true, log, tier)
+          end
           for k = #log, 1, -1 do log[k] = nil end
           local want = f({ x = tempo.array(X, "f64"), most = most or nil }, { I = I, T = T })
           local params, order = f:params().w:totable(), { (table.unpack or unpack)(log) }          -- luacheck: globals unpack
@@ -777,7 +820,9 @@ describe("states", function()
 
   local function begin(f, n, budget)
     f:start({}, { I = I, T = T })
-    for k = 0, n - 1 do f:step({ x = X[math.floor(k / T) + 1][k % T + 1] }, budget and { budget_ms = budget } or nil) end
+    for k = 0, n - 1 do
+      f:step({ x = X[math.floor(k / T) + 1][k % T + 1] }, budget and { budget_ms = budget } or nil)
+    end
   end
 
   it("go on to the same numbers, in another recording, with work left behind", function()
@@ -811,7 +856,8 @@ describe("states", function()
         begin(f, n, n == 7 and 0 or nil)
         local s, before = f:state(), #log
         local out = f({ x = X }, { I = I, T = T }, { state = s })
-        assert.same(want.y:totable(), out.y:totable())            -- what was given out before is in the state
+        -- what was given out before is in the state
+        assert.same(want.y:totable(), out.y:totable())
         assert.same(want.loss:totable(), out.loss:totable())
         if n == 0 then assert.equal(before + all, #log) end
         g({ x = X }, { I = I, T = T }, { state = s })
@@ -828,7 +874,8 @@ describe("states", function()
       g:load_state(f:state())
       fails(function() g:step { x = X[1][1] } end, "option", "start")
       assert.same(f:params().w1:totable(), g:params().w1:totable())
-      assert.same(want.loss:totable(), g({ x = X }, { I = I, T = T }, { state = f:state() }).loss:totable())
+      assert.same(want.loss:totable(),
+        g({ x = X }, { I = I, T = T }, { state = f:state() }).loss:totable())
     end)
   end)
 
@@ -873,8 +920,12 @@ describe("states", function()
         assert.same(want.loss:totable(), out.loss:totable())
         h({ x = long }, { I = 5, T = 3 }, { state = s })
         assert.equal(w, h:params().w:item())
-        fails(function() h({ x = { { 1, 2, 3 } } }, { I = 1, T = 3 }, { state = s }) end, "bound", "'I'")
-        fails(function() h({ x = helper.fill({ 3, 4 }, function() return 1 end) }, { I = 3, T = 4 }, { state = s }) end, "bound", "'T'")
+        fails(function()
+          h({ x = { { 1, 2, 3 } } }, { I = 1, T = 3 }, { state = s })
+        end, "bound", "'I'")
+        fails(function()
+          h({ x = helper.fill({ 3, 4 }, function() return 1 end) }, { I = 3, T = 4 }, { state = s })
+        end, "bound", "'T'")
       end
     end)
   end)
@@ -888,7 +939,8 @@ describe("states", function()
         local v = P:param("v", { along = { i }, init = 1, dtype = "f64" })
         w:update(w * 2)
         v:update(v + i)
-        return P:compile { outputs = { y = P:input("x", { domain = { i }, dtype = "f64" }) + 1 }, tick = i, tier = tier }
+        return P:compile { outputs = { y = P:input("x", { domain = { i }, dtype = "f64" }) + 1 },
+          tick = i, tier = tier }
       end
       local f, g = compile(), compile()
       for n = 0, 2 do
@@ -909,8 +961,12 @@ describe("states", function()
       local P, outputs, tick = agent(2, log, true)
       local g = P:compile { outputs = outputs, tick = tick, tier = tier }
       fails(function() g:load_state(s) end, "option", "another program")
-      fails(function() g({ x = X }, { I = I, T = T }, { state = s }) end, "option", "another program")
-      fails(function() compiled(tier == "reference" and "interpreter" or "reference"):load_state(s) end, "option", "another program")
+      fails(function()
+        g({ x = X }, { I = I, T = T }, { state = s })
+      end, "option", "another program")
+      fails(function()
+        compiled(tier == "reference" and "interpreter" or "reference"):load_state(s)
+      end, "option", "another program")
       fails(function() f:load_state(3) end, "option", "tempo.State")
       fails(function() compiled(tier):state() end, "option", "start")
     end)
@@ -967,7 +1023,8 @@ describe("checkpoints", function()
       end
       for n = 0, #whole - 1 do refused(whole:sub(1, n)) end
       for n = 1, #whole do
-        local flipped = whole:sub(1, n - 1) .. string.char((whole:byte(n) + 1) % 256) .. whole:sub(n + 1)
+        local flipped = whole:sub(1, n - 1) .. string.char((whole:byte(n) + 1) % 256)
+          .. whole:sub(n + 1)
         if n > 16 and n <= 24 then                                 -- the program's hash
           write(flipped)
           fails(function() f:load(path) end, "option", "another program")
@@ -1017,15 +1074,19 @@ describe("checkpoints", function()
     if done then io.write(out.loss:item(), tostring(f:params().w), "\n") end
   ]]
 
-  local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'"):format(package.path, package.path, package.cpath, package.cpath)
+  local paths = ("LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s'"):format(
+    package.path, package.path, package.cpath, package.cpath)
 
-  -- The child in a process of its own: what it printed. before: shell commands; how: what runs it; from: its checkpoint, else path.
+  -- The child in a process of its own: what it printed. before: shell commands; how: what runs it;
+  -- from: its checkpoint, else path.
   local function run(mode, how, before, from)
     local name = os.tmpname()
     local f = assert(io.open(name, "w"))
     f:write(child)
     f:close()
-    local p = assert(io.popen(("%s export %s; %s %s %s %s %s 2>/dev/null"):format(before or "", paths, how or "", lua, name, from or path, mode)))
+    local p = assert(
+      io.popen(("%s export %s; %s %s %s %s %s 2>/dev/null"):format(before or "", paths, how or "",
+      lua, name, from or path, mode)))
     local s = p:read "*a"
     p:close()
     os.remove(name)
@@ -1037,12 +1098,15 @@ describe("checkpoints", function()
     assert.is_true(#want > 100)
     for k = 1, 2 do
       os.remove(path)
-      for round = 1, 3 do                                          -- killed again and again, at another moment each time
-        run(round == 1 and "new" or "again", ("timeout -s KILL 0.%d"):format(35 + (k * 37 + round * 23) % 60))
+      -- killed again and again, at another moment each time
+      for round = 1, 3 do
+        run(round == 1 and "new" or "again",
+          ("timeout -s KILL 0.%d"):format(35 + (k * 37 + round * 23) % 60))
       end
       assert.equal(want, run "again")
     end
-    local left = io.popen("ls " .. path .. ".*.tmp 2>/dev/null")    -- what has a name is whole, and one may die before it gets its last
+    -- what has a name is whole, and one may die before it gets its last
+    local left = io.popen("ls " .. path .. ".*.tmp 2>/dev/null")
     for name in left:lines() do
       assert.equal(want, run("from", nil, nil, name))
       os.remove(name)
@@ -1112,7 +1176,8 @@ describe("callbacks", function()
       local P, t, _, s = program(function() how() return 1 end)
       f = P:compile { outputs = { s = s }, tick = t, tier = tier }
       for _, fn in ipairs {
-        function() f({}, { T = 1 }) end, function() f:start({}, { T = 1 }) end, function() f:step() end,
+        function() f({}, { T = 1 }) end, function() f:start({}, { T = 1 }) end,
+          function() f:step() end,
       } do
         how = fn
         fails(function() f({}, { T = 2 }) end, "already running")
@@ -1130,7 +1195,8 @@ describe("callbacks", function()
       local stop = 3
       local P, t, T, s, u = program(function(p) if p.t == stop then f:cancel() end return p.t end)
       local before = P:input("a", { shape = { 2 } }) * 2
-      f = P:compile { outputs = { s = s, total = u[0 .. T]:sum(0), before = before }, tick = t, tier = tier }
+      f = P:compile { outputs = { s = s, total = u[0 .. T]:sum(0), before = before }, tick = t,
+        tier = tier }
       local out = f({ a = { 1, 2 } }, { T = 6 })
       assert.is_true(out.cancelled)
       assert.is_nil(out.s)

@@ -1,4 +1,5 @@
--- tempo.associative_scan: prefixes by plain Lua, along axes and dims, of one tensor and of several, with gradients.
+-- tempo.associative_scan: prefixes by plain Lua, along axes and dims, of one tensor and of several,
+-- with gradients.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -28,13 +29,15 @@ describe("an associative scan", function()
         local P = tempo.program()
         local t = P:dim "t"
         local function given(name)
-          return P:input(name, { shape = { n }, dtype = "f64" }), P:input(name .. "t", { domain = { t }, dtype = "f64" })
+          return P:input(name, { shape = { n }, dtype = "f64" }),
+            P:input(name .. "t", { domain = { t }, dtype = "f64" })
         end
         local X, Xt = given "x"
         local A, At = given "a"
         local by_axis, by_dim = { reverse = reverse }, { reverse = reverse, dim = t }
         local y = helper.run(P, {
-          sum = tempo.associative_scan(add, X, by_axis), sum_t = tempo.associative_scan(add, Xt, by_dim),
+          sum = tempo.associative_scan(add, X, by_axis),
+            sum_t = tempo.associative_scan(add, Xt, by_dim),
           linear = tempo.associative_scan(compose, { a = A, b = X }, by_axis).b,
           linear_t = tempo.associative_scan(compose, { a = At, b = Xt }, by_dim).b,
         }, { x = x, a = a, xt = x, at = a }, { T = n }, { tol = 1e-12 })
@@ -48,9 +51,13 @@ describe("an associative scan", function()
   it("combines matrices, an axis among others, lists", function()
     local P = tempo.program()
     local m, n = helper.random(r, { 6, 2, 2 }, "f64"), helper.random(r, { 3, 7 }, "f64")
-    local M, N = P:input("m", { shape = { 6, 2, 2 }, dtype = "f64" }), P:input("n", { shape = { 3, 7 }, dtype = "f64" })
-    local largest = tempo.associative_scan(function(a, b) return { a[1]:maximum(b[1]), a[2] + b[2] } end, { N, N }, { axis = -1 })
-    local y = helper.run(P, { m = tempo.associative_scan(function(a, b) return a:matmul(b) end, M), most = largest[1],
+    local M, N = P:input("m", { shape = { 6, 2, 2 }, dtype = "f64" }),
+      P:input("n", { shape = { 3, 7 }, dtype = "f64" })
+    local largest = tempo.associative_scan(function(a, b)
+      return { a[1]:maximum(b[1]), a[2] + b[2] }
+    end, { N, N }, { axis = -1 })
+    local y = helper.run(P,
+      { m = tempo.associative_scan(function(a, b) return a:matmul(b) end, M), most = largest[1],
       sum = largest[2] - N:cumsum(1) }, { m = m, n = n }, {}, { tol = 1e-12 })
     local products = prefixes(function(a, b)
       local c = { {}, {} }
@@ -60,7 +67,9 @@ describe("an associative scan", function()
       return c
     end, helper.plain(m))
     helper.same(products, y.m, 1e-12)
-    for k, row in ipairs(helper.plain(n)) do helper.same(prefixes(math.max, row), y.most[k], 1e-12) end
+    for k, row in ipairs(helper.plain(n)) do
+      helper.same(prefixes(math.max, row), y.most[k], 1e-12)
+    end
     for _, row in ipairs(y.sum) do
       for _, v in ipairs(row) do assert.is_true(math.abs(v) < 1e-12) end
     end
@@ -72,14 +81,16 @@ describe("an associative scan", function()
     local n = 9
     local x, a = helper.random(r, { n }, "f64"), helper.random(r, { n }, "f64")
     local function gradient(X, A, o, all)
-      return tempo.grad(all(tempo.associative_scan(compose, { a = A, b = X }, o).b:square()), { X, A })
+      return tempo.grad(all(tempo.associative_scan(compose, { a = A, b = X }, o).b:square()),
+        { X, A })
     end
-    local by_axis = gradient(P:input("x", { shape = { n }, dtype = "f64" }), P:input("a", { shape = { n }, dtype = "f64" }), nil,
-      function(y) return y:sum() end)
-    local by_dim = gradient(P:input("xt", { domain = { t }, dtype = "f64" }), P:input("at", { domain = { t }, dtype = "f64" }), { dim = t },
+    local by_axis = gradient(P:input("x", { shape = { n }, dtype = "f64" }),
+      P:input("a", { shape = { n }, dtype = "f64" }), nil, function(y) return y:sum() end)
+    local by_dim = gradient(P:input("xt", { domain = { t }, dtype = "f64" }),
+      P:input("at", { domain = { t }, dtype = "f64" }), { dim = t },
       function(y) return y[tempo.range(0, T)]:sum(0) end)
-    local y = helper.run(P, { x = by_axis[1], a = by_axis[2], xt = by_dim[1], at = by_dim[2] }, { x = x, a = a, xt = x, at = a }, { T = n },
-      { tol = 1e-12 })
+    local y = helper.run(P, { x = by_axis[1], a = by_axis[2], xt = by_dim[1], at = by_dim[2] },
+      { x = x, a = a, xt = x, at = a }, { T = n }, { tol = 1e-12 })
     helper.same(y.xt, y.x, 1e-12)
     helper.same(y.at, y.a, 1e-12)
     assert.is_true(math.abs(y.x[1]) > 1e-9)
@@ -105,11 +116,17 @@ describe("an associative scan", function()
     fails(add, x, { dim = t }, "domain", "varies with t")
     fails(function() return 1 end, x, nil, "option", "what the function gives")
     fails(function(a) return { a[1] } end, { x, x }, nil, "option", "gives 1 tensors of 2")
-    fails(function(a, b) return { a = a.a, c = b.b } end, { a = x, b = x }, nil, "option", "gives 'c', which is none")
+    fails(function(a, b)
+      return { a = a.a, c = b.b }
+    end, { a = x, b = x }, nil, "option", "gives 'c', which is none")
     for _, o in ipairs { { x }, { over, dim = t } } do
-      fails(function(a) return a:unsqueeze(0) end, o[1], { dim = o.dim }, "shape", "what the function gives has the shape (1")
-      fails(function(a) return a:to "f64" end, o[1], { dim = o.dim }, "dtype", "what the function gives is f64, what it takes f32")
+      fails(function(a) return a:unsqueeze(0) end, o[1], { dim = o.dim }, "shape",
+        "what the function gives has the shape (1")
+      fails(function(a) return a:to "f64" end, o[1], { dim = o.dim }, "dtype",
+        "what the function gives is f64, what it takes f32")
     end
-    fails(function(a) return { a = a.a, b = a.b:sum() } end, { a = x, b = x }, nil, "shape", "as 'b' has the shape ()")
+    fails(function(a)
+      return { a = a.a, b = a.b:sum() }
+    end, { a = x, b = x }, nil, "shape", "as 'b' has the shape ()")
   end)
 end)

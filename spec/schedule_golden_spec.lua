@@ -1,5 +1,6 @@
--- Schedules and storage of programs that one knows how to write by hand: each program of spec/schedules says what that is, its .want is what comes out.
--- `UPDATE=1 make spec SPEC=spec/schedule_golden_spec.lua` writes the .want files anew; then they are to be read.
+-- Schedules and storage of programs that one knows how to write by hand: each program of
+-- spec/schedules says what that is, its .want is what comes out. `UPDATE=1 make spec
+-- SPEC=spec/schedule_golden_spec.lua` writes the .want files anew; then they are to be read.
 local helper = require "spec.helper"
 
 local folder = "spec/schedules/"
@@ -22,7 +23,8 @@ end
 -- P, outputs, and a function that makes inputs for bounds.
 local function load(name) return dofile(folder .. name .. ".lua") end
 
--- Without positions: no lines, and what has its name from one (`eq@9#2`) is counted instead, so that a program may move.
+-- Without positions: no lines, and what has its name from one (`eq@9#2`) is counted instead, so
+-- that a program may move.
 local function text_of(f)
   local text, place, n = f:explain "schedule" .. "\n" .. f:explain "storage", {}, 0
   text = text:gsub(" +%-%- [^\n]-%.lua:%d+", ""):gsub(" at [^\n ;]-%.lua:%d+", "")
@@ -39,7 +41,8 @@ local bounds = {
   bidirectional = { { T = 1 }, { T = 6 }, { T = 0 } },
   bptt = { { I = 1, T = 1 }, { I = 3, T = 7 }, { I = 2, T = 70 }, { I = 0, T = 3 } },
   decode_causal = { { T = 5, p = 2, L = 3 }, { T = 4, p = 1, L = 1 }, { T = 1, p = 1, L = 2 } },
-  decode_window = { { T = 9, p = 2, L = 3, w = 2 }, { T = 6, p = 4, L = 2, w = 1 }, { T = 5, p = 5, L = 2, w = 8 }, { T = 9, p = 7, L = 3, w = 3 } },
+  decode_window = { { T = 9, p = 2, L = 3, w = 2 }, { T = 6, p = 4, L = 2, w = 1 },
+    { T = 5, p = 5, L = 2, w = 8 }, { T = 9, p = 7, L = 3, w = 3 } },
   meta_learning = { { S = 2, I = 3, K = 2 }, { S = 1, I = 1, K = 1 }, { S = 3, I = 2, K = 4 } },
   reinforce_monte_carlo = { { I = 2, T = 5 }, { I = 1, T = 1 } },
   reinforce_n_step = { { I = 2, T = 6, n = 3 }, { I = 2, T = 3, n = 1 }, { I = 1, T = 4, n = 9 } },
@@ -91,7 +94,8 @@ describe("a budget of isl operations", function()
     file:close()
     local b = {}
     for k, v in pairs(bounds[name][#bounds[name]]) do b[#b + 1] = k .. "=" .. v end
-    local text = helper.lua(("%s %s '{%s}'"):format(path, name, table.concat(b, ",")), "TEMPO_ISL_BUDGET=" .. budget)
+    local text = helper.lua(("%s %s '{%s}'"):format(path, name, table.concat(b, ",")),
+      "TEMPO_ISL_BUDGET=" .. budget)
     os.remove(path)
     return text
   end
@@ -107,12 +111,15 @@ describe("a budget of isl operations", function()
           over = over + (questions > 0 and 1 or 0)
         else
           refused = refused + 1
-          assert.truthy(text:find "^[^\n]*%.lua:%d+: %a+: " and (text:find "cycle: " or text:find "affine: "), text)
-          assert.truthy(text:find(("not known within %d operations of isl: "):format(budget), 1, true), text)
+          assert.truthy(text:find "^[^\n]*%.lua:%d+: %a+: "
+            and (text:find "cycle: " or text:find "affine: "), text)
+          assert.truthy(text:find(("not known within %d operations of isl: "):format(budget), 1,
+            true), text)
         end
         assert.truthy(questions or budget < 1000, text)
       end
     end
-    assert.is_true(agreed >= 10 and refused >= 7 and over >= 7, ("%d agreed, %d of them over budget, %d refused"):format(agreed, over, refused))
+    assert.is_true(agreed >= 10 and refused >= 7 and over >= 7,
+      ("%d agreed, %d of them over budget, %d refused"):format(agreed, over, refused))
   end)
 end)

@@ -1,4 +1,5 @@
--- What a schedule must do, seen from outside: when things happen, what is kept, what it costs in memory.
+-- What a schedule must do, seen from outside: when things happen, what is kept, what it costs in
+-- memory.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -8,7 +9,8 @@ local function interpreter(P, outputs)
   return P:compile { outputs = outputs, tier = "interpreter" }
 end
 
--- A policy gradient over iterations and time with a callback for the world: `returns` makes the return from the reward.
+-- A policy gradient over iterations and time with a callback for the world: `returns` makes the
+-- return from the reward.
 local function reinforce(returns, log)
   local P = tempo.program()
   local i = P:dim "i"
@@ -87,13 +89,15 @@ describe("training", function()
     for _, returns in ipairs { monte_carlo, n_step } do
       local P, outputs = reinforce(returns)
       local f = helper.compile(P, outputs)
-      for _, b in ipairs { { 1, 1, 1 }, { 3, 1, 2 }, { 3, 6, 2 }, { 2, 3, 5 }, { 0, 3, 1 }, { 2, 5, 0 } } do
+      for _, b in ipairs { { 1, 1, 1 }, { 3, 1, 2 }, { 3, 6, 2 }, { 2, 3, 5 }, { 0, 3, 1 },
+        { 2, 5, 0 } } do
         f({}, { I = b[1], T = b[2], n = returns == n_step and b[3] or nil })
       end
     end
   end)
 
-  it("starts learning inside the episode with n-step returns, after it with Monte Carlo's", function()
+  it("starts learning inside the episode with n-step returns, after it with Monte Carlo's",
+    function()
     -- A call that needs a return tells when it could be computed at all.
     for _, returns in ipairs { monte_carlo, n_step } do
       local log = {}
@@ -121,7 +125,8 @@ describe("training", function()
   it("shows its schedule", function()
     local P = reinforce(n_step)
     local text = interpreter(P):explain "schedule"
-    local function body_of(loop)                       -- lines indented more than the first loop over `loop`
+    -- lines indented more than the first loop over `loop`
+    local function body_of(loop)
       local indent, lines = nil, {}
       for line in text:gmatch "[^\n]+" do
         local space = #line:match "^%s*"
@@ -236,7 +241,8 @@ describe("one compilation", function()
       helper.same(sum, out.total:item(), 1e-12)
       assert.same({ nb, n }, out.s:shape())
     end
-    for _, c in ipairs { { 3, 5, 2 }, { 1, 1, 1 }, { 0, 4, 2 }, { 4, 0, 2 }, { 2, 9, 30 }, { 7, 2, 1 }, { 3, 5, 2 }, { 1, 40, 7 }, { 2, 3, 0 } } do
+    for _, c in ipairs { { 3, 5, 2 }, { 1, 1, 1 }, { 0, 4, 2 }, { 4, 0, 2 }, { 2, 9, 30 },
+      { 7, 2, 1 }, { 3, 5, 2 }, { 1, 40, 7 }, { 2, 3, 0 } } do
       check(c[1], c[2], c[3])
     end
     for _ = 1, 20 do check(r(5), r(12), r(8)) end
@@ -269,7 +275,9 @@ describe("one compilation", function()
 end)
 
 describe("schedules of whole programs", function()
-  local function declare(P, domain, dtype) return P:tensor { domain = domain, dtype = dtype or "f64" } end
+  local function declare(P, domain, dtype)
+    return P:tensor { domain = domain, dtype = dtype or "f64" }
+  end
 
   it("a two-lag recurrence in i with a full reduction over t", function()
     local P = tempo.program()
@@ -366,14 +374,16 @@ describe("schedules of whole programs", function()
     f.fn({}, { I = 2, K = 2, T = 2 })
     local at = {}
     for j, line in ipairs(log) do at[line] = j end
-    assert.is_true(at["act 0 1"] < at["loss 0 1"] and at["loss 0 1"] < at["act 1 0"] and at["act 1 1"] < at["loss 1 1"])
+    assert.is_true(at["act 0 1"] < at["loss 0 1"] and at["loss 0 1"] < at["act 1 0"]
+      and at["act 1 1"] < at["loss 1 1"])
   end)
 
   it("updates the weights of a layered network in place", function()
     local P = tempo.program()
     local i = P:dim "i"
     local l, L = P:dim "l"
-    local w = P:param("w", { along = { i }, domain = { l }, shape = { 64, 64 }, init = tempo.eye { 64 } * 0.9 })
+    local w = P:param("w",
+      { along = { i }, domain = { l }, shape = { 64, 64 }, init = tempo.eye { 64 } * 0.9 })
     local x = P:tensor { domain = { i, l }, shape = { 64 } }
     x[{ l = 0 }] = tempo.ones { 64 }
     x[{ i, l }] = (x[{ l = l - 1 }]:matmul(w[{ l = l - 1 }])):tanh()
@@ -383,7 +393,8 @@ describe("schedules of whole programs", function()
     local all = 8 * 64 * 64 * 4
     local m = f:memory { I = 10, L = 8 }
     assert.equal(m, f:memory { I = 1000, L = 8 })
-    -- the weights (one copy over i), their updates until the end reads the last, the first values, the gradients
+    -- the weights (one copy over i), their updates until the end reads the last, the first values,
+    -- the gradients
     assert.truthy(f:explain "storage":find "temp w %(i: 1, l: L%)")
     assert.is_true(m < 2.75 * all, ("%d bytes, all weights have %d"):format(m, all))
     helper.compile(P, { loss = loss })({}, { I = 4, L = 3 })
@@ -411,13 +422,15 @@ describe("schedules of whole programs", function()
       local i, I = P:dim "i"
       local t, T = P:dim "t"
       local h = P:tensor { domain = { i, t }, shape = { 64 } }
-      local far, near = turned and t or i, turned and i or t       -- five rows back along one, one back along the other
+      -- five rows back along one, one back along the other
+      local far, near = turned and t or i, turned and i or t
       h:when(far:lt(5):lor(near:eq(0)), tempo.ones { 64 })
       h:otherwise((h[{ [far] = far - 5 }] * 0.5 + h[{ [near] = near - 1 }] * 0.25):tanh())
       local outputs = { y = h[{ I - 1, T - 1 }] }
       local f = interpreter(P, outputs)
       local bytes = f:memory { I = 200, T = 200 }
-      assert.is_true(bytes < 2.5 * 200 * 64 * 4, ("%d bytes, a row has %d"):format(bytes, 200 * 64 * 4))
+      assert.is_true(bytes < 2.5 * 200 * 64 * 4,
+        ("%d bytes, a row has %d"):format(bytes, 200 * 64 * 4))
       helper.compile(P, outputs)({}, { I = 7, T = 9 })
     end
   end)
@@ -448,13 +461,15 @@ describe("schedules of whole programs", function()
     local d = declare(P, { i, j }, "i64")
     d[{ 0, j }] = j:value()
     d[{ i, 0 }] = i:value()
-    d[{ i, j }] = tempo.minimum(tempo.minimum(d[{ i = i - 1 }] + 1, d[{ j = j - 1 }] + 1), d[{ i - 1, j - 1 }] + a:ne(b):to "i64")
+    d[{ i, j }] = tempo.minimum(tempo.minimum(d[{ i = i - 1 }] + 1, d[{ j = j - 1 }] + 1),
+      d[{ i - 1, j - 1 }] + a:ne(b):to "i64")
     local f = interpreter(P, { d = d[{ I - 1, J - 1 }] })
     assert.is_true(f:memory { I = 4000, J = 4000 } < 4 * 4000 * 8)
   end)
 end)
 
--- Where no exact set of needed points is found one that is too large stands, and may read nothing that is not there.
+-- Where no exact set of needed points is found one that is too large stands, and may read nothing
+-- that is not there.
 it("a larger set of points than the needed ones stays inside all domains", function()
   local P = tempo.program()
   local i, I = P:dim "i"
@@ -469,7 +484,8 @@ it("a larger set of points than the needed ones stays inside all domains", funct
   local y = z[{ tempo.max(0, i - 1) .. i + 1, tempo.min(j + j, J - 1) }]:sum(0)
   local outputs = { g = tempo.grad((y * y):sum(), x) }
   local f, reference = interpreter(P, outputs), P:compile { outputs = outputs, tier = "reference" }
-  for _, b in ipairs { { I = 1, J = 1, w = 1 }, { I = 2, J = 3, w = 0 }, { I = 5, J = 4, w = 2 } } do
+  for _, b in ipairs { { I = 1, J = 1, w = 1 }, { I = 2, J = 3, w = 0 },
+    { I = 5, J = 4, w = 2 } } do
     local inputs = { x = helper.numbers({ b.J }, helper.rng(3)) }
     assert.is_true(f:simulate(b))
     helper.same(reference(inputs, b).g:totable(), f(inputs, b).g:totable(), 1e-9)
@@ -497,7 +513,8 @@ describe("a callback over two dims of which the inner one is nobody's", function
     f(inputs, { T = 5, B = 3 })
     local got = seen
     seen = {}
-    P:compile { outputs = { last = s[{ t = T - 1 }] }, tier = "reference" }(inputs, { T = 5, B = 3 })
+    P:compile { outputs = { last = s[{ t = T - 1 }] }, tier = "reference" }(inputs,
+      { T = 5, B = 3 })
     assert.equal(15, #got)
     for n, x in ipairs(got) do
       assert.equal(math.floor((n - 1) / 3), x[1])
@@ -542,13 +559,15 @@ describe("what runs at different speeds", function()
       local x = {}
       for k = 1, 23 do x[k] = math.cos(k) end
       local P, outputs = program(n)
-      for _, options in ipairs { {}, { passes = { fold = false } }, { passes = "none" }, { tier = "reference" } } do
+      for _, options in ipairs { {}, { passes = { fold = false } }, { passes = "none" },
+        { tier = "reference" } } do
         options.outputs, options.tier = outputs, options.tier or "interpreter"
         local f = P:compile(options)
         for _, T in ipairs { 0, 1, 2, 7, 23 } do
           local part = {}
           for k = 1, T do part[k] = x[k] end
-          helper.same(by_hand(n, part), f({ x = tempo.array(part, "f64", { T }) }, { I = T }).y, 1e-12)
+          helper.same(by_hand(n, part), f({ x = tempo.array(part, "f64", { T }) }, { I = T }).y,
+            1e-12)
         end
       end
     end)

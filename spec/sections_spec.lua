@@ -1,5 +1,6 @@
--- docs/language.md, sections 5 to 9, sentence by sentence where the other specs leave a gap. Every program runs in both tiers, with passes and without,
--- at small bounds, 0 and 1 included; expected values are computed here, in plain Lua.
+-- docs/language.md, sections 5 to 9, sentence by sentence where the other specs leave a gap. Every
+-- program runs in both tiers, with passes and without, at small bounds, 0 and 1 included; expected
+-- values are computed here, in plain Lua.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails, same = helper.fails, helper.same
@@ -14,7 +15,9 @@ end
 
 local function each_compiled(P, outputs, f)
   for _, tier in ipairs(helper.tiers) do
-    for _, passes in ipairs { "all", "none" } do f(P:compile { outputs = outputs, tier = tier, passes = passes }) end
+    for _, passes in ipairs { "all", "none" } do
+      f(P:compile { outputs = outputs, tier = tier, passes = passes })
+    end
   end
 end
 
@@ -41,9 +44,12 @@ describe("gradients (section 5)", function()
     local c = t:value():to "f32" + 1
     local outputs = {
       prefix = grad(x[0 .. t + 1]:sum(0) * c), suffix = grad(x[t .. T]:sum(0) * c),
-      window = grad(x[tempo.max(0, t - 2) .. t + 1]:sum(0) * c), low = grad(x[tempo.max(t - 2, 0)] * c),
-      high = grad(x[tempo.min(t + 2, T - 1)] * c), half = grad(x[t:floordiv(2)] * x), cycle = grad(x[tempo.min(t:mod(3), T - 1)] * c),
-      reversed = grad(x[T - 1 - t] * c), total = grad(x[0 .. T]:sum(0) ^ 2), mean = grad(x[0 .. t + 1]:mean(0)),
+      window = grad(x[tempo.max(0, t - 2) .. t + 1]:sum(0) * c),
+        low = grad(x[tempo.max(t - 2, 0)] * c),
+      high = grad(x[tempo.min(t + 2, T - 1)] * c), half = grad(x[t:floordiv(2)] * x),
+        cycle = grad(x[tempo.min(t:mod(3), T - 1)] * c),
+      reversed = grad(x[T - 1 - t] * c), total = grad(x[0 .. T]:sum(0) ^ 2),
+        mean = grad(x[0 .. t + 1]:mean(0)),
       greatest = grad(x[0 .. t + 1]:max(0) * c),
     }
     for n = 1, 5 do
@@ -81,7 +87,8 @@ describe("gradients (section 5)", function()
     local one, two = x * 3, (x * x)[0 .. T]:sum(0)
     one:backward()
     tempo.backward(two)
-    holds(P, { all = all, one = grad(one) }, { x = { 1, 2, 3 } }, { T = 3 }, { all = { 5, 7, 9 }, one = { 3, 3, 3 } })
+    holds(P, { all = all, one = grad(one) }, { x = { 1, 2, 3 } }, { T = 3 },
+      { all = { 5, 7, 9 }, one = { 3, 3, 3 } })
   end)
 
   it("are 0 where no loss needs the tensor, and have its domain, shape and dtype", function()
@@ -107,7 +114,8 @@ describe("gradients (section 5)", function()
     local first = tempo.grad(loss, { a })[1]
     local second = tempo.grad(first, { a })[1]
     local outputs = { first = first, second = second, third = tempo.grad(second, { a })[1],
-      stopped = tempo.grad(first:detach() * a, { a })[1], mixed = tempo.grad(tempo.grad(loss, { z })[1], { a })[1] }
+      stopped = tempo.grad(first:detach() * a, { a })[1],
+        mixed = tempo.grad(tempo.grad(loss, { z })[1], { a })[1] }
     local A = 0.7
     for n = 1, 5 do
       local Z, want = {}, { first = 0, second = 0, third = 0, mixed = 0 }
@@ -127,11 +135,16 @@ describe("gradients (section 5)", function()
   it("at ties go to the first index and the first operand; at kinks they are 0", function()
     local v, w = P:input("v", { shape = { 4 } }), P:input("w", { shape = { 4 } })
     local function by(loss, y) return tempo.grad(loss, { y or v })[1] end
-    holds(P, { max = by(v:max()), min = by(v:min(0)), maximum = by(v:maximum(w)), other = by(v:maximum(w), w), minimum = by(v:minimum(w)),
-        abs = by(v:abs()), relu = by(v:relu()), clamp = by(v:clamp(0, 2)), cumprod = by(v:cumprod(0)), norm = by((v * 0):norm()),
-        sorted = by(v:sort() * tempo.arange { 4 }), topk = by((v:topk(2))) }, { v = { 2, 0, 2, 0 }, w = { 2, 0, 1, 1 } }, nil,
-      { max = { 1, 0, 0, 0 }, min = { 0, 1, 0, 0 }, maximum = { 1, 1, 1, 0 }, other = { 0, 0, 0, 1 }, minimum = { 1, 1, 0, 1 },
-        abs = { 1, 0, 1, 0 }, relu = { 1, 0, 1, 0 }, clamp = zeros(4), cumprod = { 1, 6, 0, 0 }, norm = zeros(4), sorted = { 2, 0, 3, 1 },
+    holds(P, { max = by(v:max()), min = by(v:min(0)), maximum = by(v:maximum(w)),
+      other = by(v:maximum(w), w), minimum = by(v:minimum(w)),
+        abs = by(v:abs()), relu = by(v:relu()), clamp = by(v:clamp(0, 2)),
+          cumprod = by(v:cumprod(0)), norm = by((v * 0):norm()),
+        sorted = by(v:sort() * tempo.arange { 4 }), topk = by((v:topk(2))) },
+          { v = { 2, 0, 2, 0 }, w = { 2, 0, 1, 1 } }, nil,
+      { max = { 1, 0, 0, 0 }, min = { 0, 1, 0, 0 }, maximum = { 1, 1, 1, 0 },
+        other = { 0, 0, 0, 1 }, minimum = { 1, 1, 0, 1 },
+        abs = { 1, 0, 1, 0 }, relu = { 1, 0, 1, 0 }, clamp = zeros(4), cumprod = { 1, 6, 0, 0 },
+          norm = zeros(4), sorted = { 2, 0, 3, 1 },
         topk = { 1, 0, 1, 0 } })
   end)
 
@@ -141,28 +154,33 @@ describe("gradients (section 5)", function()
     h:when(t:mod(2):eq(0), x * 3)
     h:otherwise(x * x)
     local call = P:call(function(a) return a[1]:item() * 2 end, { x }, { { domain = { t } } })
-    holds(P, { chosen = grad(x[0 .. t + 1]:index_select(0, k) * (t:value() + 1)), branches = grad(h), call = grad(call * x) },
+    holds(P, { chosen = grad(x[0 .. t + 1]:index_select(0, k) * (t:value() + 1)),
+      branches = grad(h), call = grad(call * x) },
       { x = { 5, 6, 7, 8 }, k = { 0, 0, 2, 1 } }, { T = 4 },
       { chosen = { 3, 4, 3, 0 }, branches = { 3, 12, 3, 16 }, call = { 10, 12, 14, 16 } })
     local p = P:input("p", {})
-    holds(P, { p = tempo.grad(tempo.bernoulli({}, p, { domain = { t }, name = "b" }) * x, { p })[1], x = x }, { p = 0.5, x = { 1, 2 } }, { T = 2 },
-      { p = 0 })
+    holds(P, { p = tempo.grad(tempo.bernoulli({}, p, { domain = { t }, name = "b" }) * x, { p })[1],
+      x = x }, { p = 0.5, x = { 1, 2 } }, { T = 2 }, { p = 0 })
   end)
 
   it("take dims that the operand lacks together, at every bound", function()
     local Q = tempo.program()
     local b, B = Q:dim "b"
     local s, S = Q:dim "s"
-    local y, w = Q:input("y", { domain = { b, s }, shape = { 2 } }), Q:input("w", { domain = { b } })
+    local y, w = Q:input("y", { domain = { b, s }, shape = { 2 } }),
+      Q:input("w", { domain = { b } })
     local g = tempo.grad(y[{ s = 0 .. s + 1 }]:sum(0):sum() * w, { y, w })
     for nb = 0, 2 do
       for ns = 0, 3 do
         local Y = helper.fill({ nb, ns, 2 }, function(i, j, k) return i + j * 0.5 + k end)
-        holds(Q, { y = g[1], w = g[2] }, { y = Y, w = helper.fill({ nb }, function(i) return i + 2 end) }, { B = nb, S = ns }, {
+        holds(Q, { y = g[1], w = g[2] },
+          { y = Y, w = helper.fill({ nb }, function(i) return i + 2 end) }, { B = nb, S = ns }, {
           y = helper.fill({ nb, ns, 2 }, function(i, j) return (i + 2) * (ns - j) end),
           w = helper.fill({ nb }, function(i)
             local sum = 0
-            for j = 0, ns - 1 do sum = sum + (ns - j) * (Y[i + 1][j + 1][1] + Y[i + 1][j + 1][2]) end
+            for j = 0, ns - 1 do
+              sum = sum + (ns - j) * (Y[i + 1][j + 1][1] + Y[i + 1][j + 1][2])
+            end
             return sum
           end) })
       end
@@ -208,12 +226,15 @@ describe("parameters (section 6)", function()
   end)
 
   it("have the shape of a nested table given as init, the shape and dtype of an array", function()
-    local a, b = P:param("a", { init = { { 1, 2, 3 } } }), P:param("b", { init = tempo.array({ 5, 6 }, "f64") })
-    local c, d = P:param("c", { init = { 1, 2 }, dtype = "i64" }), P:param("d", { shape = { 2 }, init = 7 })
+    local a, b = P:param("a", { init = { { 1, 2, 3 } } }),
+      P:param("b", { init = tempo.array({ 5, 6 }, "f64") })
+    local c, d = P:param("c", { init = { 1, 2 }, dtype = "i64" }),
+      P:param("d", { shape = { 2 }, init = 7 })
     assert.same({ 1, 3 }, a:shape())
     assert.equal("f64", b:dtype())
     assert.equal("i64", c:dtype())
-    holds(P, { a = a, b = b, c = c, d = d }, {}, {}, { a = { { 1, 2, 3 } }, b = { 5, 6 }, c = { 1, 2 }, d = { 7, 7 } })
+    holds(P, { a = a, b = b, c = c, d = d }, {}, {},
+      { a = { { 1, 2, 3 } }, b = { 5, 6 }, c = { 1, 2 }, d = { 7, 7 } })
     fails(function() P:param("e", { shape = { 3 }, init = { 1, 2 } }) end, "shape", "'e'")
   end)
 
@@ -224,7 +245,8 @@ describe("parameters (section 6)", function()
     each_compiled(P, { w = w }, function(f)
       for n = 0, 3 do
         for m = 0, 3 do
-          same(helper.fill({ n, m }, function(a, b) return 2 ^ (a * m + b) end), f({}, { I = n, K = m }).w)
+          same(helper.fill({ n, m }, function(a, b) return 2 ^ (a * m + b) end),
+            f({}, { I = n, K = m }).w)
           same(2 ^ (n * m), f:params().w)
         end
       end
@@ -232,7 +254,8 @@ describe("parameters (section 6)", function()
     fails(function() w[k + 1] = w end, "option", "w:update(e)")
   end)
 
-  it("beside a domain are one for each of its points, and load_params sets the first ones", function()
+  it("beside a domain are one for each of its points, and load_params sets the first ones",
+    function()
     local l = P:dim "l"
     local w = P:param("w", { along = { i }, domain = { l }, init = l:value():to "f32" + 1 })
     w:update(w * (l:value() + 2))
@@ -240,15 +263,19 @@ describe("parameters (section 6)", function()
       for n = 0, 2 do
         for m = 0, 2 do
           local f = P:compile { outputs = { w = w }, tier = tier }
-          same(helper.fill({ n, m }, function(a, b) return (b + 1) * (b + 2) ^ a end), f({}, { I = n, L = m }).w)
+          same(helper.fill({ n, m }, function(a, b)
+            return (b + 1) * (b + 2) ^ a
+          end), f({}, { I = n, L = m }).w)
           same(helper.fill({ m }, function(b) return (b + 1) * (b + 2) ^ n end), f:params().w)
           f:load_params { w = helper.fill({ m }, function() return 10 end) }
-          same(helper.fill({ n, m }, function(a, b) return 10 * (b + 2) ^ a end), f({}, { I = n, L = m }).w)
+          same(helper.fill({ n, m }, function(a, b) return 10 * (b + 2) ^ a end),
+            f({}, { I = n, L = m }).w)
         end
       end
     end
     fails(function()
-      P:compile { outputs = { v = P:param("v", { along = { i }, domain = { l }, init = i:value():to "f32" }) } }
+      P:compile { outputs =
+        { v = P:param("v", { along = { i }, domain = { l }, init = i:value():to "f32" }) } }
     end, "domain", "'v'", "'i'")
   end)
 
@@ -258,7 +285,8 @@ describe("parameters (section 6)", function()
     local loss = w * x
     w:update(w - loss * 0.1)
     local g = tempo.grad(loss, { w, x })
-    holds(P, { w = g[1], x = g[2] }, { x = { 1, 2, 3 } }, { I = 3 }, { w = { 1, 2, 3 }, x = { 1, 0.9, 0.72 } })
+    holds(P, { w = g[1], x = g[2] }, { x = { 1, 2, 3 } }, { I = 3 },
+      { w = { 1, 2, 3 }, x = { 1, 0.9, 0.72 } })
     local v = P:tensor { domain = { i }, name = "v" }
     v[0] = 1
     v[i + 1] = v - tempo.grad(v * v, { v })[1] * 0.1
@@ -270,7 +298,8 @@ describe("parameters (section 6)", function()
     local x = P:input("x", { domain = { i } })
     local X = { 1.5, 3, 2, 0 }
     local function trained(make, rule)
-      local w, idle = P:param("w" .. rule, { along = { i }, init = 1 }), P:param("v" .. rule, { along = { i }, init = 1 })
+      local w, idle = P:param("w" .. rule, { along = { i }, init = 1 }),
+        P:param("v" .. rule, { along = { i }, init = 1 })
       local loss = (w - x) ^ 2
       local other = w * 100
       other:backward()
@@ -291,10 +320,12 @@ describe("parameters (section 6)", function()
       m, v = 0.8 * m + 0.2 * g, 0.9 * v + 0.1 * g * g
       w = w - 0.1 * (m / (1 - 0.8 ^ n)) / (math.sqrt(v / (1 - 0.9 ^ n)) + 1e-6)
     end
-    holds(P, trained(function(p) return tempo.optim.SGD(p, { lr = 0.1, momentum = 0.9 }) end, "S"), { x = X }, { I = 4 },
-      { w = S, idle = { 1, 1, 1, 1 } })
-    holds(P, trained(function(p) return tempo.optim.Adam(p, { lr = 0.1, betas = { 0.8, 0.9 }, eps = 1e-6 }) end, "A"), { x = X }, { I = 4 },
-      { w = A, idle = { 1, 1, 1, 1 } })
+    holds(P, trained(function(p)
+      return tempo.optim.SGD(p, { lr = 0.1, momentum = 0.9 })
+    end, "S"), { x = X }, { I = 4 }, { w = S, idle = { 1, 1, 1, 1 } })
+    holds(P, trained(function(p)
+      return tempo.optim.Adam(p, { lr = 0.1, betas = { 0.8, 0.9 }, eps = 1e-6 })
+    end, "A"), { x = X }, { I = 4 }, { w = A, idle = { 1, 1, 1, 1 } })
   end)
 end)
 
@@ -333,7 +364,9 @@ describe("running (section 7)", function()
   it("ignores an input that nothing needs, whatever it holds", function()
     P:input("unused", { shape = { 2 } })
     same({ 1 }, P:compile { outputs = { x = x } }({ x = { 1 }, unused = "junk" }, { T = 1 }).x)
-    fails(function() P:compile { outputs = { x = x } }({ x = { 1 }, unsued = 3 }, { T = 1 }) end, "input", "'unsued'", "'unused'")
+    fails(function()
+      P:compile { outputs = { x = x } }({ x = { 1 }, unsued = 3 }, { T = 1 })
+    end, "input", "'unsued'", "'unused'")
   end)
 
   it("calls back at every point in lexicographic order, and over all rows at once; over no rows not at all", function()
@@ -353,7 +386,8 @@ describe("running (section 7)", function()
     assert.equal(B, b:upper())
     for nb = 0, 2 do
       for ns = 0, 2 do
-        local Y, points, steps = helper.fill({ nb, ns }, function(i, j) return i * 10 + j end), {}, {}
+        local Y, points, steps = helper.fill({ nb, ns }, function(i, j) return i * 10 + j end), {},
+          {}
         for i = 0, nb - 1 do
           for j = 0, ns - 1 do points[#points + 1] = i .. "," .. j end
         end
@@ -381,7 +415,9 @@ describe("running (section 7)", function()
       return p.t * 2
     end, { domain = { t } })
     local pair = { P:call(function() return 1, true end, {}, { {}, { dtype = "bool" } }) }
-    each_compiled(P, { all = s, sum = s[0 .. T]:sum(0), last = s[T - 1], one = pair[1], truth = pair[2] }, function(f)
+    each_compiled(P,
+      { all = s, sum = s[0 .. T]:sum(0), last = s[T - 1], one = pair[1], truth = pair[2] },
+      function(f)
       calls = 0
       local out = f({}, { T = 4 })
       assert.equal(4, calls)
@@ -423,10 +459,13 @@ describe("running (section 7)", function()
     local script = [[-e 'local tempo = require "tempo" local P = tempo.program()
       local f = P:compile { outputs = { y = P:constant(2) }, tier = "interpreter", threads = 1 } print(f:explain(), f:profile())']]
     assert.is_truthy(helper.lua(script, "TEMPO_TIER=reference"):find("tier reference", 1, true))
-    assert.is_truthy(helper.lua(script, "TEMPO_TIER=refrence"):find("option: TEMPO_TIER is 'refrence'", 1, true))
+    assert.is_truthy(
+      helper.lua(script, "TEMPO_TIER=refrence"):find("option: TEMPO_TIER is 'refrence'", 1, true))
     assert.is_truthy(helper.lua(script, "TEMPO_THREADS=2"):find("tier interpreter", 1, true))
     for _, n in ipairs { "x", "0", "2x", "99999999999999999999" } do
-      assert.is_truthy(helper.lua(script, "TEMPO_THREADS=" .. n):find("option: TEMPO_THREADS is '" .. n .. "'", 1, true))
+      assert.is_truthy(
+        helper.lua(script, "TEMPO_THREADS=" .. n):find("option: TEMPO_THREADS is '" .. n .. "'", 1,
+        true))
     end
   end)
 
@@ -435,7 +474,8 @@ describe("running (section 7)", function()
     for _ = 1, 2 do
       local Q = tempo.program()
       local y = Q:input("y", { shape = { 2 } })
-      holds(Q, { one = one, none = (y + u) - (y + u) }, { y = { 1, 2 } }, nil, { one = { 3, 3 }, none = { 0, 0 } })
+      holds(Q, { one = one, none = (y + u) - (y + u) }, { y = { 1, 2 } }, nil,
+        { one = { 3, 3 }, none = { 0, 0 } })
     end
   end)
 
@@ -458,14 +498,17 @@ describe("running (section 7)", function()
       end
       for _ = 1, 3 do f({ a = rows(64, 96), w = rows(96, 80) }, { I = 50 }) end
       local text = f:profile()
-      local ms, calls, bytes, flops = text:match "\n +([%d.]+) +[%d.]+%% +(%d+) +[%d.]+ +([%d.]+) +([%d.]+)  %S+  '[^\n]*' matmul\n"
+      local ms, calls, bytes,
+        flops = text:match "\n +([%d.]+) +[%d.]+%% +(%d+) +[%d.]+ +([%d.]+) +([%d.]+)  %S+  '[^\n]*' matmul\n"
       assert.is_true(tonumber(calls) == 3 * 49 or tonumber(calls) == 3 * 50, text)
       local each = tonumber(ms) / 1e3 / tonumber(calls)
       local done = 2 * 64 * 96 * 80 / each / 1e9
-      assert.is_true(tonumber(flops) < 0.051 + 1.01 * done, text)                   -- a digit behind the point is told
+      -- a digit behind the point is told
+      assert.is_true(tonumber(flops) < 0.051 + 1.01 * done, text)
       local moved = 4 * (64 * 96 + 96 * 80 + 64 * 80) / (2 * 64 * 96 * 80)
       assert.is_true(math.abs(bytes - moved * flops) < 0.051 * (1 + moved), text)
-      assert.equal(tier == "native", text:find("native code, part 0 of the plan", 1, true) ~= nil, text)
+      assert.equal(tier == "native", text:find("native code, part 0 of the plan", 1, true) ~= nil,
+        text)
     end
   end)
 
@@ -474,7 +517,8 @@ describe("running (section 7)", function()
     h[0] = x[0]
     h[t] = (h[t - 1] * 0.5 + x):tanh()
     local f = P:compile { outputs = { h = h }, tier = "interpreter" }
-    for section, text in pairs { graph = "tanh", schedule = "h[t] = mul add tanh(h[t - 1], x[t])", storage = "output h (t: T); f32, 4*T bytes",
+    for section, text in pairs { graph = "tanh", schedule = "h[t] = mul add tanh(h[t - 1], x[t])",
+      storage = "output h (t: T); f32, 4*T bytes",
         code = "tanh:f32", passes = "cse          on  " } do
       assert.is_true(f:explain(section):find(text, 1, true) ~= nil, f:explain(section))
     end
@@ -497,13 +541,20 @@ describe("running (section 7)", function()
     f:start({}, { T = 2 })
     f:step { x = 1 }
     f:step { x = 1 }
-    assert.is_truthy(f:profile():find("%d+ calls of %d+ regions") and not f:profile():find(" " .. calls .. " "))
-    assert.is_truthy(P:compile { outputs = { h = h }, tier = "reference" }:profile():find "no profile")
+    assert.is_truthy(f:profile():find("%d+ calls of %d+ regions")
+      and not f:profile():find(" " .. calls .. " "))
+    assert.is_truthy(P:compile { outputs = { h = h },
+      tier = "reference" }:profile():find "no profile")
     fails(function() f:profile(-1) end, "option", "profile")
     fails(function() f:export "out" end, "bound", "'T'")
     fails(function() f:export("a-b", { T = 3 }) end, "option", "export", "a-b")
-    fails(function() P:compile { outputs = { h = h }, tier = "reference" }:export("out", { T = 3 }) end, "device", "export", "reference")
-    fails(function() P:compile { outputs = { h = h }, tier = "interpreter", check = "nan" }:export("out", { T = 3 }) end, "option", "export", "check")
+    fails(function()
+      P:compile { outputs = { h = h }, tier = "reference" }:export("out", { T = 3 })
+    end, "device", "export", "reference")
+    fails(function()
+      P:compile { outputs = { h = h }, tier = "interpreter", check = "nan" }:export("out",
+        { T = 3 })
+    end, "option", "export", "check")
     fails(function() f:export("no such folder/out", { T = 3 }) end, "file")
   end)
 end)
@@ -517,14 +568,18 @@ describe("names (section 9)", function()
   end)
 
   local function is(want, y)
-    local a, b = P:compile { outputs = { y = y } } {}.y, P:compile { outputs = { y = y }, tier = "reference" } {}.y
+    local a, b = P:compile { outputs = { y = y } } {}.y,
+      P:compile { outputs = { y = y }, tier = "reference" } {}.y
     same(want, a)
     same(want, b)
   end
 
-  local function shaped(want, y) assert.same(want, P:compile { outputs = { y = y } } {}.y:shape()) end
+  local function shaped(want, y)
+    assert.same(want, P:compile { outputs = { y = y } } {}.y:shape())
+  end
 
-  it("that every tensor has work as functions, on literals and arrays where that has a meaning", function()
+  it("that every tensor has work as functions, on literals and arrays where that has a meaning",
+    function()
     local t = P:dim "t"
     local y = tempo.name(P:input("y", { domain = { t }, shape = { 3 }, dtype = "f64" }), "why")
     assert.equal("why", tempo.name(y))
@@ -574,7 +629,9 @@ describe("names (section 9)", function()
   it("that take indices take a table of integers, and nothing else converts silently", function()
     is({ { 3 }, { 4 } }, x:gather(1, { { 2 }, { 0 } }))
     is({ { 3, 1 }, { 6, 4 } }, x:index_select(1, { 2, 0 }))
-    is({ 4, 0, 2 }, tempo.zeros { 3 }:scatter_add(0, { 0, 2, 0 }, tempo.array { 1, 2, 3 }) + P:constant { 0, 0, 0 })
+    is({ 4, 0, 2 },
+      tempo.zeros { 3 }:scatter_add(0, { 0, 2, 0 }, tempo.array { 1, 2, 3 }) + P:constant { 0, 0,
+      0 })
     fails(function() x:index_select(1, { 0.5 }) end, "dtype", "i64")
     fails(function() x:cross_entropy { 0, 1 } end, "shape", "class indices, i64")
   end)
@@ -586,7 +643,9 @@ describe("names (section 9)", function()
     is(first, P:constant { { 1, 2 }, { 3, 5 } }:cross_entropy(target))
     is({ first, 0 }, logs:nll_loss(target, { reduction = "none" }))
     is((first + math.log(1 + math.exp(2))) / 2, logs:nll_loss { 0, 0 })
-    fails(function() P:compile { outputs = { y = logs:nll_loss(target, { ignore_index = -1 }) } } {} end, "input")
+    fails(function()
+      P:compile { outputs = { y = logs:nll_loss(target, { ignore_index = -1 }) } } {}
+    end, "input")
     local y = P:input("y", { shape = { 2, 2 } })
     local g = tempo.grad(y:cross_entropy(target), { y })[1]
     holds(P, { g = g }, { y = { { 0, 0 }, { 3, 5 } } }, nil, { g = { { -0.5, 0.5 }, { 0, 0 } } })
@@ -599,29 +658,36 @@ describe("indices of space (section 9)", function()
   before_each(function()
     P = tempo.program()
     t, T = P:dim "t"
-    x, k = P:input("x", { domain = { t }, shape = { 5 } }), P:input("k", { domain = { t }, dtype = "i64" })
+    x, k = P:input("x", { domain = { t }, shape = { 5 } }),
+      P:input("k", { domain = { t }, dtype = "i64" })
     X = helper.fill({ 4, 5 }, function(a, b) return a * 10 + b end)
   end)
 
   local function each_fails(y, inputs, bounds, ...)
     local words = { ... }
     for _, tier in ipairs(helper.tiers) do
-      fails(function() P:compile { outputs = { y = y }, tier = tier }(inputs, bounds) end, unpack(words))
+      fails(function()
+        P:compile { outputs = { y = y }, tier = tier }(inputs, bounds)
+      end, unpack(words))
     end
   end
 
   it("that are index expressions are judged like reads in time", function()
-    holds(P, { select = x:select(0, t), narrow = x:narrow(0, t, 2), slice = x:slice(0, 0, t + 1):sum(0) }, { x = X }, { T = 4 },
-      { select = { 0, 11, 22, 33 }, narrow = { { 0, 1 }, { 11, 12 }, { 22, 23 }, { 33, 34 } }, slice = { 0, 21, 63, 126 } })
+    holds(P, { select = x:select(0, t), narrow = x:narrow(0, t, 2),
+      slice = x:slice(0, 0, t + 1):sum(0) }, { x = X }, { T = 4 },
+      { select = { 0, 11, 22, 33 }, narrow = { { 0, 1 }, { 11, 12 }, { 22, 23 }, { 33, 34 } },
+        slice = { 0, 21, 63, 126 } })
     local more = helper.fill({ 6, 5 }, function() return 0 end)
     each_fails(x:select(0, t), { x = more }, { T = 6 }, "domain")
-    each_fails(x:narrow(0, t, 2), { x = { more[1], more[2], more[3], more[4], more[5] } }, { T = 5 }, "domain")
+    each_fails(x:narrow(0, t, 2), { x = { more[1], more[2], more[3], more[4], more[5] } },
+      { T = 5 }, "domain")
     each_fails(x:slice(0, t - 1, t), { x = X }, { T = 4 }, "domain")
     fails(function() x:select(0, -1) end, "domain", "do not wrap")
   end)
 
   it("that are data are checked at the run, with the point", function()
-    holds(P, { select = x:select(0, k), narrow = x:narrow(0, k, 2) }, { x = X, k = { 3, 0, 1, 2 } }, { T = 4 },
+    holds(P, { select = x:select(0, k), narrow = x:narrow(0, k, 2) }, { x = X, k = { 3, 0, 1, 2 } },
+      { T = 4 },
       { select = { 3, 10, 21, 32 }, narrow = { { 3, 4 }, { 10, 11 }, { 21, 22 }, { 32, 33 } } })
     each_fails(x:select(0, k), { x = X, k = { 4, 0, 5, 2 } }, { T = 4 }, "input", "t = 2")
     each_fails(x:select(0, k), { x = X, k = { 4, 0, -1, 2 } }, { T = 4 }, "input", "t = 2")
@@ -632,36 +698,52 @@ describe("indices of space (section 9)", function()
 
   it("of dynamic extents go through every kind of operator", function()
     local r = x[0 .. t + 1]
-    holds(P, { cat = tempo.cat({ r:sum(-1), x:sum():unsqueeze(0) }, 0):sum(0), einsum = tempo.einsum("ij,j->i", r, x):sum(0),
-        flat = r:reshape { -1 }:sum(0), topk = (r:flatten():topk(2)) }, { x = { X[1], X[2] } }, { T = 2 },
-      { cat = { 20, 130 }, einsum = { 30, 860 }, flat = { 10, 70 }, topk = { { 4, 3 }, { 14, 13 } } })
+    holds(P, { cat = tempo.cat({ r:sum(-1), x:sum():unsqueeze(0) }, 0):sum(0),
+      einsum = tempo.einsum("ij,j->i", r, x):sum(0),
+        flat = r:reshape { -1 }:sum(0), topk = (r:flatten():topk(2)) }, { x = { X[1], X[2] } },
+          { T = 2 },
+      { cat = { 20, 130 }, einsum = { 30, 860 }, flat = { 10, 70 },
+        topk = { { 4, 3 }, { 14, 13 } } })
     local none = x[0 .. t]
-    holds(P, { max = none:sum(-1):max(0), mean = none:mean(), lse = none:sum(-1):logsumexp(0), soft = none:softmax(0):sum(), any = none:gt(0):any(),
-        all = none:gt(0):all(), prod = none:prod(), norm = none:norm(2), cumsum = none:cumsum(0):sum(), sort = (none:sort(0)):sum(),
-        mse = none:mse_loss(none), product = none:mT():matmul(none):sum(), cat = tempo.cat({ none, x:unsqueeze(0) }, 0):sum(), var = none:var() },
-      { x = { X[1] } }, { T = 1 }, { max = { -math.huge }, mean = { 0 / 0 }, lse = { -math.huge }, soft = { 0 }, any = { false }, all = { true },
-        prod = { 1 }, norm = { 0 }, cumsum = { 0 }, sort = { 0 }, mse = { 0 / 0 }, product = { 0 }, cat = { 10 }, var = { 0 / 0 } })
+    holds(P, { max = none:sum(-1):max(0), mean = none:mean(), lse = none:sum(-1):logsumexp(0),
+      soft = none:softmax(0):sum(), any = none:gt(0):any(),
+        all = none:gt(0):all(), prod = none:prod(), norm = none:norm(2),
+          cumsum = none:cumsum(0):sum(), sort = (none:sort(0)):sum(),
+        mse = none:mse_loss(none), product = none:mT():matmul(none):sum(),
+          cat = tempo.cat({ none, x:unsqueeze(0) }, 0):sum(), var = none:var() },
+      { x = { X[1] } }, { T = 1 },
+        { max = { -math.huge }, mean = { 0 / 0 }, lse = { -math.huge }, soft = { 0 },
+        any = { false }, all = { true },
+        prod = { 1 }, norm = { 0 }, cumsum = { 0 }, sort = { 0 }, mse = { 0 / 0 }, product = { 0 },
+          cat = { 10 }, var = { 0 / 0 } })
   end)
 
   it("may be dims beside numbers and tensors", function()
-    holds(P, { where = tempo.where(t:lt(2), x:sum(), -1), less = x:select(0, 0):gt(t), sum = t + x:select(0, 0), size = (T * T):value() },
-      { x = X }, { T = 4 }, { where = { 10, 60, -1, -1 }, less = { false, true, true, true }, sum = { 0, 11, 22, 33 }, size = 16 })
+    holds(P, { where = tempo.where(t:lt(2), x:sum(), -1), less = x:select(0, 0):gt(t),
+      sum = t + x:select(0, 0), size = (T * T):value() },
+      { x = X }, { T = 4 },
+        { where = { 10, 60, -1, -1 }, less = { false, true, true, true }, sum = { 0, 11, 22, 33 },
+        size = 16 })
   end)
 end)
 
 describe("libraries (section 9)", function()
   it("load on first use; one that is not there says so", function()
-    for name in ("nn optim dist rl data logger viz"):gmatch "%a+" do assert.equal("table", type(tempo[name]), name) end
+    for name in ("nn optim dist rl data logger viz"):gmatch "%a+" do
+      assert.equal("table", type(tempo[name]), name)
+    end
     fails(function() return (tempo.llm) end, "option", "tempo.llm")
     fails(function() return (tempo.dta) end, "option", "'data'")
   end)
 
-  it("make minibatches: every row once an epoch, another order in each, columns together", function()
+  it("make minibatches: every row once an epoch, another order in each, columns together",
+    function()
     local P = tempo.program { seed = 3 }
     local e, k = P:dim "e", P:dim "k"
     local rows = helper.fill({ 10, 2 }, function(i, j) return i * (j == 0 and 1 or 10) end)
     local labels = tempo.array(helper.fill({ 10 }, function(i) return i end), "i64")
-    local batch = tempo.data.batches(P, { x = tempo.array(rows), y = labels }, { epoch = e, step = k, size = 5 })
+    local batch = tempo.data.batches(P, { x = tempo.array(rows), y = labels },
+      { epoch = e, step = k, size = 5 })
     local out = helper.run(P, batch, {}, { E = 3, K = 2 })
     local orders = {}
     for a = 1, 3 do
@@ -681,13 +763,21 @@ describe("libraries (section 9)", function()
     for _ in pairs(orders) do n = n + 1 end
     assert.equal(3, n)
     fails(function() P:compile { outputs = batch }({}, { E = 1, K = 3 }) end, "domain", "K <= 2")
-    local plain = tempo.data.batches(P, { x = rows and tempo.array(rows) }, { step = k, size = 3, shuffle = false })
-    same({ { rows[1], rows[2], rows[3] }, { rows[4], rows[5], rows[6] } }, helper.run(P, plain, {}, { K = 2 }).x)
-    fails(function() tempo.data.batches(P, { x = tempo.array(rows), y = tempo.array { 1 } }, { step = k, size = 3 }) end, "shape", "'y'")
-    fails(function() tempo.data.batches(P, { x = tempo.array(rows) }, { stp = k, size = 3 }) end, "option", "step")
+    local plain = tempo.data.batches(P, { x = rows and tempo.array(rows) },
+      { step = k, size = 3, shuffle = false })
+    same({ { rows[1], rows[2], rows[3] }, { rows[4], rows[5], rows[6] } },
+      helper.run(P, plain, {}, { K = 2 }).x)
+    fails(function()
+      tempo.data.batches(P, { x = tempo.array(rows), y = tempo.array { 1 } },
+        { step = k, size = 3 })
+    end, "shape", "'y'")
+    fails(function()
+      tempo.data.batches(P, { x = tempo.array(rows) }, { stp = k, size = 3 })
+    end, "option", "step")
   end)
 
-  -- The orders in which the rows 0 .. 5 come at each point of `bounds`' dims but the last, the step's: as texts.
+  -- The orders in which the rows 0 .. 5 come at each point of `bounds`' dims but the last, the
+  -- step's: as texts.
   local function orders(P, set, o, bounds)
     local found, list = {}, {}
     local function walk(rows, depth, order)
@@ -703,11 +793,13 @@ describe("libraries (section 9)", function()
       table.sort(order)
       assert.same({ 0, 1, 2, 3, 4, 5 }, order)
     end
-    walk(helper.run(P, tempo.data.batches(P, set, o), {}, bounds).x, #tempo.data.batches(P, set, o).x:domain() - 1, {})
+    walk(helper.run(P, tempo.data.batches(P, set, o), {}, bounds).x,
+      #tempo.data.batches(P, set, o).x:domain() - 1, {})
     return list, found
   end
 
-  it("draw another order in each iteration, whether the set has its dim or the epoch says it", function()
+  it("draw another order in each iteration, whether the set has its dim or the epoch says it",
+    function()
     local function count(found)
       local n = 0
       for _ in pairs(found) do n = n + 1 end
@@ -725,7 +817,8 @@ describe("libraries (section 9)", function()
     _, found = orders(P, { x = rows }, { epoch = { i, e }, step = k, size = 3 }, bounds)
     assert.equal(6, count(found))
     -- a column without the dim goes with one that has it
-    local batch = tempo.data.batches(P, { x = moving, y = rows }, { epoch = e, step = k, size = 3, name = "both" })
+    local batch = tempo.data.batches(P, { x = moving, y = rows },
+      { epoch = e, step = k, size = 3, name = "both" })
     local out = helper.run(P, batch, {}, bounds)
     assert.same(out.x, out.y)
   end)
@@ -736,7 +829,8 @@ describe("libraries (section 9)", function()
       local k, set = P:dim "k", {}
       for n, name in ipairs(names) do set[name] = tempo.array({ #name, n, 1 }, "i64") end
       for n, name in ipairs(names) do set[name]:set(0, 1); set[name]:set(n - n, 2) end
-      return P:compile { outputs = tempo.data.batches(P, set, { step = k, size = 1 }) }:explain "graph"
+      return P:compile { outputs = tempo.data.batches(P, set,
+        { step = k, size = 1 }) }:explain "graph"
     end
     local names, turned = {}, {}
     for n = 1, 12 do names[n] = ("x"):rep(n) end
@@ -753,12 +847,14 @@ describe("libraries (section 9)", function()
     local columns, names = tempo.data.csv(path)
     assert.same({ "iteration", "loss" }, names)
     same({ 1, 0.5, 0 / 0, 0.25, 0.2, 1 / 6, 1 / 7, 0.125 }, columns.loss, 1e-8)
-    assert.is_truthy(tempo.viz.csv(path):find("iteration ▁▂▃▄▅▆▇█  first 1, least 1, greatest 8, last 8", 1, true))
+    assert.is_truthy(
+      tempo.viz.csv(path):find("iteration ▁▂▃▄▅▆▇█  first 1, least 1, greatest 8, last 8", 1, true))
     fails(function() tempo.viz.csv(path, { columns = { "los" } }) end, "option", "'loss'")
     os.remove(path)
     fails(function() tempo.data.csv(path) end, "file")
     assert.equal("▁█ █", tempo.viz.spark { 0, 1, 0 / 0, 1 })
     assert.equal("", tempo.viz.spark {})
-    assert.equal("         2 |  *\n           | *\n         0 |*\n           +---\n            0 2", tempo.viz.plot({ 0, 1, 2 }, { height = 3 }))
+    assert.equal("         2 |  *\n           | *\n         0 |*\n           +---\n            0 2",
+      tempo.viz.plot({ 0, 1, 2 }, { height = 3 }))
   end)
 end)

@@ -1,4 +1,5 @@
--- What leaves a run in steps with the last tick inside its point: outputs that have only the outer of several tick dims. Against plain loops, in both tiers.
+-- What leaves a run in steps with the last tick inside its point: outputs that have only the outer
+-- of several tick dims. Against plain loops, in both tiers.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails
@@ -10,8 +11,8 @@ local function sum(i, T)
   return s
 end
 
--- Everything that the steps give, by output: { point = value }, and what came with done. Two of three steps write
--- into the table of the one before.
+-- Everything that the steps give, by output: { point = value }, and what came with done. Two of
+-- three steps write into the table of the one before.
 local function through(f, at, feed)
   local seen, done, n, out = {}, false, 0, nil
   while not done do
@@ -60,10 +61,15 @@ describe("an output with the outer tick dims", function()
       h:otherwise(h[t - 1] + x)
       local w = P:param("w", { along = { i }, init = 1 })
       w:update(w + h[{ t = T - 1 }])
-      local outputs = { h = h, sum = x[{ t = 0 .. T }]:sum(0), w = w, rows = (x * (b:value() + 1))[{ t = T - 1 }],
-        whole = x[{ i = 0 .. I, t = 0 .. T }]:sum(), over = x[{ i = I - 1 }], late = h[{ i = tempo.min(i + 1, I - 1), t = T - 1 }] }
+      local outputs = { h = h, sum = x[{ t = 0 .. T }]:sum(0), w = w,
+        rows = (x * (b:value() + 1))[{ t = T - 1 }],
+        whole = x[{ i = 0 .. I, t = 0 .. T }]:sum(), over = x[{ i = I - 1 }],
+          late = h[{ i = tempo.min(i + 1, I - 1), t = T - 1 }] }
       local f = P:compile { outputs = outputs, tick = { i, t }, tier = tier }
-      assert.truthy(f:explain():find("steps go through i, t; at each tick: h; with the last tick of each i: rows, sum, w", 1, true) or tier == "reference")
+      assert.truthy(
+        f:explain():find(
+        "steps go through i, t; at each tick: h; with the last tick of each i: rows, sum, w", 1,
+        true) or tier == "reference")
       local bounds = { I = 3, B = 2, T = 4 }
       local run = f({ x = helper.fill({ 3, 4 }, X) }, bounds)
       f:start({}, bounds)
@@ -81,7 +87,8 @@ describe("an output with the outer tick dims", function()
         assert.equal(3, #seen[name])
         for k = 0, 2 do assert.same(helper.plain(run[name])[k + 1], seen[name][k + 1].value) end
       end
-      -- the others come once, whole: of no point, of inner dims only, and what waits for later ticks
+      -- the others come once, whole: of no point, of inner dims only, and what waits for later
+      -- ticks
       for _, name in ipairs { "whole", "over", "late" } do
         assert.same({ { at = { 2, 3 }, value = helper.plain(run[name]) } }, seen[name])
       end
@@ -94,7 +101,9 @@ describe("an output with the outer tick dims", function()
       local k = P:dim "k"                                  -- i, b, t, k: all but b tick
       local y = x + 100 * k:value()
       local inner = y[{ k = 0 .. k:upper() }]:sum(0)
-      local f = P:compile { outputs = { inner = inner, outer = inner[{ t = 0 .. T }]:sum(0) * (b:value() + 1), y = y }, tick = { i, t, k }, tier = tier }
+      local f = P:compile { outputs = { inner = inner,
+        outer = inner[{ t = 0 .. T }]:sum(0) * (b:value() + 1), y = y }, tick = { i, t, k },
+        tier = tier }
       -- x comes at (i, t), so it is an input of the whole run: it lacks a tick dim
       f:start({ x = helper.fill({ 2, 3 }, X) }, { I = 2, B = 2, T = 3, K = 2 })
       local seen = through(f, counter { 2, 3, 2 })
@@ -131,7 +140,8 @@ describe("an output with the outer tick dims", function()
             f:step({ x = X(now[1], now[2]) }, budget and { budget_ms = budget } or nil)
           end
           local state = f:state()
-          for _, v in ipairs(through(f, counter({ 3, 2 }, n), function(now) return X(now[1], now[2]) end).s) do
+          for _, v in ipairs(through(f, counter({ 3, 2 }, n),
+            function(now) return X(now[1], now[2]) end).s) do
             assert.same({ v.at[1], 1 }, v.at)
             assert.equal(run[v.at[1] + 1], v.value)
           end
@@ -143,20 +153,23 @@ describe("an output with the outer tick dims", function()
 
   it("needs no end of the first tick dim", function()
     each(function(tier)
-      local f = P:compile { outputs = { sum = x[{ t = 0 .. T }]:sum(0) }, tick = { i, t }, tier = tier }
+      local f = P:compile { outputs = { sum = x[{ t = 0 .. T }]:sum(0) }, tick = { i, t },
+        tier = tier }
       f:start({}, { I = math.huge, T = 2 })
       for a = 0, 4 do
         assert.is_nil(select(2, f:step { x = X(a, 0) }).sum)
         assert.equal(sum(a, 2), select(2, f:step { x = X(a, 1) }).sum:item())
       end
       local whole = P:compile { outputs = { t = (x[{ i = 0 }] * 1) }, tick = { i, t }, tier = tier }
-      whole:start({}, { I = math.huge, T = 2 })            -- it lacks i, so nothing of it is kept over i
+      -- it lacks i, so nothing of it is kept over i
+      whole:start({}, { I = math.huge, T = 2 })
     end)
   end)
 
   it("comes whole with done where there is no tick", function()
     each(function(tier)
-      local f = P:compile { outputs = { sum = x[{ t = 0 .. T }]:sum(0), w = i:value() + 0 * T:value() }, tick = { i, t }, tier = tier }
+      local f = P:compile { outputs = { sum = x[{ t = 0 .. T }]:sum(0),
+        w = i:value() + 0 * T:value() }, tick = { i, t }, tier = tier }
       f:start({}, { I = 3, T = 0 })
       local done, out = f:step()
       assert.is_true(done)
@@ -196,7 +209,8 @@ describe("an output with the outer tick dims", function()
       Q:stop(u, u:value():to "f32":ge(len - 1))
       local y = Q:input("y", { domain = { j, c } }) + u:value()
       local s = y[{ u = 0 .. U }]:sum(0)                   -- over (j, c)
-      local f = Q:compile { outputs = { y = y, s = s, all = s[{ c = 0 .. C }]:sum(0), n = U:value() }, tick = { j, u }, tier = tier }
+      local f = Q:compile { outputs = { y = y, s = s, all = s[{ c = 0 .. C }]:sum(0),
+        n = U:value() }, tick = { j, u }, tier = tier }
       local lens, base = { { 2, 3 }, { 1, 1 }, { 4, 2 } }, { { 1, 2 }, { 3, 4 }, { 5, 6 } }
       local given = { len = lens, y = base }
       local run = f(given, { J = 3, C = 2, U = 5 })
@@ -211,7 +225,8 @@ describe("an output with the outer tick dims", function()
         for q = 0, longest - 1 do
           local done, out = f:step()
           assert.equal(a == 3 and q == longest - 1, done)
-          assert.same({ q < lens[a][1] and base[a][1] + q or 0, q < lens[a][2] and base[a][2] + q or 0 }, out.y:totable())
+          assert.same({ q < lens[a][1] and base[a][1] + q or 0,
+            q < lens[a][2] and base[a][2] + q or 0 }, out.y:totable())
           if q == longest - 1 then
             assert.same(want, out.s:totable())
             assert.equal(all, out.all:item())
@@ -235,7 +250,8 @@ describe("an output with the outer tick dims", function()
       local len = Q:input("len", { domain = { c } })
       Q:stop(j, j:value():to "f32":ge(len - 1))
       local y = Q:input("y", { domain = { c, j, u } })
-      local f = Q:compile { outputs = { s = y[{ u = 0 .. U }]:sum(0) }, tick = { j, u }, tier = tier }
+      local f = Q:compile { outputs = { s = y[{ u = 0 .. U }]:sum(0) }, tick = { j, u },
+        tier = tier }
       f:start({ len = { 1, 3 } }, { C = 2, J = 4, U = 2 })
       for a = 0, 2 do
         local done, out = f:step { y = { 1, 2 } }
@@ -250,7 +266,8 @@ describe("an output with the outer tick dims", function()
 
   it("is no reason to refuse a tick: an inner dim alone is whole at the end", function()
     each(function(tier)
-      local f = P:compile { outputs = { over = x[{ i = 0 .. I }]:sum(0) }, tick = { i, t }, tier = tier }
+      local f = P:compile { outputs = { over = x[{ i = 0 .. I }]:sum(0) }, tick = { i, t },
+        tier = tier }
       f:start({}, { I = 2, T = 2 })
       for n = 0, 2 do assert.is_nil(select(2, f:step { x = n }).over) end
       local done, out = f:step { x = 3 }

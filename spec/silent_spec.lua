@@ -63,8 +63,12 @@ describe("a table of options", function()
     ["opt:step"] = function(o) optim.SGD({ w }, { lr = 1 }):step(w:square(), o) end,
     ["dist.Categorical"] = function(o) o.logits = x tempo.dist.Categorical(o) end,
     ["categorical:sample"] = function(o) tempo.dist.Categorical({ logits = x }):sample(o) end,
-    ["dist.MultiCategorical"] = function(o) o.logits, o.sizes = x, { 4 } tempo.dist.MultiCategorical(o) end,
-    ["multicategorical:sample"] = function(o) tempo.dist.MultiCategorical({ logits = x, sizes = { 4 } }):sample(o) end,
+    ["dist.MultiCategorical"] = function(o)
+      o.logits, o.sizes = x, { 4 } tempo.dist.MultiCategorical(o)
+    end,
+    ["multicategorical:sample"] = function(o)
+      tempo.dist.MultiCategorical({ logits = x, sizes = { 4 } }):sample(o)
+    end,
     ["dist.Bernoulli"] = function(o) o.logits = x tempo.dist.Bernoulli(o) end,
     ["bernoulli:sample"] = function(o) tempo.dist.Bernoulli({ logits = x }):sample(o) end,
     ["beta:sample"] = function(o) tempo.dist.Beta(x, 1):sample(o) end,
@@ -90,13 +94,15 @@ describe("a table of options", function()
       memory:draw { x = x }
       memory:update(x:slice(0, 0, 1), o)
     end,
-    ["data.batches"] = function(o) o.step, o.size = t, 1 tempo.data.batches(P, { x = { 1 } }, o) end,
+    ["data.batches"] = function(o)
+      o.step, o.size = t, 1 tempo.data.batches(P, { x = { 1 } }, o)
+    end,
     ["viz.spark"] = function(o) tempo.viz.spark({ 1 }, o) end,
     ["viz.plot"] = function(o) tempo.viz.plot({ 1 }, o) end,
     ["viz.csv"] = function(o) tempo.viz.csv("none.csv", o) end,
   }
-  for _, name in ipairs { "zeros", "ones", "uniform", "normal", "xavier_uniform", "xavier_normal", "kaiming_uniform",
-      "kaiming_normal", "orthogonal" } do
+  for _, name in ipairs { "zeros", "ones", "uniform", "normal", "xavier_uniform", "xavier_normal",
+    "kaiming_uniform", "kaiming_normal", "orthogonal" } do
     ways["nn.init." .. name] = function(o) nn.init[name](P, { 2, 2 }, o) end
   end
 
@@ -114,7 +120,9 @@ describe("a table of options", function()
     fails(function() return (P:call(print, { x, over = { t } }, { {} })) end, "option", "'over'")
     fails(function() return (P:call(print, { x }, { {}, over = { t } })) end, "option", "'over'")
     fails(function() return (tempo.array({ 1 }, "f32", { 1, name = "a" })) end, "option", "'name'")
-    fails(function() return (nn.MLP(P, { 4, 2, activation = "relu" })) end, "option", "'activation'")
+    fails(function()
+      return (nn.MLP(P, { 4, 2, activation = "relu" }))
+    end, "option", "'activation'")
     fails(function() return (nn.Sequential(P, { "relu", name = "a" })) end, "option", "'name'")
     fails(function() return (optim.SGD({ w, lr = 0.1 }, { lr = 1 })) end, "option", "'lr'")
     fails(function() return (tempo.rl.episodes(traj, { t, name = "a" })) end, "option", "'name'")
@@ -122,20 +130,30 @@ describe("a table of options", function()
   end)
 
   it("is none of what takes no options", function()
-    fails(function() P:dim("u", "U", { name = 1 }) end, "option", "dim takes 2 arguments, got a table as #3")
+    fails(function()
+      P:dim("u", "U", { name = 1 })
+    end, "option", "dim takes 2 arguments, got a table as #3")
     fails(function() P:bound("u", {}) end, "option", "bound takes 1 argument")
     fails(function() P:stop(t, x:sum():gt(0), {}) end, "option", "stop takes 2 arguments")
     fails(function() P:constant(1, { dtype = "i64" }) end, "option", "constant takes 1 argument")
     fails(function() return (x:grad { leaf = true }) end, "option", "grad takes no arguments")
     fails(function() x:sum():backward(x) end, "option", "backward takes no arguments")
     fails(function() w:update(w, { when = t:eq(0) }) end, "option", "update takes 1 argument")
-    fails(function() return (f({ x = {} }, { T = 0 }, {}, {})) end, "option", "a call takes 3 arguments")
+    fails(function()
+      return (f({ x = {} }, { T = 0 }, {}, {}))
+    end, "option", "a call takes 3 arguments")
     fails(function() f:load_params({}, { strikt = false }) end, "option", "'strict'")
     fails(function() f:save("x", { portabel = true }) end, "option", "'portable'")
     fails(function() return (tempo.load("x.npy", {})) end, "option", "load takes 1 argument")
-    fails(function() tempo.save("x.npz", {}, { compress = true }) end, "option", "save takes 2 arguments")
-    fails(function() return (tempo.dist.Normal(x, 1, { name = "n" })) end, "option", "dist.Normal takes 2 arguments")
-    fails(function() return (nn.LeakyReLU(P, 0.1)) end, "option", "nn.LeakyReLU takes 1 argument, got a number as #2")
+    fails(function()
+      tempo.save("x.npz", {}, { compress = true })
+    end, "option", "save takes 2 arguments")
+    fails(function()
+      return (tempo.dist.Normal(x, 1, { name = "n" }))
+    end, "option", "dist.Normal takes 2 arguments")
+    fails(function()
+      return (nn.LeakyReLU(P, 0.1))
+    end, "option", "nn.LeakyReLU takes 1 argument, got a number as #2")
     fails(function() return (nn.Flatten(P, 1, 2, {})) end, "option", "nn.Flatten takes 3 arguments")
     fails(function() return (nn.Sequential(P, nn.Linear(P, 1, 1))) end, "option", "got a module")
   end)
@@ -168,24 +186,29 @@ describe("a dot where a colon belongs", function()
   it("is no error of functions, which take numbers", function()
     assert.equal(3, P:compile({ outputs = { y = tempo.sum(3) } })().y:item())
     assert.equal(0, P:compile({ outputs = { y = tempo.minimum(0, 1) } })().y:item())
-    local message = fails(function() return (tempo.matmul(x)) end, "option", "bad argument #2 to 'matmul'")
+    local message = fails(function() return (tempo.matmul(x)) end, "option",
+      "bad argument #2 to 'matmul'")
     assert.falsy(message:find "colon")
   end)
 end)
 
 describe("a number that is no element", function()
-  local wrong = { i64 = { 1.5, 0 / 0, math.huge, 2 ^ 63 }, i32 = { 1.5, 0 / 0, 2 ^ 31, -2 ^ 31 - 1 }, u8 = { 0.5, 0 / 0, 256, -1 } }
+  local wrong = { i64 = { 1.5, 0 / 0, math.huge, 2 ^ 63 },
+    i32 = { 1.5, 0 / 0, 2 ^ 31, -2 ^ 31 - 1 }, u8 = { 0.5, 0 / 0, 256, -1 } }
   local right = { i64 = { -2 ^ 53, 2 ^ 53 }, i32 = { -2 ^ 31, 2 ^ 31 - 1 }, u8 = { 0, 255 } }
 
   for dtype, values in pairs(wrong) do
     for _, v in ipairs(values) do
-      it(("such as %s of %s is refused wherever numbers come in"):format(tostring(v), dtype), function()
+      it(("such as %s of %s is refused wherever numbers come in"):format(tostring(v), dtype),
+        function()
         local P = tempo.program()
         local t = P:dim "t"
-        local x, s = P:input("x", { domain = { t }, dtype = dtype }), P:input("s", { dtype = dtype })
+        local x, s = P:input("x", { domain = { t }, dtype = dtype }),
+          P:input("s", { dtype = dtype })
         local w = P:param("w", { dtype = dtype, shape = { 1 }, init = 0 })
         local c = P:source(function() return v end, { domain = { t }, dtype = dtype })
-        local d = P:source(function() return { v } end, { domain = { t }, shape = { 1 }, dtype = dtype })
+        local d = P:source(function() return { v } end,
+          { domain = { t }, shape = { 1 }, dtype = dtype })
         fails(function() return (tempo.array({ 0, v }, dtype)) end, "dtype", "at [2]", dtype)
         fails(function() return (tempo.array({ { 0 }, { v } }, dtype)) end, "dtype", "at [2][1]")
         fails(function() return (tempo.array(v, dtype, { 2 })) end, "dtype", dtype)
@@ -199,11 +222,17 @@ describe("a number that is no element", function()
         end, "dtype")
         each(function(tier)
           local f = P:compile { outputs = { x = x, s = s, w = w }, tier = tier }
-          fails(function() return (f({ x = { 0, v }, s = 0 }, { T = 2 })) end, "input 'x'", "at [2]")
+          fails(function()
+            return (f({ x = { 0, v }, s = 0 }, { T = 2 }))
+          end, "input 'x'", "at [2]")
           fails(function() return (f({ x = { 0 }, s = v }, { T = 1 })) end, "input 's'")
           fails(function() f:load_params { w = { v } } end, "dtype", "parameter 'w'")
-          fails(function() P:compile({ outputs = { c = c }, tier = tier })({}, { T = 1 }) end, "callback at t = 0: result 1")
-          fails(function() P:compile({ outputs = { d = d }, tier = tier })({}, { T = 1 }) end, "callback at t = 0: result 1", "at [1]")
+          fails(function()
+            P:compile({ outputs = { c = c }, tier = tier })({}, { T = 1 })
+          end, "callback at t = 0: result 1")
+          fails(function()
+            P:compile({ outputs = { d = d }, tier = tier })({}, { T = 1 })
+          end, "callback at t = 0: result 1", "at [1]")
         end)
       end)
     end
@@ -250,13 +279,16 @@ describe("a reduction of a scalar at each point", function()
   local x, y = P:input("x", { domain = { t } }), P:input("y", { domain = { t, b } })
 
   it("warns that it reduces no axis, and says what would reduce the dim", function()
-    for _, name in ipairs { "mean", "sum", "prod", "max", "min", "any", "all", "argmax", "var", "std", "norm", "logsumexp",
-        "softmax", "log_softmax" } do
-      warns(function() return (x[name](x)) end, "shape: ", "reduces no axis; x[0 .. T]:" .. name .. "(0) reduces t")
-      warns(function() return (tempo[name] and name ~= "max" and name ~= "min" and tempo[name](y) or y[name](y)) end,
-        "reduces no axis; y[{b = 0 .. B}]:" .. name .. "(0) reduces b")
+    for _, name in ipairs { "mean", "sum", "prod", "max", "min", "any", "all", "argmax", "var",
+      "std", "norm", "logsumexp", "softmax", "log_softmax" } do
+      warns(function() return (x[name](x)) end, "shape: ",
+        "reduces no axis; x[0 .. T]:" .. name .. "(0) reduces t")
+      warns(function()
+        return (tempo[name] and name ~= "max" and name ~= "min" and tempo[name](y) or y[name](y))
+      end, "reduces no axis; y[{b = 0 .. B}]:" .. name .. "(0) reduces b")
     end
-    assert.equal(2, x[0 .. t:upper()]:mean(0):peek { inputs = { x = { 1, 3 } }, bounds = { T = 2 } }:item())
+    assert.equal(2,
+      x[0 .. t:upper()]:mean(0):peek { inputs = { x = { 1, 3 } }, bounds = { T = 2 } }:item())
   end)
 
   it("warns once for a line", function()
@@ -268,14 +300,16 @@ describe("a reduction of a scalar at each point", function()
   it("warns of nothing else", function()
     assert.same({}, warned(function()
       local z = P:input("z", { domain = { t }, shape = { 3 } })
-      return { z:mean(), z:sum(0):neg(), x[0 .. t:upper()]:mean(0), x[0 .. t + 1]:sum(), tempo.full({}, 2):mean(),
-        P:input("n"):sum(), y[{ b = 0 .. B }]:sum() }
+      return { z:mean(), z:sum(0):neg(), x[0 .. t:upper()]:mean(0), x[0 .. t + 1]:sum(),
+        tempo.full({}, 2):mean(), P:input("n"):sum(), y[{ b = 0 .. B }]:sum() }
     end))
   end)
 
   it("may be what a library means, which is written for any shape", function()
     local w = P:param("w", { along = { t }, init = 1 })
-    assert.same({}, warned(function() return (optim.SGD({ w }, { lr = 0.1, clip_norm = 1 }):step(w:square())) end))
+    assert.same({}, warned(function()
+      return (optim.SGD({ w }, { lr = 0.1, clip_norm = 1 }):step(w:square()))
+    end))
   end)
 end)
 
@@ -293,7 +327,8 @@ describe("a gradient by what the loss does not contain", function()
       local g = tempo.grad(loss, { x, y })
       local got
       warns(function()
-        got = P:compile({ outputs = { gx = g[1], gy = g[2], loss = loss }, tier = tier })({ x = { 1, 2 }, y = { 3, 4 } }, { T = 2 })
+        got = P:compile({ outputs = { gx = g[1], gy = g[2], loss = loss }, tier = tier })(
+          { x = { 1, 2 }, y = { 3, 4 } }, { T = 2 })
       end, "option: ", "'loss' does not contain 'y'", "the gradient by it is 0")
       helper.same({ 2, 4 }, got.gx)
       helper.same({ 0, 0 }, got.gy)
@@ -304,7 +339,9 @@ describe("a gradient by what the loss does not contain", function()
     local P, _, x, y = program()
     local z = P:input("z", { shape = { 2 } })
     local g = tempo.grad(x:square(), { y, z })
-    warns(function() P:compile { outputs = { gy = g[1], gz = g[2] } } end, "'y', 'z'", "the gradient by them is 0")
+    warns(function()
+      P:compile { outputs = { gy = g[1], gz = g[2] } }
+    end, "'y', 'z'", "the gradient by them is 0")
   end)
 
   it("may stand behind what no gradient passes", function()
@@ -316,7 +353,9 @@ describe("a gradient by what the loss does not contain", function()
   it("is told of where no loss was marked", function()
     local P, _, x = program()
     local g = x:grad()
-    warns(function() P:compile { outputs = { g = g } } end, "no loss was marked by loss:backward()", "'x'")
+    warns(function()
+      P:compile { outputs = { g = g } }
+    end, "no loss was marked by loss:backward()", "'x'")
   end)
 
   it("is judged on the program as compiled", function()
@@ -325,7 +364,9 @@ describe("a gradient by what the loss does not contain", function()
     local g = tempo.grad(h, x)
     h[t] = x * 3
     local got
-    assert.same({}, warned(function() got = P:compile({ outputs = { g = g } })({ x = { 1, 2 } }, { T = 2 }) end))
+    assert.same({}, warned(function()
+      got = P:compile({ outputs = { g = g } })({ x = { 1, 2 } }, { T = 2 })
+    end))
     helper.same({ 3, 3 }, got.g)
   end)
 
@@ -337,7 +378,8 @@ describe("a gradient by what the loss does not contain", function()
     local f2
     warns(function()
 
-      f2 = Q:compile { outputs = { g = tempo.grad(u:square(), v) } } -- the same program some lines below
+      -- the same program some lines below
+      f2 = Q:compile { outputs = { g = tempo.grad(u:square(), v) } }
     end)
     f:start({}, { T = 2 })
     f:step { y = 1, x = 1 }
@@ -349,7 +391,8 @@ describe("an optimiser", function()
   local function setting()
     local P = tempo.program()
     local i, I = P:dim "i"
-    local v, w = P:param("v", { along = { i }, init = 1 }), P:param("w", { along = { i }, init = 1 })
+    local v, w = P:param("v", { along = { i }, init = 1 }),
+      P:param("w", { along = { i }, init = 1 })
     return P, i, I, v, w
   end
 
@@ -369,7 +412,9 @@ describe("an optimiser", function()
     local P, _, I, v, w = setting()
     local got
     optim.SGD({ v, w }, { lr = 0.25 }):step(w:square())
-    warns(function() got = P:compile({ outputs = { w = w[I - 1], v = v[I - 1] } })({}, { I = 2 }) end, "does not contain 'v'")
+    warns(function()
+      got = P:compile({ outputs = { w = w[I - 1], v = v[I - 1] } })({}, { I = 2 })
+    end, "does not contain 'v'")
     helper.same(0.5, got.w)
     helper.same(1, got.v)
   end)
@@ -399,7 +444,8 @@ describe("where among numbers", function()
         local outputs, dtype = {}, {}
         for _, op in ipairs(ops) do
           local y = x[op](x, tempo.where(t:lt(1), n[1], n[2]))
-          local z = n[2] % 1 ~= 0 and x:mul(n[2]):dtype() == "f32" and x:to "f32" or x         -- a fraction makes integers f32
+          -- a fraction makes integers f32
+          local z = n[2] % 1 ~= 0 and x:mul(n[2]):dtype() == "f32" and x:to "f32" or x
           outputs[op], outputs[op .. "1"], outputs[op .. "2"] = y, z[op](z, n[1]), z[op](z, n[2])
           dtype[op] = outputs[op .. "2"]:dtype()
           assert.equal(dtype[op], y:dtype(), d .. " " .. op)
@@ -468,9 +514,12 @@ describe("a tensor without a name", function()
     x = P:input("x", { domain = { t } })
   end)
 
-  -- The message of reading e at t + 1, which leaves the domain; the reader's own call is no output of that name.
+  -- The message of reading e at t + 1, which leaves the domain; the reader's own call is no output
+  -- of that name.
   local function beyond(e)
-    return (fails(function() P:compile { outputs = { out = e[t + 1] } } end, "domain"):match "^[^\n]*")
+    return (fails(function()
+      P:compile { outputs = { out = e[t + 1] } }
+    end, "domain"):match "^[^\n]*")
   end
 
   it("has that of its local, upvalue, field, element or global", function()
@@ -507,11 +556,14 @@ describe("a tensor without a name", function()
   end)
 
   it("has it in mistakes of recording, cycles, undefined points and at run time", function()
-    local y, h, n = x * 2, P:tensor { domain = { t } }, P:input("n", { domain = { t }, dtype = "i64" })
+    local y, h, n = x * 2, P:tensor { domain = { t } },
+      P:input("n", { domain = { t }, dtype = "i64" })
     fails(function() y[0] = 1 end, "option", "'y'")
     fails(function() return (y[{ u = 0 }]) end, "domain", "'y' has no dim 'u'")
     h[0] = 1
-    fails(function() P:compile { outputs = { out = h + 1 } } end, "'h' has no branch", "h:otherwise")
+    fails(function()
+      P:compile { outputs = { out = h + 1 } }
+    end, "'h' has no branch", "h:otherwise")
     local q = n:floordiv(n - 1)
     each(function(tier)
       local f = P:compile { outputs = { out = q + 1 }, tier = tier }
@@ -521,7 +573,9 @@ describe("a tensor without a name", function()
     a[t] = b + 1
     b[t] = a + 1
     each(function(tier)
-      fails(function() P:compile { outputs = { out = a * 2 }, tier = tier } end, "cycle", "'a'", "b[t]")
+      fails(function()
+        P:compile { outputs = { out = a * 2 }, tier = tier }
+      end, "cycle", "'a'", "b[t]")
     end)
   end)
 
@@ -535,7 +589,8 @@ describe("a tensor without a name", function()
       return Q:compile { outputs = { y = (one or other) + 1 } }
     end
     local f, g = make(true), make(false)
-    assert.equal(f:explain "graph":gsub("silent_spec.lua:%d+", ""), (g:explain "graph":gsub("silent_spec.lua:%d+", "")))
+    assert.equal(f:explain "graph":gsub("silent_spec.lua:%d+", ""),
+      (g:explain "graph":gsub("silent_spec.lua:%d+", "")))
     f:start({}, { U = 2 })
     f:step { z = 1 }
     assert.truthy(g:load_state(f:state()))
@@ -553,14 +608,16 @@ describe("what a call needs of its bounds", function()
     return out
   end
 
-  it("is told once by explain, however many reads need it, and not what another condition says", function()
+  it("is told once by explain, however many reads need it, and not what another condition says",
+    function()
     local P = tempo.program()
     local t = P:dim("t", "T")
     local i, I = P:dim("i", "I")
     local x, z = P:input("x", { domain = { t } }), P:input("z", { domain = { i } })
     each(function(tier)
       local y = x[4] + x[4]:exp() * x[2] + x[7] + z[I - 1] + z[3]
-      assert.same({ "T >= 8", "I >= 4" }, lines(P:compile { outputs = { y = y, again = x[7] }, tier = tier }))
+      assert.same({ "T >= 8", "I >= 4" },
+        lines(P:compile { outputs = { y = y, again = x[7] }, tier = tier }))
       assert.same({ "T >= 5" }, lines(P:compile { outputs = { y = x[4] }, tier = tier }))
       assert.same({}, lines(P:compile { outputs = { y = x + 1 }, tier = tier }))
     end)
@@ -577,11 +634,14 @@ describe("what a call needs of its bounds", function()
       local f = P:compile { outputs = { y = y }, tier = tier }
       for n = 0, 7 do
         local bounds = { I = n % 2, B = math.floor(n / 2) % 2, T = math.floor(n / 4) }
-        local legal = bounds.I == 0 or bounds.B == 0 or bounds.T > 0          -- no point of y, or every read inside
+        -- no point of y, or every read inside
+        local legal = bounds.I == 0 or bounds.B == 0 or bounds.T > 0
         local array = tempo.array(2, "f32", { bounds.I, bounds.B, bounds.T })
         local ok, e = pcall(f, { x = array }, bounds)
         assert.equal(legal, ok, tostring(e))
-        if not ok then assert.truthy(e:find("it needs T >= 1 or I == 0 or B == 0", 1, true), tostring(e)) end
+        if not ok then
+          assert.truthy(e:find("it needs T >= 1 or I == 0 or B == 0", 1, true), tostring(e))
+        end
       end
     end)
   end)
@@ -595,11 +655,16 @@ describe("names of PyTorch, JAX and NumPy", function()
   local a = tempo.array { 1, 2, 3 }
 
   it("are answered with ours", function()
-    fails(function() local _ = tempo.randn { 3 } end, "option: tempo has no 'randn'; here it is tempo.normal {3}")
-    fails(function() x:view(3) end, "option: tempo.Tensor has no 'view'; here it is x:reshape {2, 3}")
+    fails(function()
+      local _ = tempo.randn { 3 }
+    end, "option: tempo has no 'randn'; here it is tempo.normal {3}")
+    fails(function() x:view(3) end,
+      "option: tempo.Tensor has no 'view'; here it is x:reshape {2, 3}")
     fails(function() local _ = x.T end, "option: tempo.Tensor has no 'T'; here it is x:mT()")
-    fails(function() P:manual_seed(1) end, "option: tempo.Program has no 'manual_seed'; here it is tempo.program { seed = 0 }")
-    fails(function() a:numpy() end, "option: tempo.Array has no 'numpy'; here it is an array already")
+    fails(function() P:manual_seed(1) end,
+      "option: tempo.Program has no 'manual_seed'; here it is tempo.program { seed = 0 }")
+    fails(function() a:numpy() end,
+      "option: tempo.Array has no 'numpy'; here it is an array already")
     fails(function() x:reshap(3) end, "did you mean 'reshape'")
   end)
 
@@ -612,18 +677,31 @@ describe("names of PyTorch, JAX and NumPy", function()
   end)
 
   it("are answered as functions, methods, modules and optimisers", function()
-    fails(function() return nn.CrossEntropyLoss end, "option: tempo.nn has no 'CrossEntropyLoss'; here it is x:cross_entropy(y)")
-    fails(function() return nn.relu end, "option: tempo.nn has no 'relu'; here it is tempo.relu(...)")
-    fails(function() return tempo.Linear end, "option: tempo has no 'Linear'; here it is tempo.nn.Linear")
-    fails(function() x:where(x, x) end, "option: tempo.Tensor has no 'where'; here it is tempo.where(...)")
-    fails(function() x:relu_() end, "here it is tempo.relu(...), assigned: nothing is changed in place")
-    fails(function() x:masked_fill_(x, 0) end, "here it is tempo.where(mask, value, x), assigned: nothing is changed in place")
-    fails(function() return nn.init.zeros_ end, "option: tempo.nn.init has no 'zeros_'; did you mean 'zeros'?")
-    fails(function() return tempo.svd end, "option: tempo has no 'svd'; there are no decompositions of matrices yet")
-    fails(function() return optim.lr_scheduler end, "option: tempo.optim has no 'lr_scheduler'; here it is a learning rate that is an expression")
+    fails(function()
+      return nn.CrossEntropyLoss
+    end, "option: tempo.nn has no 'CrossEntropyLoss'; here it is x:cross_entropy(y)")
+    fails(function() return nn.relu end,
+      "option: tempo.nn has no 'relu'; here it is tempo.relu(...)")
+    fails(function() return tempo.Linear end,
+      "option: tempo has no 'Linear'; here it is tempo.nn.Linear")
+    fails(function() x:where(x, x) end,
+      "option: tempo.Tensor has no 'where'; here it is tempo.where(...)")
+    fails(function() x:relu_() end,
+      "here it is tempo.relu(...), assigned: nothing is changed in place")
+    fails(function() x:masked_fill_(x, 0) end,
+      "here it is tempo.where(mask, value, x), assigned: nothing is changed in place")
+    fails(function() return nn.init.zeros_ end,
+      "option: tempo.nn.init has no 'zeros_'; did you mean 'zeros'?")
+    fails(function() return tempo.svd end,
+      "option: tempo has no 'svd'; there are no decompositions of matrices yet")
+    fails(function() return optim.lr_scheduler end,
+      "option: tempo.optim has no 'lr_scheduler'; here it is a learning rate that is an expression")
     local net = nn.Linear(P, 3, 2, { along = { t } })
-    fails(function() net:zero_grad() end, "option: a module has no 'zero_grad'; here it is nothing: each point has its own gradient")
-    fails(function() optim.SGD(net, { lr = 1 }):zero_grad() end, "option: an optimiser has no 'zero_grad'; here it is nothing")
+    fails(function() net:zero_grad() end,
+      "option: a module has no 'zero_grad'; here it is nothing: each point has its own gradient")
+    fails(function()
+      optim.SGD(net, { lr = 1 }):zero_grad()
+    end, "option: an optimiser has no 'zero_grad'; here it is nothing")
     assert.equal(nil, net.scale)
   end)
 
@@ -683,14 +761,20 @@ describe("names of PyTorch, JAX and NumPy", function()
     for name, hint in pairs(foreign) do
       assert.is_false(has(x, name) or has(nn, name) or has(optim, name), name)
       for ours in hint:gmatch "tempo%.([%w_]+)" do assert.is_true(has(tempo, ours), hint) end
-      for library, ours in hint:gmatch "tempo%.(%l+)%.([%w_]+)" do assert.is_true(has(tempo[library], ours), hint) end
-      for ours in hint:gmatch "[xab]:([%w_]+)" do assert.is_true(has(x, ours) or has(a, ours), hint) end
+      for library, ours in hint:gmatch "tempo%.(%l+)%.([%w_]+)" do
+        assert.is_true(has(tempo[library], ours), hint)
+      end
+      for ours in hint:gmatch "[xab]:([%w_]+)" do
+        assert.is_true(has(x, ours) or has(a, ours), hint)
+      end
       for ours in hint:gmatch "P:([%w_]+)" do assert.is_true(has(P, ours), hint) end
     end
   end)
 
-  it("say what to write for arithmetic of host arrays, and take an array beside a tensor", function()
-    for _, f in ipairs { function() local _ = a + 1 end, function() local _ = 2 * a end, function() local _ = -a end, function() local _ = a / a end } do
+  it("say what to write for arithmetic of host arrays, and take an array beside a tensor",
+    function()
+    for _, f in ipairs { function() local _ = a + 1 end, function() local _ = 2 * a end,
+      function() local _ = -a end, function() local _ = a / a end } do
       fails(f, "option: arithmetic of host arrays: P:constant(a) is a tensor")
     end
     assert.same({ 3 }, (a + x):shape())
@@ -705,6 +789,8 @@ describe("names of PyTorch, JAX and NumPy", function()
     local _, _, _ = x[t][0], x[t - 1][0], y
     tempo.warn = warn
     assert.equal(1, #said)
-    assert.truthy(said[1]:find("x[t][0] reads 'x' at t = 0; an element of its shape is x:select(0, 0)", 1, true))
+    assert.truthy(
+      said[1]:find("x[t][0] reads 'x' at t = 0; an element of its shape is x:select(0, 0)", 1,
+      true))
   end)
 end)

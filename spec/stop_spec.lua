@@ -1,10 +1,12 @@
--- Ends by data: P:stop. The reference evaluator asks done point by point; every program here also runs on the interpreter, with and without passes,
--- and both are held to plain loops, to closed forms, or to the same program without a stop, run for as long as was reached.
+-- Ends by data: P:stop. The reference evaluator asks done point by point; every program here also
+-- runs on the interpreter, with and without passes, and both are held to plain loops, to closed
+-- forms, or to the same program without a stop, run for as long as was reached.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails
 
-local tiers = { { tier = "reference" }, { tier = "interpreter" }, { tier = "interpreter", passes = "none" } }
+local tiers = { { tier = "reference" }, { tier = "interpreter" },
+  { tier = "interpreter", passes = "none" } }
 
 -- fn(options of compile) for every way to run.
 local function each_tier(fn)
@@ -28,7 +30,8 @@ end
 
 describe("an end by data", function()
   it("is at the first point, at a later one, or nowhere", function()
-    for _, case in ipairs { { 1, { 1 } }, { 2, { 1, 2 } }, { 20, { 1, 2, 4, 8, 16, 32 } }, { 1e9, { 1, 2, 4, 8, 16, 32, 64, 128 } } } do
+    for _, case in ipairs { { 1, { 1 } }, { 2, { 1, 2 } }, { 20, { 1, 2, 4, 8, 16, 32 } },
+      { 1e9, { 1, 2, 4, 8, 16, 32, 64, 128 } } } do
       local P, _, T, x = doubling(case[1])
       local out = helper.run(P, { x = x, n = T:value() }, {}, { T = 8 })
       assert.same(case[2], out.x)
@@ -39,15 +42,18 @@ describe("an end by data", function()
 
   it("takes the last point for a whole one, whatever reads it", function()
     local P, t, T, x = doubling(20)
-    local before, back = P:tensor { domain = { t }, dtype = "f64" }, P:tensor { domain = { t }, dtype = "f64" }
+    local before, back = P:tensor { domain = { t }, dtype = "f64" },
+      P:tensor { domain = { t }, dtype = "f64" }
     before[0] = -1
     before[t] = x[t - 1]
     back[T - 1] = x
     back[t] = x + 10 * back[t + 1]
     local out = helper.run(P, {
       z = x * 3, v = (x + before) / 2, before = before, back = back,
-      ahead = x[tempo.min(t + 3, T - 1)], last = x[T - 1], sum = x[0 .. T]:sum(0), suffix = x[t .. T]:sum(0), prefix = x[0 .. t + 1]:sum(0),
-      top = x[0 .. T]:max(0), mean = x[0 .. T]:mean(0), all = x[0 .. T], half = x[t:floordiv(2)], mid = x[T:floordiv(2)], square = (T * T):value(),
+      ahead = x[tempo.min(t + 3, T - 1)], last = x[T - 1], sum = x[0 .. T]:sum(0),
+        suffix = x[t .. T]:sum(0), prefix = x[0 .. t + 1]:sum(0),
+      top = x[0 .. T]:max(0), mean = x[0 .. T]:mean(0), all = x[0 .. T], half = x[t:floordiv(2)],
+        mid = x[T:floordiv(2)], square = (T * T):value(),
     }, {}, { T = 100 })
     helper.same({ 3, 6, 12, 24, 48, 96 }, out.z, 1e-9)
     helper.same({ -1, 1, 2, 4, 8, 16 }, out.before, 1e-9)
@@ -58,14 +64,17 @@ describe("an end by data", function()
     helper.same({ 3368421, 336842, 33684, 3368, 336, 32 }, out.back, 1e-9)
     helper.same({ 1, 1, 2, 2, 4, 4 }, out.half, 1e-9)
     helper.same({ 1, 2, 4, 8, 16, 32 }, out.all, 1e-9)
-    assert.same({ 32, 63, 32, 63 / 6, 8, 36, 6 }, { out.last, out.sum, out.top, out.mean, out.mid, out.square, out.T })
+    assert.same({ 32, 63, 32, 63 / 6, 8, 36, 6 },
+      { out.last, out.sum, out.top, out.mean, out.mid, out.square, out.T })
   end)
 
   it("stands where a bound stands in shapes, conditions and values", function()
     local P, t, T, x = doubling(20)
     local out = helper.run(P, {
-      ones = tempo.ones { T, 2 }, flip = x[0 .. T]:flip(0), left = (T - t):value(), second = t:lt(T - 2):value(), soft = (x[0 .. T] / 8):softmax(0):sum(),
-      outer = x[0 .. T]:outer(x[0 .. T]), attend = (x[t .. T] * x):sum(), rank = x[0 .. T]:argmax(0),
+      ones = tempo.ones { T, 2 }, flip = x[0 .. T]:flip(0), left = (T - t):value(),
+        second = t:lt(T - 2):value(), soft = (x[0 .. T] / 8):softmax(0):sum(),
+      outer = x[0 .. T]:outer(x[0 .. T]), attend = (x[t .. T] * x):sum(),
+        rank = x[0 .. T]:argmax(0),
       padded = tempo.cat({ x[0 .. T], tempo.zeros({ 2 }, { dtype = "f64" }) }, 0),
       cut = x[0 .. T]:slice(0, 1, T - 1),
     }, {}, { T = 9 })
@@ -108,9 +117,13 @@ describe("an end by data", function()
         local P = tempo.program()
         local t = P:dim "t"
         local asked, seen, told = {}, {}, {}
-        local s = P:source(function(p) asked[#asked + 1] = p.t return p.t end, { domain = { t }, dtype = "i64" })
+        local s = P:source(function(p)
+          asked[#asked + 1] = p.t return p.t
+        end, { domain = { t }, dtype = "i64" })
         local u = tempo.uniform({}, { domain = { t }, name = "u" })
-        local r = P:call(function(a, p) seen[#seen + 1] = p.t return a[1] end, { u }, { { domain = { t } } })
+        local r = P:call(function(a, p)
+          seen[#seen + 1] = p.t return a[1]
+        end, { u }, { { domain = { t } } })
         P:sink({ r + s }, function(_, p) told[#told + 1] = p.t end)
         P:stop(t, s:ge(n - 1))
         local out = compile(P, tier, { r = r, u = u })({}, { T = 9 })
@@ -156,7 +169,8 @@ describe("an end by data", function()
     local t, T = P:dim "t"
     local x = P:input("x", { domain = { t }, dtype = "i64" })
     P:stop(t, x:eq(0))
-    local f = helper.compile(P, { x = x * 1, sum = x[0 .. T]:sum(0), w = x[tempo.max(0, t - 1) .. t + 1]:sum(0) })
+    local f = helper.compile(P,
+      { x = x * 1, sum = x[0 .. T]:sum(0), w = x[tempo.max(0, t - 1) .. t + 1]:sum(0) })
     local out = f({ x = { 3, 1, 4, 0, 5, 9 } }, { T = 6 })
     assert.same({ 3, 1, 4, 0 }, out.x:totable())
     assert.same({ 3, 4, 5, 4 }, out.w:totable())
@@ -191,10 +205,13 @@ describe("an end inside other dims", function()
     local before = P:tensor { domain = { i }, dtype = "f64" }
     before[0] = -1
     before[i] = last[i - 1]
-    local out = helper.run(P, { x = x, s = s, last = last, total = total, before = before, n = T:value() * 10, of = total[I - 1] }, {}, { I = 4, T = 20 })
+    local out = helper.run(P,
+      { x = x, s = s, last = last, total = total, before = before, n = T:value() * 10,
+      of = total[I - 1] }, {}, { I = 4, T = 20 })
     assert.same({ 2, 3, 4, 5 }, out.T)
     assert.same({ 20, 30, 40, 50 }, out.n)
-    assert.same({ { 0, 1, 0, 0, 0 }, { 1, 2, 3, 0, 0 }, { 2, 3, 4, 5, 0 }, { 3, 4, 5, 6, 7 } }, out.x)
+    assert.same({ { 0, 1, 0, 0, 0 }, { 1, 2, 3, 0, 0 }, { 2, 3, 4, 5, 0 }, { 3, 4, 5, 6, 7 } },
+      out.x)
     assert.same({ 1, 6, 14, 25 }, out.s)
     assert.same({ 1, 7, 21, 46 }, out.total)
     assert.same({ 1, 3, 5, 7 }, out.last)
@@ -209,7 +226,9 @@ describe("an end inside other dims", function()
       local t, T = P:dim "t"
       local log = {}
       local w = P:param("w", { along = { i }, init = 1, dtype = "f64" })
-      local x = P:call(function(a, p) log[#log + 1] = p.i .. "," .. p.t return a[1]:item() * (p.t + 1) end, { w }, { { domain = { i, t }, dtype = "f64" } })
+      local x = P:call(function(a, p)
+        log[#log + 1] = p.i .. "," .. p.t return a[1]:item() * (p.t + 1)
+      end, { w }, { { domain = { i, t }, dtype = "f64" } })
       P:sink({ x }, function(_, p) log[#log + 1] = "s" .. p.i .. "," .. p.t end)
       P:stop(t, x:ge(6))
       w:update(x[0 .. T]:sum(0) / 4)
@@ -257,7 +276,9 @@ describe("an end inside other dims", function()
     P:stop(t, x:ge(3))
     local s = x[0 .. T]:sum(0)
     P:stop(i, s:lt(6))
-    local out = helper.run(P, { x = x, s = s, all = s[0 .. I]:sum(0), n = T:value()[0 .. I]:sum(0) }, {}, { I = 10, T = 10 })
+    local out = helper.run(P,
+      { x = x, s = s, all = s[0 .. I]:sum(0), n = T:value()[0 .. I]:sum(0) }, {},
+      { I = 10, T = 10 })
     assert.same({ { 0, 1, 2, 3 }, { 1, 2, 3, 0 }, { 2, 3, 0, 0 } }, out.x)
     assert.same({ 6, 6, 5 }, out.s)
     assert.same({ 4, 3, 2 }, out.T)
@@ -295,12 +316,16 @@ describe("an end for each row of a batch", function()
     local _, B, t, T, x = batch(P)
     local s = x[0 .. T]:sum(0)
     local out = helper.run(P, {
-      x = x, s = s, total = s[0 .. B]:sum(0), suffix = x[t .. T]:sum(0), last = x[T - 1], first = x[{ t = 0 }], prefix = x[0 .. t + 1]:sum(0), y = x * x,
+      x = x, s = s, total = s[0 .. B]:sum(0), suffix = x[t .. T]:sum(0), last = x[T - 1],
+        first = x[{ t = 0 }], prefix = x[0 .. t + 1]:sum(0), y = x * x,
       longest = T:value()[0 .. B]:max(0), mean = x[0 .. T]:mean(0),
     }, { lim = { 3, 1, 5, 99 } }, { B = 4, T = 6 })
-    assert.same({ { 1, 2, 3, 0, 0, 0 }, { 1, 0, 0, 0, 0, 0 }, { 1, 2, 3, 4, 5, 0 }, { 1, 2, 3, 4, 5, 6 } }, out.x)
-    assert.same({ { 1, 4, 9, 0, 0, 0 }, { 1, 0, 0, 0, 0, 0 }, { 1, 4, 9, 16, 25, 0 }, { 1, 4, 9, 16, 25, 36 } }, out.y)
-    assert.same({ { 6, 5, 3, 0, 0, 0 }, { 1, 0, 0, 0, 0, 0 }, { 15, 14, 12, 9, 5, 0 }, { 21, 20, 18, 15, 11, 6 } }, out.suffix)
+    assert.same({ { 1, 2, 3, 0, 0, 0 }, { 1, 0, 0, 0, 0, 0 }, { 1, 2, 3, 4, 5, 0 },
+      { 1, 2, 3, 4, 5, 6 } }, out.x)
+    assert.same({ { 1, 4, 9, 0, 0, 0 }, { 1, 0, 0, 0, 0, 0 }, { 1, 4, 9, 16, 25, 0 },
+      { 1, 4, 9, 16, 25, 36 } }, out.y)
+    assert.same({ { 6, 5, 3, 0, 0, 0 }, { 1, 0, 0, 0, 0, 0 }, { 15, 14, 12, 9, 5, 0 },
+      { 21, 20, 18, 15, 11, 6 } }, out.suffix)
     assert.same({ 3, 1, 5, 6 }, out.T)
     assert.same({ 6, 1, 15, 21 }, out.s)
     assert.same({ 3, 1, 5, 6 }, out.last)
@@ -323,10 +348,13 @@ describe("an end for each row of a batch", function()
       local P = tempo.program()
       local _, _, t, _, x = batch(P)
       local asked, told = 0, 0
-      local noise = P:source(function(p) asked = asked + 1 return p.t * 100 end, { domain = { t }, dtype = "f64" })
+      local noise = P:source(function(p)
+        asked = asked + 1 return p.t * 100
+      end, { domain = { t }, dtype = "f64" })
       local step = tempo.uniform({}, { domain = { t }, name = "u" })
       P:sink({ step }, function() told = told + 1 end)
-      local out = compile(P, tier, { y = x + noise, noise = noise, v = t:value() * 2 })({ lim = { 3, 1 } }, { B = 2, T = 6 })
+      local out = compile(P, tier, { y = x + noise, noise = noise, v = t:value() * 2 })(
+        { lim = { 3, 1 } }, { B = 2, T = 6 })
       assert.same({ { 1, 102, 203 }, { 1, 0, 0 } }, out.y:totable())
       assert.same({ 0, 100, 200 }, out.noise:totable())
       assert.same({ 0, 2, 4 }, out.v:totable())
@@ -334,7 +362,8 @@ describe("an end for each row of a batch", function()
     end)
   end)
 
-  it("calls once for all rows while one goes on: ended rows are zero, their results nobody's", function()
+  it("calls once for all rows while one goes on: ended rows are zero, their results nobody's",
+    function()
     each_tier(function(tier)
       local P = tempo.program()
       local b, _, t, T, x = batch(P)
@@ -345,7 +374,8 @@ describe("an end for each row of a batch", function()
         for k = 1, #r do r[k] = r[k] == 0 and 1e300 or r[k] * 10 end
         return r
       end, { x }, { { domain = { b, t }, dtype = "f64" } }, { over = { b } })
-      local out = compile(P, tier, { y = y, s = y[0 .. T]:sum(0), z = y / 10 })({ lim = { 3, 1, 4 } }, { B = 3, T = 9 })
+      local out = compile(P, tier, { y = y, s = y[0 .. T]:sum(0), z = y / 10 })(
+        { lim = { 3, 1, 4 } }, { B = 3, T = 9 })
       assert.same({ "0:1 1 1", "1:2 0 2", "2:3 0 3", "3:0 0 4" }, log)
       assert.same({ { 10, 20, 30, 0 }, { 10, 0, 0, 0 }, { 10, 20, 30, 40 } }, out.y:totable())
       assert.same({ 60, 10, 100 }, out.s:totable())
@@ -365,12 +395,17 @@ describe("an end for each row of a batch", function()
         local s, d = a[1]:totable(), {}
         for k = 1, #s do s[k] = { s[k][1] + 1, k } d[k] = s[k][1] >= k end
         return s, d
-      end, { state }, { { domain = { b, t }, shape = { 2 } }, { domain = { b, t }, dtype = "bool" } }, { over = { b } })
+      end, { state },
+        { { domain = { b, t }, shape = { 2 } }, { domain = { b, t }, dtype = "bool" } },
+        { over = { b } })
       state:otherwise(nxt[t - 1])
       P:stop(t, done)
-      local out = compile(P, tier, { s = state, n = (state:sum())[0 .. T]:sum(0), all = state[T - 1][0 .. B]:sum(0) })({}, { B = 3, T = 10 })
+      local out = compile(P, tier,
+        { s = state, n = (state:sum())[0 .. T]:sum(0), all = state[T - 1][0 .. B]:sum(0) })({},
+        { B = 3, T = 10 })
       assert.same({ 1, 2, 3 }, out.T:totable())
-      assert.same({ { { 0, 0 }, { 0, 0 }, { 0, 0 } }, { { 0, 0 }, { 1, 2 }, { 0, 0 } }, { { 0, 0 }, { 1, 3 }, { 2, 3 } } }, out.s:totable())
+      assert.same({ { { 0, 0 }, { 0, 0 }, { 0, 0 } }, { { 0, 0 }, { 1, 2 }, { 0, 0 } },
+        { { 0, 0 }, { 1, 3 }, { 2, 3 } } }, out.s:totable())
       assert.same({ 0, 3, 4 + 5 }, out.n:totable())
       assert.same({ 3, 5 }, out.all:totable())
       assert.equal(3, calls)
@@ -382,7 +417,9 @@ describe("an end for each row of a batch", function()
       local P = tempo.program()
       local b, _, t, _, x = batch(P)
       local log = {}
-      local y = P:call(function(a, p) log[#log + 1] = p.b .. "," .. p.t return a[1] end, { x }, { { domain = { b, t }, dtype = "f64" } })
+      local y = P:call(function(a, p)
+        log[#log + 1] = p.b .. "," .. p.t return a[1]
+      end, { x }, { { domain = { b, t }, dtype = "f64" } })
       compile(P, tier, { y = y })({ lim = { 2, 1, 3 } }, { B = 3, T = 9 })
       assert.same({ "0,0", "0,1", "1,0", "2,0", "2,1", "2,2" }, log)
     end)
@@ -410,8 +447,11 @@ describe("an end for each row of a batch", function()
         return r
       end, { v }, { { domain = { b, t }, dtype = "i64" } }, { over = { b } })
       P:sink({ v }, function(_, p) points[#points + 1] = p.b .. "," .. p.t end)
-      P:sink({ x[T - 1], T:value() }, function(a) last[#last + 1] = { a[1]:totable(), a[2]:totable() } end, { over = { b, c } })
-      local out = compile(P, tier, { y = y, s = y[0 .. T]:sum(0) })({ lim = { { 1, 3 }, { 2, 2 }, { 1, 1 } } }, { B = 3, C = 2, T = 9 })
+      P:sink({ x[T - 1], T:value() }, function(a)
+        last[#last + 1] = { a[1]:totable(), a[2]:totable() }
+      end, { over = { b, c } })
+      local out = compile(P, tier, { y = y, s = y[0 .. T]:sum(0) })(
+        { lim = { { 1, 3 }, { 2, 2 }, { 1, 1 } } }, { B = 3, C = 2, T = 9 })
       assert.same({ "0:0 1 2", "1:10 11 0", "2:20 0 0" }, rows)
       assert.same({ "0,0", "0,1", "0,2", "1,0", "1,1", "2,0" }, points)
       assert.same({ { { { 1, 3 }, { 2, 2 }, { 1, 1 } }, { { 1, 3 }, { 2, 2 }, { 1, 1 } } } }, last)
@@ -425,7 +465,9 @@ describe("an end for each row of a batch", function()
     local b, _, t, T, x = batch(P)
     local left = P:input("left", { domain = { b, t }, dtype = "i64" })
     local table_ = P:constant(tempo.array { 10, 20, 30 })
-    local out = helper.run(P, { q = tempo.full({}, 12, { dtype = "i64" }):floordiv(left), g = table_:index_select(0, left), n = (x[0 .. T]:sum(0)) },
+    local out = helper.run(P,
+      { q = tempo.full({}, 12, { dtype = "i64" }):floordiv(left), g = table_:index_select(0, left),
+      n = (x[0 .. T]:sum(0)) },
       { lim = { 2, 1 }, left = { { 1, 2, 0 }, { 2, 0, 99 } } }, { B = 2, T = 3 })
     assert.same({ { 12, 6 }, { 6, 0 } }, out.q)
     assert.same({ { 20, 30 }, { 30, 0 } }, out.g)
@@ -437,7 +479,8 @@ describe("an end for each row of a batch", function()
     local _, B, _, T, x = batch(P)
     local y = x * (s:value() + 1)
     local sum = y[0 .. T]:sum(0)
-    local outputs = { y = y, sum = sum, each = sum[{ b = 0 .. B }]:sum(0), all = sum[{ s = 0 .. N, b = 0 .. B }]:sum() }
+    local outputs = { y = y, sum = sum, each = sum[{ b = 0 .. B }]:sum(0),
+      all = sum[{ s = 0 .. N, b = 0 .. B }]:sum() }
     local out = helper.run(P, outputs, { lim = { 2, 3 } }, { N = 2, B = 2, T = 9 })
     assert.same({ { { 1, 2, 0 }, { 1, 2, 3 } }, { { 2, 4, 0 }, { 2, 4, 6 } } }, out.y)
     assert.same({ { 3, 6 }, { 6, 12 } }, out.sum)
@@ -447,7 +490,8 @@ describe("an end for each row of a batch", function()
 end)
 
 describe("gradients through ends", function()
-  -- build(P, inputs) gives the loss (f64) and the tensors asked about, by the names of the inputs; differences in every element on the interpreter.
+  -- build(P, inputs) gives the loss (f64) and the tensors asked about, by the names of the inputs;
+  -- differences in every element on the interpreter.
   local function check(build, values, bounds)
     local P = tempo.program()
     local loss, asked, others = build(P)
@@ -472,7 +516,8 @@ describe("gradients through ends", function()
       local function cut(g, w)
         if type(w) ~= "table" then return end
         for j = #g + 1, #w do
-          local function zero(v) if type(v) == "table" then for _, e in ipairs(v) do zero(e) end else assert.is_true(math.abs(v) < 1e-8) end end
+          local function zero(v) if type(v) == "table" then
+            for _, e in ipairs(v) do zero(e) end else assert.is_true(math.abs(v) < 1e-8) end end
           zero(w[j])
           w[j] = nil
         end
@@ -498,7 +543,8 @@ describe("gradients through ends", function()
       P:stop(t, t:ge(4):value():land(h:lt(10)))
       local last, all = h[T - 1], (h * h)[0 .. T]:sum(0)
       local windows = ((h[tempo.max(0, t - 2) .. t + 1]:softmax(0)) * 2):max(0)
-      return last * last + all + windows[0 .. T]:sum(0) + (x[t .. T]:logsumexp(0) * h)[0 .. T]:sum(0), { x = x, w = w }
+      return last * last + all + windows[0 .. T]:sum(0) + (x[t .. T]:logsumexp(0) * h)[0
+        .. T]:sum(0), { x = x, w = w }
     end, { x = { .3, -.7, .9, .2, -.4, 5, 6, 7 }, w = .8 }, { T = 8 })
     assert.equal(5, out.T:item())
     assert.same({ 5 }, out.dx:shape())
@@ -530,7 +576,8 @@ describe("gradients through ends", function()
       local row = (h * h):sum()[0 .. T]:sum(0) + h[T - 1]:prod()
       local adv = (x:sum())[t .. T]:sum(0) * (h:sum())
       return (row + adv[0 .. T]:sum(0))[0 .. B]:sum(0), { x = x, W = W }, { h = h }
-    end, { x = helper.numbers({ 3, 5, 2 }, helper.rng(4)), W = { { .4, -.3 }, { .2, .6 } }, lim = { 1, 0, 3 } }, { B = 3, T = 5 })
+    end, { x = helper.numbers({ 3, 5, 2 }, helper.rng(4)), W = { { .4, -.3 }, { .2, .6 } },
+      lim = { 1, 0, 3 } }, { B = 3, T = 5 })
     assert.same({ 2, 1, 4 }, out.T:totable())
     assert.same({ 3, 4, 2 }, out.dx:shape())
   end)
@@ -610,7 +657,9 @@ describe("mistakes with ends", function()
 
   local function stop() P:stop(t, x:ge(3)) end
   local function refused(y, ...)
-    for _, tier in ipairs(helper.tiers) do fails(function() P:compile { outputs = { y = y }, tier = tier } end, ...) end
+    for _, tier in ipairs(helper.tiers) do
+      fails(function() P:compile { outputs = { y = y }, tier = tier } end, ...)
+    end
   end
 
   it("are told where they are made", function()
@@ -637,7 +686,8 @@ describe("mistakes with ends", function()
     refused(x[{ t = 5 }], "domain", "t = 5")
     refused(x[{ b = tempo.max(b - 1, 0) }], "domain", "a number of its own")
     refused(x[{ b = 0 }], "domain", "a number of its own")
-    assert.equal(3, helper.compile(P, { y = x[{ b = 0, t = 0 }] + 2 })({}, { B = 1, T = 4 }).y:item())
+    assert.equal(3,
+      helper.compile(P, { y = x[{ b = 0, t = 0 }] + 2 })({}, { B = 1, T = 4 }).y:item())
   end)
 
   it("are told by P:stop where something before it does not allow it", function()
@@ -669,9 +719,11 @@ describe("mistakes with ends", function()
     local y = Q:input("y", { domain = { i, s } })
     local v = y[{ i = 0 .. I, s = s:floordiv(2) }]:sum(0)
     Q:stop(s, v:ge(3))
-    local out = helper.run(Q, { v = v, n = N:value() }, { y = { { 0, 1, 2, 9 }, { 0, 1, 2, 9 } } }, { I = 2, N = 4 })
+    local out = helper.run(Q, { v = v, n = N:value() }, { y = { { 0, 1, 2, 9 }, { 0, 1, 2, 9 } } },
+      { I = 2, N = 4 })
     assert.same({ { 0, 0, 2, 2 }, 4 }, { out.v, out.n })
-    out = helper.run(Q, { v = v, n = N:value() }, { y = { { 0, 3, 2, 9, 9 }, { 0, 1, 2, 9, 9 } } }, { I = 2, N = 5 })
+    out = helper.run(Q, { v = v, n = N:value() }, { y = { { 0, 3, 2, 9, 9 }, { 0, 1, 2, 9, 9 } } },
+      { I = 2, N = 5 })
     assert.same({ { 0, 0, 4 }, 3 }, { out.v, out.n })
   end)
 
@@ -689,7 +741,8 @@ describe("mistakes with ends", function()
     before[0] = 1
     before[i] = N:value()[i - 1] + 2                        -- N has domain (i) now
     assert.same({ 1, 3, 5, 7 }, helper.run(Q, { n = before * 1 }, {}, { I = 4, N = 50 }).n)
-    assert.same({ 1, 3, 4, 4 }, helper.run(Q, { n = before * 1, v = s:value() + 0 * before }, {}, { I = 4, N = 4 }).N)
+    assert.same({ 1, 3, 4, 4 },
+      helper.run(Q, { n = before * 1, v = s:value() + 0 * before }, {}, { I = 4, N = 4 }).N)
   end)
 
   it("give a window's end to the call", function()
@@ -703,7 +756,9 @@ describe("mistakes with ends", function()
 
   it("keep names apart", function()
     stop()
-    for _, tier in ipairs(helper.tiers) do fails(function() P:compile { outputs = { T = x }, tier = tier } end, "option", "'T'") end
+    for _, tier in ipairs(helper.tiers) do
+      fails(function() P:compile { outputs = { T = x }, tier = tier } end, "option", "'T'")
+    end
     local w = P:param("w", { along = { t }, init = 0 })
     w:update(w + 1)
     refused(w, "domain", "'w'", "domain = {b}")

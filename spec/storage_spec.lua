@@ -1,4 +1,5 @@
--- Storage: what is kept is what one would keep by hand, at several bounds, and numbers are the reference's.
+-- Storage: what is kept is what one would keep by hand, at several bounds, and numbers are the
+-- reference's.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -35,7 +36,8 @@ local function through_time(read, activation)
   local i = P:dim "i"
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { t }, shape = { 16 } })
-  local w = P:param("w", { along = { i }, shape = { 16, 16 }, init = tempo.normal({ 16, 16 }, { name = "w" }) * 0.1 })
+  local w = P:param("w",
+    { along = { i }, shape = { 16, 16 }, init = tempo.normal({ 16, 16 }, { name = "w" }) * 0.1 })
   local h = P:tensor { domain = { i, t }, shape = { 16 } }
   h[{ t = 0 }] = tempo[activation](x:matmul(w))
   h:otherwise(tempo[activation](h[{ t = t - 1 }]:matmul(w) + x))
@@ -62,7 +64,8 @@ describe("layers as a dim", function()
 
     it("compute what the reference does, with " .. optimiser, function()
       local P, outputs = layers(optimiser)
-      local inputs = { x = helper.random(r, { 3, 8, 16 }, "f32"), y = helper.random(r, { 3, 8, 16 }, "f32") }
+      local inputs = { x = helper.random(r, { 3, 8, 16 }, "f32"),
+        y = helper.random(r, { 3, 8, 16 }, "f32") }
       for L = 1, 4 do same_as_reference(P, outputs, inputs, { I = 3, L = L }) end
     end)
   end
@@ -89,7 +92,8 @@ describe("backpropagation through time", function()
     ["of the last state"] = function(h, _, T) return h[{ t = T - 1 }]:square():sum() end,
     ["of every state"] = function(h, _, T) return h:square():sum()[{ t = 0 .. T }]:sum(0) end,
     ["of several points and a mean"] = function(h, _, T)
-      return h[{ t = T - 1 }]:square():mean() + h[{ t = 0 }]:sum() + h[{ t = T:floordiv(2) }]:sum() + h[{ t = 0 .. T }]:mean(0):sum()
+      return h[{ t = T - 1 }]:square():mean() + h[{ t = 0 }]:sum() + h[{ t = T:floordiv(2) }]:sum(
+        ) + h[{ t = 0 .. T }]:mean(0):sum()
     end,
   }
   for name, read in pairs(losses) do
@@ -121,7 +125,9 @@ describe("gradients of ranges", function()
   local reads = {
     prefix = function(k, q, t) return k[0 .. t + 1]:matmul(q):softmax(0):matmul(k[0 .. t + 1]) end,
     suffix = function(k, q, t, T) return k[t .. T]:matmul(q):softmax(0):matmul(k[t .. T]) end,
-    half = function(k, q, t) return k[t:floordiv(2) .. t + 1]:matmul(q):softmax(0):matmul(k[t:floordiv(2) .. t + 1]) end,
+    half = function(k, q, t)
+      return k[t:floordiv(2) .. t + 1]:matmul(q):softmax(0):matmul(k[t:floordiv(2) .. t + 1])
+    end,
     window = function(k, q, t)
       local past = tempo.range(tempo.max(0, t - 2), t + 1)
       return k[past]:matmul(q):softmax(0):matmul(k[past])
@@ -142,13 +148,15 @@ describe("gradients of ranges", function()
       local r = helper.rng(5)
       local P, outputs = make(read)
       for _, n in ipairs { 1, 2, 7 } do
-        local inputs = { x = helper.random(r, { n, D }, "f32"), w = helper.random(r, { D, D }, "f32") }
+        local inputs = { x = helper.random(r, { n, D }, "f32"),
+          w = helper.random(r, { D, D }, "f32") }
         same_as_reference(P, outputs, inputs, { T = n })
       end
     end)
   end
 
-  it("of attention are added up where they are made: no point keeps a row for each other point", function()
+  it("of attention are added up where they are made: no point keeps a row for each other point",
+    function()
     for _, name in ipairs { "prefix", "suffix" } do
       local P, outputs = make(reads[name])
       local text = P:compile { outputs = outputs }:explain "storage"
@@ -166,7 +174,8 @@ describe("windows", function()
     local h = x
     for layer = 1, 3 do
       local w = P:input("w" .. layer, { shape = { 16, 16 } })
-      local k, past = h:matmul(w), window and tempo.range(tempo.max(0, t - n + 1), t + 1) or tempo.range(0, t + 1)
+      local k, past = h:matmul(w), window and tempo.range(tempo.max(0, t - n + 1), t + 1)
+        or tempo.range(0, t + 1)
       h = (k[past]:matmul(h):softmax(0):matmul(k[past]) + h):tanh()
     end
     x[0] = tempo.ones { 16 }
@@ -183,12 +192,14 @@ describe("windows", function()
   end)
 end)
 
--- What a condition leaves out is not kept, and strides in a condition do not make a ring a whole array.
+-- What a condition leaves out is not kept, and strides in a condition do not make a ring a whole
+-- array.
 describe("windows read under a condition", function()
   local max, min, range = tempo.max, tempo.min, tempo.range
   local ROW = 4 * F32
 
-  -- A recurrence x, and h whose branches read it; { T, W, V } are the bounds, V only where a case reads it.
+  -- A recurrence x, and h whose branches read it; { T, W, V } are the bounds, V only where a case
+  -- reads it.
   local function program(case)
     local P = tempo.program()
     local t, T = P:dim "t"
@@ -276,7 +287,9 @@ describe("windows read under a condition", function()
   }
 
   for _, case in ipairs(cases) do
-    local function bounds(T, W, V) return { T = T, W = not case.plain and W or nil, V = case.V and V or nil } end
+    local function bounds(T, W, V)
+      return { T = T, W = not case.plain and W or nil, V = case.V and V or nil }
+    end
 
     it("keep what they reach: " .. case[1], function()
       local P, outputs = program(case)
@@ -322,8 +335,10 @@ describe("windows of which rows are picked", function()
     local last = h[{ t = tempo.max(0, t - n + 1) .. t + 1 }]
     local size = tempo.min(t + 1, n)
     return P, {
-      rows = last:index_select(0, k % size:value()), one = last:index_select(0, k:select(0, 1) % size:value()),
-      first = last:select(0, 0), mid = last:select(0, tempo.floordiv(size, 2)), turned = last:slice(0, 0, 1):mT(),
+      rows = last:index_select(0, k % size:value()),
+        one = last:index_select(0, k:select(0, 1) % size:value()),
+      first = last:select(0, 0), mid = last:select(0, tempo.floordiv(size, 2)),
+        turned = last:slice(0, 0, 1):mT(),
     }
   end
 
@@ -332,16 +347,23 @@ describe("windows of which rows are picked", function()
       local P, outputs = picked(batch)
       local f = P:compile { outputs = outputs }
       assert.is_nil(f:explain "storage":find "temp read")
-      local function room(n) return f:memory(batch and { B = 4, T = 4000, n = n } or { T = 4000, n = n }) end
+      local function room(n)
+        return f:memory(batch and { B = 4, T = 4000, n = n } or { T = 4000, n = n })
+      end
       local row = F32 * 10 * (batch and 4 or 1)
       assert.is_true(room(1000) - room(10) <= 990 * row + 64)
       local r = helper.rng(5)
       for _, n in ipairs { 1, 2, 4, 20 } do
         for T = 0, 9, 3 do
           local lead = batch and { 3, T } or { T }
-          local function shape(...) return { lead[1], lead[2] or ..., select(lead[2] and 1 or 2, ...) } end
-          local k = tempo.array(helper.fill(shape(3), function() return math.floor(r() * 100) end), "i64", shape(3))
-          helper.run(P, outputs, { x = helper.random(r, shape(2, 5), "f32"), k = k }, batch and { B = 3, T = T, n = n } or { T = T, n = n })
+          local function shape(...)
+            return { lead[1], lead[2] or ..., select(lead[2] and 1 or 2, ...) }
+          end
+          local k = tempo.array(helper.fill(shape(3), function()
+            return math.floor(r() * 100)
+          end), "i64", shape(3))
+          helper.run(P, outputs, { x = helper.random(r, shape(2, 5), "f32"), k = k },
+            batch and { B = 3, T = T, n = n } or { T = T, n = n })
         end
       end
     end)
@@ -349,7 +371,8 @@ describe("windows of which rows are picked", function()
 end)
 
 describe("windows that are multiplied", function()
-  -- Products with the last n points of h in every role: columns, sums, rows, a batch; and with another window of as many.
+  -- Products with the last n points of h in every role: columns, sums, rows, a batch; and with
+  -- another window of as many.
   local function multiplied(dtype, batch)
     local P = tempo.program()
     local b = batch and P:dim "b"
@@ -367,11 +390,14 @@ describe("windows that are multiplied", function()
     local function ends(y, axis) return y:select(axis, 0) + 2 * y:select(axis, size - 1) end
     local scores = tempo.einsum("rd,mrd->rm", x, last)
     local outputs = {
-      columns = ends(scores, 1), sums = tempo.einsum("rm,mrd->rd", scores, last), rows = ends(tempo.einsum("mrd,rde->rme", last, q), 1),
-      terms = tempo.einsum("mrd,rme->rde", last, scores:unsqueeze(-1) * q:select(1, 0):unsqueeze(1)),
+      columns = ends(scores, 1), sums = tempo.einsum("rm,mrd->rd", scores, last),
+        rows = ends(tempo.einsum("mrd,rde->rme", last, q), 1),
+      terms = tempo.einsum("mrd,rme->rde", last,
+        scores:unsqueeze(-1) * q:select(1, 0):unsqueeze(1)),
       batch = ends(tempo.einsum("mrd,mde->mre", last, each:slice(0, 0, size)), 0),
     }
-    local copied = { sums = tempo.einsum("mrd,mre->rde", last, other), rows = ends(tempo.einsum("mrd,msd->mrs", last, other), 0) }
+    local copied = { sums = tempo.einsum("mrd,mre->rde", last, other),
+      rows = ends(tempo.einsum("mrd,msd->mrs", last, other), 0) }
     -- The next step waits for every product, and none of them ever is that large.
     local function after(all)
       local wait = 0
@@ -389,18 +415,24 @@ describe("windows that are multiplied", function()
     local r = helper.rng(5)
     local function some(...)
       if dtype ~= "i64" then return helper.random(r, { ... }, dtype) end
-      return tempo.array(helper.fill({ ... }, function() return math.floor(r() * 9) - 4 end), dtype, { ... })
+      return tempo.array(helper.fill({ ... }, function()
+        return math.floor(r() * 9) - 4
+      end), dtype, { ... })
     end
-    return { x = batch and some(2, T, 3, 8) or some(T, 3, 8), q = some(3, 8, 4), each = some(n, 8, 4) }, { T = T, n = n, B = batch and 2 or nil }
+    return { x = batch and some(2, T, 3, 8) or some(T, 3, 8), q = some(3, 8, 4),
+      each = some(n, 8, 4) }, { T = T, n = n, B = batch and 2 or nil }
   end
 
   local function agree(P, outputs, dtype, batch)
     local f, tol = {}, dtype == "f16" and 1e-2 or 1e-4
-    for _, tier in ipairs { "reference", "interpreter", "native" } do f[tier] = P:compile { outputs = outputs, tier = tier } end
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      f[tier] = P:compile { outputs = outputs, tier = tier }
+    end
     for _, n in ipairs { 1, 3, 20 } do
       for _, T in ipairs { 0, 1, 9 } do
         local given, bounds = inputs(dtype, batch, T, n)
-        local want, got, native = f.reference(given, bounds), f.interpreter(given, bounds), f.native(given, bounds)
+        local want, got, native = f.reference(given, bounds), f.interpreter(given, bounds),
+          f.native(given, bounds)
         for name, y in pairs(want) do
           helper.same(y:totable(), got[name], tol)
           helper.same(got[name]:totable(), native[name], 0)
@@ -428,7 +460,8 @@ describe("windows that are multiplied", function()
     local P, outputs = multiplied("f32")
     local f = P:compile { outputs = { sums = outputs.sums } }
     local row = 24 + 3 + 3 * 12                         -- h, scores, and three products' rows of 12
-    assert.is_true(f:memory { T = 4000, n = 1000 } - f:memory { T = 4000, n = 10 } <= 990 * F32 * row + 256)
+    assert.is_true(f:memory { T = 4000, n = 1000 } - f:memory { T = 4000,
+      n = 10 } <= 990 * F32 * row + 256)
   end)
 
   it("are added up in the order of the whole where that is promised", function()
@@ -472,13 +505,15 @@ describe("an output from one point of a loop", function()
     local x = P:input("x", { domain = { i }, shape = { 32 } })
     local h, w = x, {}
     for k = 1, 10 do
-      w[k] = P:param("w" .. k, { along = { i }, shape = { 32, 32 }, init = tempo.normal({ 32, 32 }, { name = "n" .. k }) })
+      w[k] = P:param("w" .. k,
+        { along = { i }, shape = { 32, 32 }, init = tempo.normal({ 32, 32 }, { name = "n" .. k }) })
       h = h:matmul(w[k]):tanh()
     end
     tempo.optim.Adam(w, { lr = 0.01 }):step(h:square():sum())
     local f = P:compile { outputs = { y = h:sum() } }
     assert.is_true(f:memory { I = 9 } < F32 * 32 * 32 * (3 * 10 + 9))
-    helper.run(P, { y = h:sum() }, { x = helper.random(helper.rng(3), { 4, 32 }, "f32") }, { I = 4 }, { tol = 1e-2 })
+    helper.run(P, { y = h:sum() }, { x = helper.random(helper.rng(3), { 4, 32 }, "f32") },
+      { I = 4 }, { tol = 1e-2 })
   end)
 end)
 
@@ -496,39 +531,50 @@ describe("an optimiser's states", function()
   local MATRIX = F32 * 128 * 128
   local cases = {
     { "SGD", { lr = 0.1 }, 2 }, { "SGD", { lr = 0.1, momentum = 0.9 }, 3 },
-    { "SGD", { lr = 0.1, momentum = 0.9, clip_norm = 1 }, 3 }, { "SGD", { lr = 0.1, momentum = 0.9, nesterov = true }, 3 },
+    { "SGD", { lr = 0.1, momentum = 0.9, clip_norm = 1 }, 3 },
+      { "SGD", { lr = 0.1, momentum = 0.9, nesterov = true }, 3 },
     { "RMSProp", { lr = 0.1, clip_norm = 1 }, 3 }, { "RMSProp", { lr = 0.1, momentum = 0.5 }, 4 },
     { "Adam", { lr = 0.1, clip_norm = 1 }, 4 }, { "AdamW", { lr = 0.1 }, 4 },
-    { "SGD", { lr = 0.1, momentum = 0.9 }, 4, { tau = 0.1 } }, { "Adam", { lr = 0.1, clip_norm = 1 }, 5, { tau = 0.1 } },
+    { "SGD", { lr = 0.1, momentum = 0.9 }, 4, { tau = 0.1 } },
+      { "Adam", { lr = 0.1, clip_norm = 1 }, 5, { tau = 0.1 } },
     { "Adam", { lr = 0.1 }, 5, { every = 3 } },
   }
   it("see a gradient as it lies: the product that makes it is made turned", function()
     local P = tempo.program { seed = 5 }
     local i = P:dim "i"
-    local x, y = P:input("x", { domain = { i }, shape = { 4, 64 } }), P:input("y", { domain = { i }, shape = { 4, 48 } })
+    local x, y = P:input("x", { domain = { i }, shape = { 4, 64 } }),
+      P:input("y", { domain = { i }, shape = { 4, 48 } })
     local net = tempo.nn.Linear(P, 64, 48, { name = "net", along = { i } })
     tempo.optim.Adam(net, { lr = 0.1, clip_norm = 1 }):step((net(x):tanh() - y):square():mean())
     local outputs = { q = net(x):sum() }
     local plan = P:compile { outputs = outputs, tier = "interpreter" }:explain "plan"
-    assert.truthy(plan:find "op matmul {what \"grad of net.weight\"} out b%d+{0; box 48, 64 by 64, 1}")
+    assert.truthy(
+      plan:find "op matmul {what \"grad of net.weight\"} out b%d+{0; box 48, 64 by 64, 1}")
     for line in plan:gmatch "[^\n]+" do
-      if line:find("loop over", 1, true) then assert.falsy(line:find("lead 1, 48", 1, true), line) end
+      if line:find("loop over", 1, true) then
+        assert.falsy(line:find("lead 1, 48", 1, true), line)
+      end
     end
     local r = helper.rng(3)
-    helper.run(P, outputs, { x = helper.random(r, { 5, 4, 64 }, "f32"), y = helper.random(r, { 5, 4, 48 }, "f32") }, { I = 5 }, { tol = 1e-2 })
+    helper.run(P, outputs,
+      { x = helper.random(r, { 5, 4, 64 }, "f32"), y = helper.random(r, { 5, 4, 48 }, "f32") },
+      { I = 5 }, { tol = 1e-2 })
   end)
 
   for n, c in ipairs(cases) do
     it(("lie there once: %s, %d"):format(c[1], n), function()
       local P, outputs = program(c[1], c[2], c[4])
       local kept = P:compile { outputs = outputs }:memory { I = 9 }
-      assert.is_true(kept < (c[3] + 0.5) * MATRIX, ("%d bytes, %.2f matrices"):format(kept, kept / MATRIX))
-      helper.run(P, outputs, { x = helper.random(helper.rng(3), { 7, 4, 128 }, "f32") }, { I = 7 }, { tol = 1e-2 })
+      assert.is_true(kept < (c[3] + 0.5) * MATRIX,
+        ("%d bytes, %.2f matrices"):format(kept, kept / MATRIX))
+      helper.run(P, outputs, { x = helper.random(helper.rng(3), { 7, 4, 128 }, "f32") }, { I = 7 },
+        { tol = 1e-2 })
     end)
   end
 end)
 
--- h[t] made of h[t-1] by `step(h, k, v, t, n)`: k is an index below 6, v is of shape {1}, h of {n}, 6.
+-- h[t] made of h[t-1] by `step(h, k, v, t, n)`: k is an index below 6, v is of shape {1}, h of {n},
+-- 6.
 local function carried(step, n)
   n = n or 6
   local P = tempo.program()
@@ -543,11 +589,13 @@ end
 
 describe("a state that changes in part", function()
   local inputs = {
-    k = tempo.array({ 3, 0, 5, 3, 3, 1, 2 }, "i64"), v = tempo.array({ { 1 }, { -2 }, { 0.5 }, { 4 }, { 1 / 3 }, { 1e8 }, { 2 } }, "f32"),
+    k = tempo.array({ 3, 0, 5, 3, 3, 1, 2 }, "i64"),
+      v = tempo.array({ { 1 }, { -2 }, { 0.5 }, { 4 }, { 1 / 3 }, { 1e8 }, { 2 } }, "f32"),
   }
   local function both(P, outputs)
     for T = 1, 7 do
-      local part = { k = tempo.array({ table.unpack(inputs.k:totable(), 1, T) }, "i64"), v = tempo.array({ table.unpack(inputs.v:totable(), 1, T) }, "f32") }
+      local part = { k = tempo.array({ table.unpack(inputs.k:totable(), 1, T) }, "i64"),
+        v = tempo.array({ table.unpack(inputs.v:totable(), 1, T) }, "f32") }
       helper.run(P, outputs, part, { T = T }, { tol = 1e-5 })
     end
   end
@@ -558,9 +606,12 @@ describe("a state that changes in part", function()
     ["the same place twice"] = function(h, k, v)
       return h:scatter_add(0, tempo.stack({ k, k }, 0), tempo.cat({ v, v * 3 }, 0))
     end,
-    ["an element between the others, t % 6"] = function(h, _, v, t) return tempo.cat({ h:slice(0, 0, t % 6), v, h:slice(0, t % 6 + 1, 6) }, 0) end,
+    ["an element between the others, t % 6"] = function(h, _, v, t)
+      return tempo.cat({ h:slice(0, 0, t % 6), v, h:slice(0, t % 6 + 1, 6) }, 0)
+    end,
     ["two elements between the others"] = function(h, _, v)
-      return tempo.cat({ h:slice(0, 0, 1), v, h:slice(0, 2, 4), h:slice(0, 0, 1) + 1, h:slice(0, 5, 6) }, 0)
+      return tempo.cat({ h:slice(0, 0, 1), v, h:slice(0, 2, 4), h:slice(0, 0, 1) + 1,
+        h:slice(0, 5, 6) }, 0)
     end,
     ["its first and its last in each other's place"] = function(h)
       return tempo.cat({ h:slice(0, 5, 6), h:slice(0, 1, 5), h:slice(0, 0, 1) }, 0)
@@ -568,8 +619,12 @@ describe("a state that changes in part", function()
     ["its parts and one from elsewhere"] = function(h, _, _, t)
       return tempo.cat({ h:slice(0, 0, t % 6), h:slice(0, 0, 1), h:slice(0, t % 6 + 1, 6) }, 0)
     end,
-    ["nothing but its parts"] = function(h) return tempo.cat({ h:slice(0, 0, 2), h:slice(0, 2, 6) }, 0) end,
-    ["products of it"] = function(h, _, v) return (h:matmul(tempo.ones { 6, 6 } * 0.1) + h + v):tanh() end,
+    ["nothing but its parts"] = function(h)
+      return tempo.cat({ h:slice(0, 0, 2), h:slice(0, 2, 6) }, 0)
+    end,
+    ["products of it"] = function(h, _, v)
+      return (h:matmul(tempo.ones { 6, 6 } * 0.1) + h + v):tanh()
+    end,
     ["products alone"] = function(h) return h:matmul(tempo.ones { 6, 6 } * 0.1) end,
     ["itself turned round, made before"] = function(h, _, v) return (h + v):flip(0) end,
   }
@@ -581,10 +636,16 @@ describe("a state that changes in part", function()
     end)
   end
 
-  local function put(h, k, v, n) return tempo.where(tempo.arange({ n }, { dtype = "i64" }):eq(k), v, h) end
-  local function among(h, k, v, n) return tempo.cat({ h:slice(0, 0, k), v, h:slice(0, k + 1, n) }, 0) end
+  local function put(h, k, v, n)
+    return tempo.where(tempo.arange({ n }, { dtype = "i64" }):eq(k), v, h)
+  end
+  local function among(h, k, v, n)
+    return tempo.cat({ h:slice(0, 0, k), v, h:slice(0, k + 1, n) }, 0)
+  end
   local rows = {
-    ["a where of a where"] = function(h, k, v, _, n) return put(put(h, k, v, n), 5 - k, v * 2, n) end,
+    ["a where of a where"] = function(h, k, v, _, n)
+      return put(put(h, k, v, n), 5 - k, v * 2, n)
+    end,
     ["a dozen of them"] = function(h, k, v, _, n)
       for i = 1, 12 do h = put(h, k * i % 6, v * i, n) end
       return h
@@ -594,13 +655,18 @@ describe("a state that changes in part", function()
       return put(put(h, k, b, n), t % 6, a, n)
     end,
     ["a scatter of a scatter"] = function(h, k, v)
-      return h:scatter_add(0, k:unsqueeze(0), v):scatter_add(0, 5 - k:unsqueeze(0), v + h:select(0, 2))
+      return h:scatter_add(0, k:unsqueeze(0), v):scatter_add(0, 5 - k:unsqueeze(0),
+        v + h:select(0, 2))
     end,
     ["an element of an element between the others"] = function(h, _, v, t, n)
       return among(among(h, t % 6, v, n), (t + 2) % 6, h:slice(0, 0, 1), n)
     end,
-    ["a where of an element between the others"] = function(h, k, v, t, n) return put(among(h, t % 6, v, n), k, h:max(), n) end,
-    ["a scatter of what was made less"] = function(h, k, v) return (h * 0.5):scatter_add(0, k:unsqueeze(0), v) end,
+    ["a where of an element between the others"] = function(h, k, v, t, n)
+      return put(among(h, t % 6, v, n), k, h:max(), n)
+    end,
+    ["a scatter of what was made less"] = function(h, k, v)
+      return (h * 0.5):scatter_add(0, k:unsqueeze(0), v)
+    end,
     ["a where of what was made less"] = function(h, k, v, _, n) return put(h * 0.5, k, v, n) end,
     ["a where seen before the next one"] = function(h, k, v, t, n)
       local a = put(h, k, v, n)
@@ -623,7 +689,8 @@ describe("a state that changes in part", function()
       return h
     end,
     ["two that change places, with a look between"] = function(h, k, v, t, n)
-      local a, b = h:index_select(0, k:reshape { 1 }), h:index_select(0, t:value():reshape { 1 } % 6)
+      local a, b = h:index_select(0, k:reshape { 1 }),
+        h:index_select(0, t:value():reshape { 1 } % 6)
       local half = put(h, k, b + v, n)
       return put(half, t % 6, a + half:select(0, 3), n)
     end,
@@ -643,8 +710,12 @@ describe("a state that changes in part", function()
   local twice = {
     ["itself turned round"] = function(h) return h:flip(0) end,
     ["it and itself turned round"] = function(h, _, v) return (h:flip(0) + h * v):tanh() end,
-    ["its halves in each other's place"] = function(h) return tempo.cat({ h:slice(0, 3, 6), h:slice(0, 0, 3) }, 0) end,
-    ["itself, scattered into it"] = function(h, k) return h:scatter_add(0, tempo.cat({ k:unsqueeze(0), tempo.arange(5):to "i64" }, 0), h) end,
+    ["its halves in each other's place"] = function(h)
+      return tempo.cat({ h:slice(0, 3, 6), h:slice(0, 0, 3) }, 0)
+    end,
+    ["itself, scattered into it"] = function(h, k)
+      return h:scatter_add(0, tempo.cat({ k:unsqueeze(0), tempo.arange(5):to "i64" }, 0), h)
+    end,
   }
   for name, step in pairs(twice) do
     it("lies there twice: " .. name, function()
@@ -655,7 +726,8 @@ describe("a state that changes in part", function()
   end
 end)
 
--- Until its sum is there, a place holds the number of that sum: so these places hold such numbers, as 2^-149 times a number has its bits.
+-- Until its sum is there, a place holds the number of that sum: so these places hold such numbers,
+-- as 2^-149 times a number has its bits.
 describe("numbers added at places by data", function()
   local unit, n, many = 2 ^ -149, 40, 300
   for _, dtype in ipairs { "f32", "f64", "f16", "i64" } do
@@ -674,15 +746,18 @@ describe("numbers added at places by data", function()
       end
       local P = tempo.program()
       local x = P:input("x", { shape = { 2, n }, dtype = dtype }):flip(0)
-      local k, v = P:input("k", { shape = { 1, many }, dtype = "i64" }), P:input("v", { shape = { 1, many }, dtype = dtype })
+      local k, v = P:input("k", { shape = { 1, many }, dtype = "i64" }),
+        P:input("v", { shape = { 1, many }, dtype = dtype })
       local f = P:compile { outputs = { y = x:scatter_add(1, k, v) }, tier = "interpreter" }
-      local y = f { x = tempo.array(base, dtype), k = tempo.array({ at }, "i64"), v = tempo.array({ more }, dtype) }.y
+      local y = f { x = tempo.array(base, dtype), k = tempo.array({ at }, "i64"),
+        v = tempo.array({ more }, dtype) }.y
       assert.same(want, y:totable())
     end)
   end
 end)
 
--- h, a state over (b, t) of shape {3, 4}, of which a choice changes a row or a column; k and v over what a case says.
+-- h, a state over (b, t) of shape {3, 4}, of which a choice changes a row or a column; k and v over
+-- what a case says.
 describe("a choice that changes a row of a state", function()
   local function program(choose, form)
     local P = tempo.program()
@@ -704,17 +779,26 @@ describe("a choice that changes a row of a state", function()
         for t = 1, T do k[i][t] = r(8) - 2 end
       end
       for t = 1, T do v[t] = helper.numbers({ 3, 4 }, r) end
-      helper.run(P, outputs, { k = tempo.array(k, "i64"), v = tempo.array(v) }, { B = 2, T = T }, { tol = 0, compile = { passes = passes } })
+      helper.run(P, outputs, { k = tempo.array(k, "i64"), v = tempo.array(v) }, { B = 2, T = T },
+        { tol = 0, compile = { passes = passes } })
     end
   end
-  local function rows(k, dtype) return tempo.arange({ 3 }, { dtype = dtype }):eq(k):reshape { 3, 1 } end
+  local function rows(k, dtype)
+    return tempo.arange({ 3 }, { dtype = dtype }):eq(k):reshape { 3, 1 }
+  end
 
   local cases = {
-    ["a row by a number of its own"] = function(h, k, v) return tempo.where(rows(k, "i64"), v:select(0, 0), h) end,
+    ["a row by a number of its own"] = function(h, k, v)
+      return tempo.where(rows(k, "i64"), v:select(0, 0), h)
+    end,
     ["numbers as floats"] = function(h, k, v) return tempo.where(rows(k), v:select(0, 1), h) end,
-    ["the comparison the other way round"] = function(h, k, v) return tempo.where(k:eq(tempo.arange { 4 }), v:slice(1, 0, 1), h) end,
+    ["the comparison the other way round"] = function(h, k, v)
+      return tempo.where(k:eq(tempo.arange { 4 }), v:slice(1, 0, 1), h)
+    end,
     ["only sometimes"] = function(h, k, v) return tempo.where(rows(k % 3):land(k:gt(0)), 7, h) end,
-    ["bytes"] = function(h, k, v) return tempo.where(tempo.arange({ 4 }, { dtype = "u8" }):eq(k:to "u8"), v:slice(1, 0, 1), h) end,
+    ["bytes"] = function(h, k, v)
+      return tempo.where(tempo.arange({ 4 }, { dtype = "u8" }):eq(k:to "u8"), v:slice(1, 0, 1), h)
+    end,
   }
   for name, choose in pairs(cases) do
     it("writes it: " .. name, function()
@@ -723,16 +807,21 @@ describe("a choice that changes a row of a state", function()
       assert.truthy(f:explain "plan":find("op put", 1, true))
       assert.truthy(slots(f).h:find("t: 1", 1, true))
       run(P, outputs)
-      assert.falsy(P:compile { outputs = outputs, tier = "interpreter", passes = { rows = false } }:explain "plan":find("op put", 1, true))
+      assert.falsy(P:compile { outputs = outputs, tier = "interpreter",
+        passes = { rows = false } }:explain "plan":find("op put", 1, true))
       run(P, outputs, { rows = false })
       run(program(choose, "all"))
     end)
   end
 
   local others = {
-    ["two rows at a time"] = function(h, k, v) return tempo.where(rows(k):lor(rows(k + 1)), v, h) end,
+    ["two rows at a time"] = function(h, k, v)
+      return tempo.where(rows(k):lor(rows(k + 1)), v, h)
+    end,
     ["what is no state"] = function(h, k, v) return tempo.where(rows(k), v, v * 2) + h end,
-    ["all rows from one on"] = function(h, k, v) return tempo.where(tempo.arange { 4 }:ge(k), v, h) end,
+    ["all rows from one on"] = function(h, k, v)
+      return tempo.where(tempo.arange { 4 }:ge(k), v, h)
+    end,
     ["more rows than the dtype has numbers"] = function(h, k, v)
       local many = tempo.arange({ 300 }, { dtype = "u8" }):eq(k:to "u8")
       return h + tempo.where(many, v:sum(), 0):sum() * 0
@@ -741,7 +830,8 @@ describe("a choice that changes a row of a state", function()
   for name, choose in pairs(others) do
     it("goes over all of it: " .. name, function()
       local P, outputs = program(choose)
-      assert.falsy(P:compile { outputs = outputs, tier = "interpreter" }:explain "plan":find("op put", 1, true))
+      assert.falsy(P:compile { outputs = outputs,
+        tier = "interpreter" }:explain "plan":find("op put", 1, true))
       run(P, outputs)
     end)
   end
@@ -773,12 +863,16 @@ describe("a recurrence over the inner dim of its arrays", function()
         on[i] = {}
         for t = 1, n[2] do on[i][t] = r(4) > 0 end
       end
-      helper.run(P, outputs, { x = tempo.array(x, "f64"), on = tempo.array(on, "bool") }, { B = n[1], T = n[2] }, { tol = tol or 0 })
+      helper.run(P, outputs, { x = tempo.array(x, "f64"), on = tempo.array(on, "bool") },
+        { B = n[1], T = n[2] }, { tol = tol or 0 })
     end
   end
 
-  for name, o in pairs { forwards = { shape = {} }, backwards = { shape = {}, back = true }, ["of two numbers"] = { shape = { 2 } },
-                         ["seen whole, too"] = { shape = {}, more = function(h, x, _, T) return x[{ t = 0 .. T }]:mean(0) + h[{ t = T - 1 }] end } } do
+  for name, o in pairs { forwards = { shape = {} }, backwards = { shape = {}, back = true },
+    ["of two numbers"] = { shape = { 2 } },
+                         ["seen whole, too"] = { shape = {}, more = function(h, x, _, T)
+                           return x[{ t = 0 .. T }]:mean(0) + h[{ t = T - 1 }]
+                         end } } do
     it("goes by copies that lie as it does, a block long: " .. name, function()
       local P, outputs = program(o)
       local f = P:compile { outputs = outputs, tier = "interpreter" }
@@ -809,7 +903,8 @@ describe("a recurrence over the inner dim of its arrays", function()
     end)
   end
 
-  -- Two floats and a bool a place, a block of them: strips are 2^18 bytes, an odd number of vectors.
+  -- Two floats and a bool a place, a block of them: strips are 2^18 bytes, an odd number of
+  -- vectors.
   it("is gone through in strips of the outer dim", function()
     for _, tier in ipairs { "interpreter", "native" } do
       for _, back in ipairs { false, true } do
@@ -827,7 +922,8 @@ describe("a recurrence over the inner dim of its arrays", function()
               want[i][t] = before and on[i][t] and before * 0.5 + x[i][t] or x[i][t]
             end
           end
-          local out = f({ x = tempo.array(x, "f64"), on = tempo.array(on, "bool") }, { B = B, T = T })
+          local out = f({ x = tempo.array(x, "f64"), on = tempo.array(on, "bool") },
+            { B = B, T = T })
           assert.same(want, out.y:totable())
         end
       end
@@ -836,18 +932,22 @@ describe("a recurrence over the inner dim of its arrays", function()
 
   it("stays a switch", function()
     local P, outputs = program { shape = {} }
-    assert.is_nil(slots(P:compile { outputs = outputs, tier = "interpreter", passes = { layout = false } }).on)
+    assert.is_nil(
+      slots(P:compile { outputs = outputs, tier = "interpreter", passes = { layout = false } }).on)
   end)
 end)
 
 describe("a matrix that a recurrence multiplies by", function()
-  -- Rows of h by w, whose numbers are small integers, so that no order of sums matters; and the last h, of plain loops.
+  -- Rows of h by w, whose numbers are small integers, so that no order of sums matters; and the
+  -- last h, of plain loops.
   local function program(rows, seen)
     local P = tempo.program()
     local t, T = P:dim "t"
     local w = P:input("w", { shape = { 16, 16 }, dtype = "f64" }):name "w"
-    local h = P:tensor { domain = { t }, shape = rows > 0 and { rows, 16 } or { 16 }, dtype = "f64" }
-    h[0] = rows > 0 and tempo.arange(rows * 16):to "f64":reshape { rows, 16 } or tempo.arange(16):to "f64"
+    local h = P:tensor { domain = { t }, shape = rows > 0 and { rows, 16 } or { 16 },
+      dtype = "f64" }
+    h[0] = rows > 0 and tempo.arange(rows * 16):to "f64":reshape { rows, 16 }
+      or tempo.arange(16):to "f64"
     h[t] = seen(h[t - 1], w) % 7
     return P:compile { outputs = { y = h[T - 1] }, tier = "interpreter" }
   end
@@ -870,9 +970,12 @@ describe("a matrix that a recurrence multiplies by", function()
   end
   -- Of so many rows, seen so: is it turned before the loop?
   local cases = {
-    { 0, true, "x @ w:mT()", function(h, w) return h:matmul(w:mT()) end }, { 0, true, "w @ x", function(h, w) return w:matmul(h) end },
-    { 4, true, "rows @ w:mT()", function(h, w) return h:matmul(w:mT()) end }, { 4, false, "rows @ w", function(h, w) return h:matmul(w) end },
-    { 64, false, "many rows @ w:mT()", function(h, w) return h:matmul(w:mT()) end }, { 0, false, "x @ w", function(h, w) return h:matmul(w) end },
+    { 0, true, "x @ w:mT()", function(h, w) return h:matmul(w:mT()) end },
+      { 0, true, "w @ x", function(h, w) return w:matmul(h) end },
+    { 4, true, "rows @ w:mT()", function(h, w) return h:matmul(w:mT()) end },
+      { 4, false, "rows @ w", function(h, w) return h:matmul(w) end },
+    { 64, false, "many rows @ w:mT()", function(h, w) return h:matmul(w:mT()) end },
+      { 0, false, "x @ w", function(h, w) return h:matmul(w) end },
     { 4, true, "(w @ rows:mT()):mT()", function(h, w) return w:matmul(h:mT()):mT() end },
   }
   for _, c in ipairs(cases) do
@@ -884,42 +987,64 @@ describe("a matrix that a recurrence multiplies by", function()
       end
       local plan = f:explain "plan"
       local before, loop = plan:match "^(.-)\n *(for t%d* = .*)$"
-      local copied = before:find("loop over | a0 = 0 for 16, a1 = 0 for 16 out b%d+{[^}]+} in b%d+{0; lead 1, 16}")
+      local copied =
+        before:find("loop over | a0 = 0 for 16, a1 = 0 for 16 out b%d+{[^}]+} in b%d+{0; lead 1, 16}")
       assert.equal(c[2], copied ~= nil, plan)
       assert.is_nil(loop:find "a0 = 0 for 16, a1 = 0 for 16")
       local turned = c[3]:find("w:mT", 1, true) or c[3]:find("w @", 1, true)
-      assert.same(by_hand(w, c[1], turned, 9), f({ w = tempo.array(w, "f64") }, { T = 9 }).y:totable())
+      assert.same(by_hand(w, c[1], turned, 9),
+        f({ w = tempo.array(w, "f64") }, { T = 9 }).y:totable())
     end)
   end
 end)
 
 describe("what is added to a part of a tensor", function()
-  -- The gradient by x of sums of c * rows of x, over all points: rows(x, ..) says the rows, places(j, t) which elements (from 0) a point takes.
+  -- The gradient by x of sums of c * rows of x, over all points: rows(x, ..) says the rows,
+  -- places(j, t) which elements (from 0) a point takes.
   local N = 12
   local cases = {
-    ["a row of its own for each point"] = { function(x, j) return x:select(0, j) end, function(j) return { j } end, true },
-    ["rows from the end"] = { function(x, j, _, J) return x:select(0, J - 1 - j) end, function(j, _, J) return { J - 1 - j } end, true },
-    ["one row for all points"] = { function(x) return x:select(0, 3) end, function() return { 3 } end, true },
-    ["every other two rows"] = { function(x, j) return x:narrow(0, 2 * j, 2) end, function(j) return { 2 * j, 2 * j + 1 } end, true },
-    ["rows that overlap"] = { function(x, j) return x:narrow(0, j, 3) end, function(j) return { j, j + 1, j + 2 } end },
-    ["rows that two dims name"] = { function(x, j, t) return x:select(0, j + t) end, function(j, t) return { j + t } end },
-    ["half of a dim"] = { function(x, j) return x:select(0, j // 2) end, function(j) return { j // 2 } end },
-    ["every third row"] = { function(x) return x:slice(0, 1, 11, 3) end, function() return { 1, 4, 7, 10 } end, true },
-    ["rows that data names, some twice"] = { function(x, _, _, _, k) return x:index_select(0, k) end,
-                                             function(j) return { j * j % N, (3 * j + 1) % N } end, true },
-    ["elements that data names"] = { function(x, _, _, _, k) return x:gather(0, k:unsqueeze(1):expand { 2, 3 }) end,
-                                     function(j) return { j * j % N, (3 * j + 1) % N } end, true },
+    ["a row of its own for each point"] = { function(x, j) return x:select(0, j) end,
+      function(j) return { j } end, true },
+    ["rows from the end"] = { function(x, j, _, J)
+      return x:select(0, J - 1 - j)
+    end, function(j, _, J) return { J - 1 - j } end, true },
+    ["one row for all points"] = { function(x) return x:select(0, 3) end,
+      function() return { 3 } end, true },
+    ["every other two rows"] = { function(x, j)
+      return x:narrow(0, 2 * j, 2)
+    end, function(j) return { 2 * j, 2 * j + 1 } end, true },
+    ["rows that overlap"] = { function(x, j) return x:narrow(0, j, 3) end,
+      function(j) return { j, j + 1, j + 2 } end },
+    ["rows that two dims name"] = { function(x, j, t) return x:select(0, j + t) end,
+      function(j, t) return { j + t } end },
+    ["half of a dim"] = { function(x, j)
+      return x:select(0, j // 2)
+    end, function(j) return { j // 2 } end },
+    ["every third row"] = { function(x)
+      return x:slice(0, 1, 11, 3)
+    end, function() return { 1, 4, 7, 10 } end, true },
+    ["rows that data names, some twice"] = { function(x, _, _, _, k)
+      return x:index_select(0, k)
+    end, function(j) return { j * j % N, (3 * j + 1) % N } end, true },
+    ["elements that data names"] = { function(x, _, _, _, k)
+      return x:gather(0, k:unsqueeze(1):expand { 2, 3 })
+    end, function(j) return { j * j % N, (3 * j + 1) % N } end, true },
   }
   for name, c in pairs(cases) do
     it("costs what is added: " .. name, function()
       local P = tempo.program()
       local j, J = P:dim "j"
       local t, T = P:dim "t"
-      local x, k = P:input("x", { shape = { N, 3 }, dtype = "f64" }), P:input("k", { domain = { j }, shape = { 2 }, dtype = "i64" })
-      local loss = ((c[1](x, j, t, J, k) * (j:value() * 7 + t:value() + 1):to "f64"):sum())[{ j = 0 .. J, t = 0 .. T }]:sum { 0, 1 }
+      local x, k = P:input("x", { shape = { N, 3 }, dtype = "f64" }),
+        P:input("k", { domain = { j }, shape = { 2 }, dtype = "i64" })
+      local loss = (
+        (c[1](x, j, t, J, k) * (j:value() * 7 + t:value() + 1):to "f64"):sum())[{ j = 0 .. J,
+        t = 0 .. T }]:sum { 0, 1 }
       for _, tier in ipairs { "interpreter", "native", "reference" } do
         local f = P:compile { outputs = { g = tempo.grad(loss, { x })[1] }, tier = tier }
-        if c[3] and tier == "interpreter" then assert.is_nil(f:explain "plan":find("for t%d* = 0 .. T"), f:explain "plan") end
+        if c[3] and tier == "interpreter" then
+          assert.is_nil(f:explain "plan":find("for t%d* = 0 .. T"), f:explain "plan")
+        end
         local want, bounds, rows, ks = {}, { J = 5, T = 4 }, {}, {}
         for i = 1, N do want[i], rows[i] = { 0, 0, 0 }, { i, 2 * i, -i } end
         for a = 0, 4 do
@@ -930,7 +1055,8 @@ describe("what is added to a part of a tensor", function()
             end
           end
         end
-        assert.same(want, f({ x = tempo.array(rows, "f64"), k = tempo.array(ks, "i64") }, bounds).g:totable())
+        assert.same(want,
+          f({ x = tempo.array(rows, "f64"), k = tempo.array(ks, "i64") }, bounds).g:totable())
       end
     end)
   end
@@ -939,9 +1065,11 @@ describe("what is added to a part of a tensor", function()
     local P = tempo.program()
     local j, J = P:dim "j"
     local k = P:input("k", { domain = { j }, dtype = "i64" })
-    for _, row in ipairs { function(x) return x:select(0, k) end, function(x) return x:select(0, j) end } do
+    for _, row in ipairs { function(x) return x:select(0, k) end,
+      function(x) return x:select(0, j) end } do
       local x = P:input("x" .. tostring(row):gsub("%W", ""), { shape = { 4096, 64 } })
-      local f = P:compile { outputs = { g = tempo.grad(row(x):tanh():sum()[{ j = 0 .. J }]:sum(0), { x })[1] } }
+      local f = P:compile {
+        outputs = { g = tempo.grad(row(x):tanh():sum()[{ j = 0 .. J }]:sum(0), { x })[1] } }
       assert.is_true(f:memory { J = 4096 } < 4 * 4096 * 64 * 4, f:memory { J = 4096 })
     end
   end)
@@ -969,10 +1097,14 @@ describe("what is read at every n-th point", function()
   end
 
   local cases = {
-    { "w[k - k % n]", function(w, k) return w[k - k % 7] end, function(k) return k - k % 7 end, "held" },
-    { "w[n * (k // n)]", function(w, k) return w[7 * tempo.floordiv(k, 7)] end, function(k) return k - k % 7 end, "held" },
-    { "w[n * (k // n) or later]", function(w, k) return w[tempo.max(0, 7 * tempo.floordiv(k + 3, 7) - 3)] end,
-      function(k) return math.max(0, k + 3 - (k + 3) % 7 - 3) end },
+    { "w[k - k % n]", function(w, k) return w[k - k % 7] end, function(k) return k - k % 7 end,
+      "held" },
+    { "w[n * (k // n)]", function(w, k)
+      return w[7 * tempo.floordiv(k, 7)]
+    end, function(k) return k - k % 7 end, "held" },
+    { "w[n * (k // n) or later]", function(w, k)
+      return w[tempo.max(0, 7 * tempo.floordiv(k + 3, 7) - 3)]
+    end, function(k) return math.max(0, k + 3 - (k + 3) % 7 - 3) end },
     { "steps of two", function(w, k) return w[k - k % 2] end, function(k) return k - k % 2 end },
     { "a copy by hand", function(w, k, P)
       local copy = P:tensor { domain = { k }, shape = { 4 }, dtype = "i64", name = "copy" }
@@ -990,7 +1122,9 @@ describe("what is read at every n-th point", function()
       if c[4] then assert.equal("k: 1", slots(on)[c[4]]) end
       for _, K in ipairs { 1, 2, 3, 7, 8, 9, 40 } do
         local want = by_hand(K, c[3])
-        for _, f in ipairs { on, off, reference } do assert.same(want, f({}, { K = K }).y:totable()) end
+        for _, f in ipairs { on, off, reference } do
+          assert.same(want, f({}, { K = K }).y:totable())
+        end
       end
     end)
   end
@@ -1026,12 +1160,14 @@ describe("what is read at every n-th point", function()
 end)
 
 describe("what is elementwise of what is there anyway", function()
-  -- A selective state-space model: at each step an outer product is the state's size, what it is made of is not.
+  -- A selective state-space model: at each step an outer product is the state's size, what it is
+  -- made of is not.
   local D, N = 512, 16
   local function program()
     local P = tempo.program { seed = 5 }
     local t, T = P:dim "t"
-    local u, dt = P:input("u", { domain = { t }, shape = { D } }), P:input("dt", { domain = { t }, shape = { D } })
+    local u, dt = P:input("u", { domain = { t }, shape = { D } }),
+      P:input("dt", { domain = { t }, shape = { D } })
     local B = P:input("B", { domain = { t }, shape = { N } })
     local A = P:input("A", { shape = { D, N } })
     local decay = (dt:unsqueeze(-1) * A):exp()
@@ -1055,7 +1191,9 @@ describe("what is elementwise of what is there anyway", function()
     end
     return { u = rows(D, function(k, j) return math.sin(k * 3 + j) end),
       dt = rows(D, function(k, j) return 0.05 + 0.01 * ((k + j) % 5) end),
-      B = rows(N, function(k, j) return math.cos(k + 2 * j) end), A = rows(N, function(_, j) return -j / N end, D) }
+      B = rows(N, function(k, j)
+        return math.cos(k + 2 * j)
+      end), A = rows(N, function(_, j) return -j / N end, D) }
   end
 
   it("is made again, not kept along a recurrence and its gradient", function()
@@ -1064,12 +1202,16 @@ describe("what is elementwise of what is there anyway", function()
     local off = P:compile { outputs = outputs, tier = "interpreter", passes = { again = false } }
     local whole = {}
     for name, dims in pairs(slots(on)) do
-      if dims == "t: T" and on:explain "storage":find("temp " .. name .. " (t: T); f32[512, 16]", 1, true) then whole[#whole + 1] = name end
+      if dims == "t: T"
+        and on:explain "storage":find("temp " .. name .. " (t: T); f32[512, 16]", 1, true) then
+        whole[#whole + 1] = name end
     end
     assert.same({ "h" }, whole)
     local function bytes(passes)
-      passes.fuse = false                                              -- channels would be gone through in strips
-      return P:compile { outputs = outputs, tier = "interpreter", passes = passes }:memory { T = 100 }
+      -- channels would be gone through in strips
+      passes.fuse = false
+      return P:compile { outputs = outputs, tier = "interpreter",
+        passes = passes }:memory { T = 100 }
     end
     assert.is_true(bytes { again = false } - bytes {} >= 99 * D * N * F32)
     local x = inputs(5)
@@ -1082,7 +1224,8 @@ describe("what is elementwise of what is there anyway", function()
   end)
 end)
 
--- Channels of a state-space model know nothing of each other but for sums over them: there and back for some, then for the next.
+-- Channels of a state-space model know nothing of each other but for sums over them: there and back
+-- for some, then for the next.
 describe("a recurrence and its gradient over channels", function()
   local N = 4
   -- D channels; nil: the call says how many.
@@ -1091,7 +1234,8 @@ describe("a recurrence and its gradient over channels", function()
     local t, T = P:dim "t"
     local C = D or P:bound "C"
     local function over(name, n) return P:input(name, { domain = { t }, shape = { n } }) end
-    local u, dt, B, A = over("u", C), over("dt", C), over("B", N), P:input("A", { shape = { C, N } })
+    local u, dt, B, A = over("u", C), over("dt", C), over("B", N),
+      P:input("A", { shape = { C, N } })
     local h = P:tensor { domain = { t }, shape = { C, N }, name = "h" }
     local step = (dt * u):unsqueeze(-1) * B
     h[0] = step[0]
@@ -1110,22 +1254,28 @@ describe("a recurrence and its gradient over channels", function()
       end
       return tempo.array(x, "f32")
     end
-    return { u = rows(T, C, function(k, j) return math.sin(k * 3 + j) end), dt = rows(T, C, function(k, j) return 0.05 + 0.01 * ((k + j) % 5) end),
-      B = rows(T, N, function(k, j) return math.cos(k + 2 * j) end), A = rows(C, N, function(k, j) return -(j + k % 3) / N end) }
+    return { u = rows(T, C, function(k, j) return math.sin(k * 3 + j) end),
+      dt = rows(T, C, function(k, j) return 0.05 + 0.01 * ((k + j) % 5) end),
+      B = rows(T, N, function(k, j)
+        return math.cos(k + 2 * j)
+      end), A = rows(C, N, function(k, j) return -(j + k % 3) / N end) }
   end
 
   local summed = { B = true, all = true }
   for _, tier in ipairs { "interpreter", "native" } do
     for _, known in ipairs { true, false } do
-      it(("goes there and back strip by strip, %s, %s channels"):format(tier, known and "known" or "given"), function()
+      it(("goes there and back strip by strip, %s, %s channels"):format(tier,
+        known and "known" or "given"), function()
         local C = 150
         local P, outputs = program(known and C or nil)
         local f = P:compile { outputs = outputs, tier = tier }
         local whole = P:compile { outputs = outputs, tier = tier, passes = { fuse = false } }
         local precise = P:compile { outputs = outputs, tier = tier, precise = true }
         assert.is_truthy(f:explain("plan"):find("for strip = 0", 1, true))
-        assert.is_nil(precise:explain("plan"):find("for strip = 0", 1, true))        -- its sums over channels are made in one go
-        for _, at in ipairs(known and { { C, 1 }, { C, 7 } } or { { C, 7 }, { 16, 5 }, { 17, 2 }, { 1, 3 } }) do
+        -- its sums over channels are made in one go
+        assert.is_nil(precise:explain("plan"):find("for strip = 0", 1, true))
+        for _, at in ipairs(known and { { C, 1 }, { C, 7 } }
+          or { { C, 7 }, { 16, 5 }, { 17, 2 }, { 1, 3 } }) do
           local bounds, x = { T = at[2] }, inputs(at[1], at[2])
           if not known then bounds.C = at[1] end
           local out, want, exact = f(x, bounds), whole(x, bounds), precise(x, bounds)
@@ -1142,7 +1292,8 @@ describe("a recurrence and its gradient over channels", function()
   end
 end)
 
--- All scores together are a square: their rows are made again on the way back from what is there, one row at a time.
+-- All scores together are a square: their rows are made again on the way back from what is there,
+-- one row at a time.
 describe("causal attention and its gradient", function()
   local H, D = 2, 8
   local function program(window)
@@ -1174,7 +1325,8 @@ describe("causal attention and its gradient", function()
       for _, T in ipairs { 1, 2, 9, 40 } do
         local x = {}
         for _, n in ipairs { "q", "k", "v" } do x[n] = helper.random(r, { T, H, D }, "f32") end
-        local a, b = f(x, { T = T }), P:compile { outputs = outputs, tier = "reference" } (x, { T = T })
+        local a, b = f(x, { T = T }),
+          P:compile { outputs = outputs, tier = "reference" } (x, { T = T })
         for n in pairs(outputs) do helper.same(b[n]:totable(), a[n], 1e-4) end
       end
     end)
@@ -1183,13 +1335,16 @@ describe("causal attention and its gradient", function()
   it("adds products of a column and a row where they are made", function()
     local P, outputs = program(windows.before)
     local plan = P:compile { outputs = outputs, tier = "interpreter" }:explain "plan"
-    assert.equal(12, select(2, plan:gsub("op matmul", "")))           -- scores twice, values, gradients of both by row, by key and by value
-    assert.equal(7, select(2, plan:gsub("op matmul[^\n]- over t", "")))       -- of what the rows of a block share
+    -- scores twice, values, gradients of both by row, by key and by value
+    assert.equal(12, select(2, plan:gsub("op matmul", "")))
+    -- of what the rows of a block share
+    assert.equal(7, select(2, plan:gsub("op matmul[^\n]- over t", "")))
     assert.equal(2, select(2, plan:gsub("mul:f32%(i0,i1%)[^\n]-+=", "")))
   end)
 end)
 
--- Matrices that data picks are multiplied where they lie; products, gradients and errors are those of the copies.
+-- Matrices that data picks are multiplied where they lie; products, gradients and errors are those
+-- of the copies.
 describe("matrices that data picks", function()
   local r = helper.rng(5)
   local function compare(P, outputs, inputs, bounds, picks)
@@ -1208,8 +1363,10 @@ describe("matrices that data picks", function()
   it("are read where they lie, also for gradients", function()
     local P = tempo.program()
     local t, T = P:dim "t"
-    local x, k = P:input("x", { domain = { t }, shape = { 6 } }), P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" })
-    local up, down = P:input("up", { shape = { 5, 6, 9 } }), P:input("down", { shape = { 5, 9, 6 } })
+    local x, k = P:input("x", { domain = { t }, shape = { 6 } }),
+      P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" })
+    local up, down = P:input("up", { shape = { 5, 6, 9 } }),
+      P:input("down", { shape = { 5, 9, 6 } })
     local h = tempo.einsum("d,kdh->kh", x, up:index_select(0, k)):tanh()
     local y = tempo.einsum("kh,khd->kd", h, down:index_select(0, k)):sum(0)
     local loss = y[0 .. T]:square():sum()
@@ -1217,30 +1374,37 @@ describe("matrices that data picks", function()
     local inputs = { x = helper.numbers({ 40, 6 }, r), k = indices(40, 5),
       up = helper.numbers({ 5, 6, 9 }, r), down = helper.numbers({ 5, 9, 6 }, r) }
     compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, inputs, { T = 40 })
-    compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] }, { x = helper.numbers({ 1, 6 }, r), k = indices(1, 5), up = inputs.up,
+    compare(P, { y = y, gx = g[1], gu = g[2], gd = g[3] },
+      { x = helper.numbers({ 1, 6 }, r), k = indices(1, 5), up = inputs.up,
       down = inputs.down }, { T = 1 })
   end)
 
-  -- Rows of a point: one, a few, many; columns fewer than make a dot product, a last piece of 128 rows; matrices that lie turned; of each point.
+  -- Rows of a point: one, a few, many; columns fewer than make a dot product, a last piece of 128
+  -- rows; matrices that lie turned; of each point.
   for _, m in ipairs { 1, 3, 20 } do
     for _, dtype in ipairs { "f32", "f64", "i32" } do
       it(("have %d rows of %s"):format(m, dtype), function()
         local P = tempo.program()
         local t = P:dim "t"
         local x = P:input("x", { domain = { t }, shape = { 2, m, 19 }, dtype = dtype })
-        local k, one = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }), P:input("one", { dtype = "i64" })
-        local w, v = P:input("w", { shape = { 3, 19, 7 }, dtype = dtype }), P:input("v", { shape = { 3, 2, 19 }, dtype = dtype })
+        local k, one = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }),
+          P:input("one", { dtype = "i64" })
+        local w, v = P:input("w", { shape = { 3, 19, 7 }, dtype = dtype }),
+          P:input("v", { shape = { 3, 2, 19 }, dtype = dtype })
         local own = P:input("own", { domain = { t }, shape = { 3, 19, 2 }, dtype = dtype })
-        local outputs = { plain = x:matmul(w:index_select(0, k)), turned = x:matmul(v:mT():index_select(0, k)),
+        local outputs = { plain = x:matmul(w:index_select(0, k)),
+          turned = x:matmul(v:mT():index_select(0, k)),
           turned_later = x:matmul(v:index_select(0, k):mT()),
-          own = x:matmul(own:index_select(0, k)), one = x:select(0, 0):matmul(w:index_select(0, one)),
+          own = x:matmul(own:index_select(0, k)),
+            one = x:select(0, 0):matmul(w:index_select(0, one)),
           shared = x:slice(0, 0, 1):matmul(w:index_select(0, k)) }
         for _, T in ipairs { 1, 150 } do
           local function whole(shape)
             local a = helper.numbers(shape, r)
             return dtype == "i32" and helper.map(a, function(e) return math.floor(e * 10) end) or a
           end
-          compare(P, outputs, { x = whole { T, 2, m, 19 }, k = indices(T, 3), one = 2, w = whole { 3, 19, 7 },
+          compare(P, outputs,
+            { x = whole { T, 2, m, 19 }, k = indices(T, 3), one = 2, w = whole { 3, 19, 7 },
             v = whole { 3, 2, 19 },
             own = whole { T, 3, 19, 2 } }, { T = T })
         end
@@ -1250,34 +1414,43 @@ describe("matrices that data picks", function()
 
   it("stay a copy where somebody reads it", function()
     local P = tempo.program()
-    local k, w = P:input("k", { shape = { 2 }, dtype = "i64" }), P:input("w", { shape = { 3, 4, 5 } })
+    local k, w = P:input("k", { shape = { 2 }, dtype = "i64" }),
+      P:input("w", { shape = { 3, 4, 5 } })
     local x, picked = P:input("x", { shape = { 2, 1, 4 } }), w:index_select(0, k)
     compare(P, { y = x:matmul(picked), picked = picked },
-      { k = tempo.array({ 2, 0 }, "i64"), w = helper.numbers({ 3, 4, 5 }, r), x = helper.numbers({ 2, 1, 4 }, r) }, {}, 1)
+      { k = tempo.array({ 2, 0 }, "i64"), w = helper.numbers({ 3, 4, 5 }, r),
+        x = helper.numbers({ 2, 1, 4 }, r) }, {}, 1)
   end)
 
   it("are blamed on who picks one that is not there", function()
     local P = tempo.program()
     local t = P:dim "t"
-    local k, w = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }), P:input("w", { shape = { 3, 4, 5 } })
+    local k, w = P:input("k", { domain = { t }, shape = { 2 }, dtype = "i64" }),
+      P:input("w", { shape = { 3, 4, 5 } })
     local picked = w:index_select(0, k)
     local line = debug.getinfo(1, "l").currentline - 1
     local y = P:input("x", { domain = { t }, shape = { 2, 1, 4 } }):matmul(picked)
     for _, tier in ipairs { "reference", "interpreter", "native" } do
       local f = P:compile { outputs = { y = y }, tier = tier }
-      local ok, e = pcall(f, { k = tempo.array({ { 0, 1 }, { 2, 3 } }, "i64"), w = helper.numbers({ 3, 4, 5 }, r),
-        x = helper.numbers({ 2, 2, 1, 4 }, r) }, { T = 2 })
+      local ok, e =
+        pcall(f, { k = tempo.array({ { 0, 1 }, { 2, 3 } }, "i64"),
+        w = helper.numbers({ 3, 4, 5 }, r), x = helper.numbers({ 2, 2, 1, 4 }, r) }, { T = 2 })
       assert.is_false(ok)
-      assert.truthy(e:find(("spec.lua:%d: input: 'picked' at t = 1: index 3 is outside 0 .. 2"):format(line), 1, true), tostring(e))
+      assert.truthy(
+        e:find(("spec.lua:%d: input: 'picked' at t = 1: index 3 is outside 0 .. 2"):format(line), 1,
+        true), tostring(e))
     end
   end)
 end)
 
--- A cast or a scale does not vary along t, and is wider than what it is made of: a tile of it is there at a time.
+-- A cast or a scale does not vary along t, and is wider than what it is made of: a tile of it is
+-- there at a time.
 describe("what is wider than what it is made of", function()
   local N, B = 160, 16
   local function bf16(P) return P:input("W", { shape = { N, N }, dtype = "bf16" }) end
-  local function u8(P, ...) return P:input("W", { shape = { ... }, dtype = "u8" }):to "f32" - 128 end
+  local function u8(P, ...)
+    return P:input("W", { shape = { ... }, dtype = "u8" }):to "f32" - 128
+  end
   local function scale(P, ...) return P:input("scale", { shape = { ... } }) end
   -- What is made of x at each step; what is given; bytes that may be kept beside the state.
   local cases = {
@@ -1310,7 +1483,8 @@ describe("what is wider than what it is made of", function()
     end, W = { 2 * N, N } },
     ["matrices of one array"] = { function(P, x)
       local W = P:input("W", { shape = { 3, N, N }, dtype = "bf16" }):to "f32"
-      return x:matmul(W:select(0, 1)):tanh():matmul(W:select(0, 2):mT()) + (W:select(0, 0) * x):sum(-1)
+      return x:matmul(W:select(0, 1)):tanh():matmul(W:select(0, 2):mT()) + (W:select(0, 0) * x):sum(
+        -1)
     end, W = { 3, N, N } },
     ["one matrix in a sum"] = { function(P, x)
       local W = P:input("W", { shape = { 2, N, N }, dtype = "bf16" }):to "f32"
@@ -1321,7 +1495,9 @@ describe("what is wider than what it is made of", function()
     end, W = { N, 2 * N }, scale = { N, 1 } },
     ["scales of rows"] = { function(P, x) return x:matmul(u8(P, N, N) * scale(P, N, 1)) end,
       scale = { N, 1 } },
-    ["scales of columns"] = { function(P, x) return x:matmul(u8(P, N, N) * scale(P, N)) end, scale = { N } },
+    ["scales of columns"] = { function(P, x)
+      return x:matmul(u8(P, N, N) * scale(P, N))
+    end, scale = { N } },
     ["scales of blocks"] = { function(P, x)
       return x:matmul((u8(P, N, N / B, B) * scale(P, N, N / B, 1)):reshape(N, N))
     end, W = { N, N / B, B }, scale = { N, N / B, 1 } },
@@ -1341,7 +1517,9 @@ describe("what is wider than what it is made of", function()
 
   local function inputs(case)
     local r = helper.rng(11)
-    local W = helper.fill(case.W or { N, N }, function() return case.scale and math.floor((r() + 1) * 127) or r() / 2 end)
+    local W = helper.fill(case.W or { N, N }, function()
+      return case.scale and math.floor((r() + 1) * 127) or r() / 2
+    end)
     return { W = tempo.array(W, case.scale and "u8" or "bf16"),
       scale = case.scale and helper.fill(case.scale, function() return r() / 1000 end) }
   end
@@ -1374,7 +1552,9 @@ describe("what is wider than what it is made of", function()
     local given = inputs { W = { 3, N, N } }
     helper.run(P, outputs, given, bounds)
     for _, tier in ipairs { "interpreter", "native" } do
-      local function compile(threads) return P:compile { outputs = outputs, tier = tier, threads = threads } end
+      local function compile(threads)
+        return P:compile { outputs = outputs, tier = tier, threads = threads }
+      end
       local one, two = compile(1), compile(2)
       assert.same(one(given, bounds).y:totable(), two(given, bounds).y:totable())
       assert.is_true(one:memory { T = 5, L = 40 } < N * N / 2 + 16 * N)
@@ -1389,7 +1569,8 @@ describe("what is wider than what it is made of", function()
     local h = P:tensor { domain = { t, l }, shape = { N }, name = "h" }
     local W = P:input("W", { domain = { l }, shape = { 2, N, N }, dtype = "bf16" }):to "f32"
     h[{ t, 0 }] = x:matmul(W[{ l = 0 }]:select(0, 1))
-    h[{ t, l + 1 }] = h:matmul(W:select(0, 1)):tanh():matmul(W[{ l = l + 1 }]:select(0, 0):mT()):tanh()
+    h[{ t, l + 1 }] = h:matmul(W:select(0, 1)):tanh():matmul(
+      W[{ l = l + 1 }]:select(0, 0):mT()):tanh()
     x[0] = tempo.ones { N }
     x[t + 1] = h[{ t, L - 1 }] * 0.5
     local outputs, bounds = { y = x[T - 1] }, { T = 3, L = 3 }
@@ -1411,6 +1592,7 @@ describe("what is wider than what it is made of", function()
     local x = P:tensor { domain = { k, t }, shape = { N }, name = "x" }
     x[{ t = 0 }] = tempo.ones { N }
     x[{ t = t + 1 }] = x:matmul(w:to "f32"):tanh()
-    helper.run(P, { y = x[{ t = T - 1 }][tempo.range(0, K)] }, inputs {}, { K = 3, T = 3 }, { tol = 1e-4 })
+    helper.run(P, { y = x[{ t = T - 1 }][tempo.range(0, K)] }, inputs {}, { K = 3, T = 3 },
+      { tol = 1e-4 })
   end)
 end)

@@ -2,7 +2,8 @@
 -- what fails names the first point; runs are cancelled; forks; what is said about it.
 local helper = require "spec.helper"
 
--- Programs by name: each gives outputs, inputs and bounds. With TEMPO_SHARE=0 all is shared that may be; sizes are odd, so shares are not equal.
+-- Programs by name: each gives outputs, inputs and bounds. With TEMPO_SHARE=0 all is shared that
+-- may be; sizes are odd, so shares are not equal.
 local programs = [[
   local tempo = require "tempo"
   tempo.warn = false
@@ -163,7 +164,9 @@ local programs = [[
   end
 ]]
 
-local function script(text, settings) return helper.script(programs .. text, nil, settings and "export " .. settings .. "; ") end
+local function script(text, settings)
+  return helper.script(programs .. text, nil, settings and "export " .. settings .. "; ")
+end
 
 describe("threads", function()
   for _, tier in ipairs { "interpreter", "native" } do
@@ -300,7 +303,8 @@ describe("threads", function()
     assert.equal("compared\n", script(text, "TEMPO_SHARE=0"))
   end)
 
-  it("are one unless somebody asks: an option, OMP_NUM_THREADS, or TEMPO_THREADS before both", function()
+  it("are one unless somebody asks: an option, OMP_NUM_THREADS, or TEMPO_THREADS before both",
+    function()
     local text = [[
       local P = tempo.program()
       local x = P:input("x", { shape = { 100, 1000 } })
@@ -310,9 +314,12 @@ describe("threads", function()
       end
       print(said {}, said { threads = 3 }, said { threads = 1 })]]
     assert.equal("1 thread\t3 threads\t1 thread\n", script(text, "TEMPO_THREADS= OMP_NUM_THREADS="))
-    assert.equal("4 threads\t3 threads\t1 thread\n", script(text, "TEMPO_THREADS= OMP_NUM_THREADS=4,2"))
-    assert.equal("2 threads\t2 threads\t2 threads\n", script(text, "TEMPO_THREADS=2 OMP_NUM_THREADS=4"))
-    assert.equal("1 thread\t3 threads\t1 thread\n", script(text, "TEMPO_THREADS= OMP_NUM_THREADS=many"))
+    assert.equal("4 threads\t3 threads\t1 thread\n",
+      script(text, "TEMPO_THREADS= OMP_NUM_THREADS=4,2"))
+    assert.equal("2 threads\t2 threads\t2 threads\n",
+      script(text, "TEMPO_THREADS=2 OMP_NUM_THREADS=4"))
+    assert.equal("1 thread\t3 threads\t1 thread\n",
+      script(text, "TEMPO_THREADS= OMP_NUM_THREADS=many"))
   end)
 
   it("share what takes long enough, and say who does what", function()
@@ -359,7 +366,8 @@ describe("threads", function()
     assert.equal("true\n", script(text, "TEMPO_THREADS= "))
   end)
 
-  -- A callback ends the run while threads are at work around it; the next one goes on as if nothing had been.
+  -- A callback ends the run while threads are at work around it; the next one goes on as if nothing
+  -- had been.
   for _, tier in ipairs { "interpreter", "native" } do
     it("end when a callback fails or the run is cancelled: " .. tier, function()
       local text = ([[

@@ -1,4 +1,5 @@
--- docs/language.md, section 9, against PyTorch: results, dtypes, shapes, first and second derivatives (spec/fixtures/make_torch.py), in every tier.
+-- docs/language.md, section 9, against PyTorch: results, dtypes, shapes, first and second
+-- derivatives (spec/fixtures/make_torch.py), in every tier.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
@@ -21,11 +22,18 @@ end
 
 local function pole(v) return v < 0.2 and 0 / 0 or v < 0.4 and 1 / 0 or v < 0.6 and -1 / 0 or v end
 local kinds = {
-  f = { "f64", function(v) return 4 * v - 2 end }, p = { "f64", function(v) return 0.1 + 1.9 * v end },
-  u = { "f64", function(v) return v end }, t = { "f64", function(v) return math.floor(5 * v) - 2 end },
+  f = { "f64", function(v) return 4 * v - 2 end },
+    p = { "f64", function(v) return 0.1 + 1.9 * v end },
+  u = { "f64", function(v) return v end }, t = { "f64", function(v)
+    return math.floor(5 * v) - 2
+  end },
   l = { "f64", function(v) return 40 * v - 20 end }, b = { "bool", function(v) return v < 0.5 end },
-  x = { "f64", pole }, s = { "f32", function(v) return 4 * v - 2 end }, y = { "u8", function(v) return math.floor(256 * v) end },
-  w = { "i32", function(v) return math.floor(20 * v - 10) end }, n = { "i64", function(v) return math.floor(20 * v - 10) end },
+  x = { "f64", pole }, s = { "f32", function(v) return 4 * v - 2 end }, y = { "u8", function(v)
+    return math.floor(256 * v)
+  end },
+  w = { "i32", function(v)
+    return math.floor(20 * v - 10)
+  end }, n = { "i64", function(v) return math.floor(20 * v - 10) end },
 }
 
 -- The array that a description such as "f:2,3" names; k: which input it is.
@@ -112,7 +120,9 @@ local function check(case, n, nresult, out, tier)
     same("values", want[3], numbers(got), want[1] == "f32" and 1e-5 or 1e-8)
   end
   for _, order in ipairs { "g", "h" } do
-    for k, want in ipairs(case[order] or {}) do same(order .. k, want, projections(out[order .. n .. "_" .. k]), 1e-7) end
+    for k, want in ipairs(case[order] or {}) do
+      same(order .. k, want, projections(out[order .. n .. "_" .. k]), 1e-7)
+    end
   end
 end
 

@@ -1,7 +1,9 @@
--- f:profile(n, { trace = path }): the profile as JSON, what lies inside what; f:profile(n, { inside = true }).
+-- f:profile(n, { trace = path }): the profile as JSON, what lies inside what; f:profile(n, { inside
+-- = true }).
 local tempo = require "tempo"
 
-local JSON = {}                                          -- next(text, at): a value and what follows it
+-- next(text, at): a value and what follows it
+local JSON = {}
 
 local function space(s, at) return s:find("[^ \n]", at) end
 
@@ -10,7 +12,8 @@ local function list(s, at, close, item)
   at = space(s, at + 1)
   while s:sub(at, at) ~= close do
     at = space(s, item(out, at))
-    if s:sub(at, at) == "," then at = space(s, at + 1) else assert(s:sub(at, at) == close, s:sub(at, at + 20)) end
+    if s:sub(at, at) == "," then
+      at = space(s, at + 1) else assert(s:sub(at, at) == close, s:sub(at, at + 20)) end
   end
   return out, at + 1
 end
@@ -38,7 +41,9 @@ function JSON.value(s, at)
   local c = s:sub(at, at)
   if c == '"' then return JSON.string(s, at) end
   if c == "[" then
-    return list(s, at, "]", function(out, from) out[#out + 1], from = JSON.value(s, from); return from end)
+    return list(s, at, "]", function(out, from)
+      out[#out + 1], from = JSON.value(s, from); return from
+    end)
   end
   if c == "{" then
     return list(s, at, "}", function(out, from)
@@ -49,7 +54,9 @@ function JSON.value(s, at)
     end)
   end
   local word = assert(s:match("^[%w.+-]+", at), s:sub(at, at + 20))
-  if word == "true" or word == "false" then return word == "true", at + 4 + (word == "false" and 1 or 0) end
+  if word == "true" or word == "false" then
+    return word == "true", at + 4 + (word == "false" and 1 or 0)
+  end
   return assert(tonumber(word), word), at + #word
 end
 
@@ -69,7 +76,8 @@ local function events_of(path)
   for k, e in ipairs(events) do                          -- what is inside comes first
     for j = k + 1, #events do
       local f = events[j]
-      if not e.around and f.from <= e.from and e.to <= f.to and f.cat ~= "leaf" then e.around = f end
+      if not e.around and f.from <= e.from and e.to <= f.to and f.cat ~= "leaf" then
+        e.around = f end
       assert(f.from >= e.to or f.from <= e.from and e.to <= f.to, "neither inside nor apart")
     end
   end
@@ -137,22 +145,26 @@ describe("a trace", function()
     assert.is_true(parts[1].to > parts[1].from)
   end)
 
-  -- A loop of long vectors, whose leaves are written out, beside one of numbers, which is one loop in C.
+  -- A loop of long vectors, whose leaves are written out, beside one of numbers, which is one loop
+  -- in C.
   local function mixed(options)
     local P = tempo.program()
     local t, T = P:dim "t"
     local b, B = P:dim "b"
     local s, S = P:dim "s"
-    local x, a = P:tensor { domain = { b, t }, shape = { 300 } }, P:tensor { domain = { s }, dtype = "f64" }
+    local x, a = P:tensor { domain = { b, t }, shape = { 300 } },
+      P:tensor { domain = { s }, dtype = "f64" }
     x[{ t = 0 }], a[0] = 1, 0.5
     x[t] = (x[t - 1] * 0.5 + 1):softmax(0):name "x"
     a[s] = 3.7 * a[s - 1] * (1 - a[s - 1])
-    options.outputs = { x = x[{ t = T - 1 }], sum = x[{ t = T - 1, b = tempo.range(0, B) }]:sum(0), a = a[S - 1] }
+    options.outputs = { x = x[{ t = T - 1 }], sum = x[{ t = T - 1, b = tempo.range(0, B) }]:sum(0),
+      a = a[S - 1] }
     return P:compile(options)
   end
 
   for _, threads in ipairs { 1, 2 } do
-    it("has what is inside of compiled parts from when that is asked for, threads: " .. threads, function()
+    it("has what is inside of compiled parts from when that is asked for, threads: " .. threads,
+      function()
       local bounds = { T = 60, B = 16, S = 900 }
       local f = mixed { tier = "native", threads = threads }
       local plain = f({}, bounds)
@@ -177,7 +189,9 @@ describe("a trace", function()
       end
       f({}, bounds)
       f:profile(0, { trace = path })
-      for _, e in ipairs(of_kind((events_of(path)), "leaf")) do assert.is_true(e.args.tensor ~= "x" or e.name ~= "div" or e.args.calls == 59) end
+      for _, e in ipairs(of_kind((events_of(path)), "leaf")) do
+        assert.is_true(e.args.tensor ~= "x" or e.name ~= "div" or e.args.calls == 59)
+      end
     end)
   end
 
@@ -190,8 +204,11 @@ describe("a trace", function()
       assert.equal(word, e.code)
       assert.is_truthy(tostring(e):find(where, 1, true), tostring(e))
     end
-    refused("file", "file: /nowhere/at/all.json: No such file or directory", 3, { trace = "/nowhere/at/all.json" })
-    if io.open "/dev/full" then refused("file", "file: /dev/full: No space left", 3, { trace = "/dev/full" }) end
+    refused("file", "file: /nowhere/at/all.json: No such file or directory", 3,
+      { trace = "/nowhere/at/all.json" })
+    if io.open "/dev/full" then
+      refused("file", "file: /dev/full: No space left", 3, { trace = "/dev/full" })
+    end
     refused("option", "trase", 3, { trase = path })
     refused("option", "trace", 3, { trace = 7 })
     refused("option", "inside of profile: expected true or false", 3, { inside = 7 })

@@ -51,9 +51,11 @@ describe("integers", function()
   it("wrap", function()
     local P = tempo.program()
     local i, u = P:input("i", { dtype = "i32" }), P:input("u", { dtype = "u8" })
-    local out = helper.run(P, { up = i + 1, neg = -(i + 1), mul = (i + 1) * (i + 1), quot = (i + 1):floordiv(-1), u = u + 1, v = -u },
-      { i = 2147483647, u = 255 })
-    assert.same({ up = -2147483648, neg = -2147483648, mul = 0, quot = -2147483648, u = 0, v = 1 }, out)
+    local out = helper.run(P,
+      { up = i + 1, neg = -(i + 1), mul = (i + 1) * (i + 1), quot = (i + 1):floordiv(-1), u = u + 1,
+      v = -u }, { i = 2147483647, u = 255 })
+    assert.same({ up = -2147483648, neg = -2147483648, mul = 0, quot = -2147483648, u = 0, v = 1 },
+      out)
   end)
 
   it("divide rounding down, and not by 0", function()
@@ -74,14 +76,16 @@ describe("integers", function()
   it("come from floats truncated, saturated, 0 for NaN", function()
     local P = tempo.program()
     local x = P:input("x", { shape = { 5 } })
-    local out = helper.run(P, { i = x:to "i32", u = x:to "u8" }, { x = { 3.9, -3.9, 1e20, -1e20, 0 / 0 } })
+    local out = helper.run(P, { i = x:to "i32", u = x:to "u8" },
+      { x = { 3.9, -3.9, 1e20, -1e20, 0 / 0 } })
     assert.same({ i = { 3, -3, 2147483647, -2147483648, 0 }, u = { 3, 0, 255, 0, 0 } }, out)
   end)
 
   it("have no largest or smallest of an empty range, prefix or the whole of time", function()
     local P = tempo.program()
     local t, T = P:dim "t"
-    local x, b = P:input("x", { domain = { t }, dtype = "i32" }), P:input("b", { domain = { t }, dtype = "bool" })
+    local x, b = P:input("x", { domain = { t }, dtype = "i32" }),
+      P:input("b", { domain = { t }, dtype = "bool" })
     for _, tier in ipairs(each) do
       for _, y in ipairs { x[0 .. t]:max(0), x[0 .. t]:min(0), x[0 .. t]:argmax(0) } do
         local f = P:compile { outputs = { y = y }, tier = tier }
@@ -91,7 +95,8 @@ describe("integers", function()
       fails(function() whole({ x = {} }, { T = 0 }) end, "input", "empty range")
       same(3, whole({ x = { 1, 3, 2 } }, { T = 3 }).y)
     end
-    same({ false, true, true }, helper.value(P, b[0 .. t]:any(0), { b = { true, false, false } }, { T = 3 }))
+    same({ false, true, true },
+      helper.value(P, b[0 .. t]:any(0), { b = { true, false, false } }, { T = 3 }))
     same({ 3, 3, 2 }, helper.value(P, x[t .. T]:max(0), { x = { 1, 3, 2 } }, { T = 3 }))
   end)
 end)
@@ -102,7 +107,8 @@ describe("NaN", function()
     local nan = 0 / 0
     local x = P:input("x", { shape = { 3 } })
     local values = x:sort()
-    local out = helper.run(P, { max = x:max(), min = x:min(), up = x:maximum(1.5), down = x:minimum(1.5), sorted = values,
+    local out = helper.run(P,
+      { max = x:max(), min = x:min(), up = x:maximum(1.5), down = x:minimum(1.5), sorted = values,
       lt = x:lt(1.5), ge = x:ge(1.5), eq = x:eq(x), ne = x:ne(x) }, { x = { 1, nan, 2 } })
     same({ nan, nan }, { out.max, out.min })
     same({ 1.5, nan, 2 }, out.up)
@@ -119,7 +125,9 @@ end)
 describe("a long sum in f32", function()
   local n = 200000
   local function near(want, got, what)
-    for _, v in ipairs(type(got) == "table" and got or { got }) do assert.is_true(math.abs(v / want - 1) < 2e-7, what .. ": " .. v) end
+    for _, v in ipairs(type(got) == "table" and got or { got }) do
+      assert.is_true(math.abs(v / want - 1) < 2e-7, what .. ": " .. v)
+    end
   end
 
   local function constant(P, dims, shape)                       -- 0.1, made by a loop
@@ -135,7 +143,8 @@ describe("a long sum in f32", function()
     local t, T = P:dim "t"
     local x, y = constant(P, { t }, {}), constant(P, { t }, { 3 })
     local m = constant(P, { t }, { 2, 3 })
-    local f = P:compile { outputs = { x = x[0 .. T]:sum(0), y = y[0 .. T]:sum(0), m = m[0 .. T]:sum { 0, 1 }, mean = y[0 .. T]:mean(0) } }
+    local f = P:compile { outputs = { x = x[0 .. T]:sum(0), y = y[0 .. T]:sum(0),
+      m = m[0 .. T]:sum { 0, 1 }, mean = y[0 .. T]:mean(0) } }
     local out = f({}, { T = n })
     near(n * 0.1, out.x:item(), "x")
     near(n * 0.1, out.y:totable(), "y")
@@ -168,7 +177,9 @@ describe("extents", function()
     for _, tier in ipairs(each) do
       local f = P:compile { outputs = { y = a + b }, tier = tier }
       same({ { 2, 4 } }, f({ a = { { 1, 2 } }, b = { { 1, 2 } } }, { K = 1, B = 1 }).y)
-      fails(function() f({ a = { { 1, 2 } }, b = { { 1, 2 }, { 3, 4 } } }, { K = 1, B = 2 }) end, "shape")
+      fails(function()
+        f({ a = { { 1, 2 } }, b = { { 1, 2 }, { 3, 4 } } }, { K = 1, B = 2 })
+      end, "shape")
     end
   end)
 
@@ -178,13 +189,15 @@ describe("extents", function()
     local a = P:input("a", { shape = { K, 4 } })
     local y = { flat = a:reshape { -1 }, pairs = a:reshape { -1, 2 }, back = a:reshape { K, -1 } }
     local rows = { { 1, 2, 3, 4 } }
-    assert.same({ flat = { 1, 2, 3, 4 }, pairs = { { 1, 2 }, { 3, 4 } }, back = rows }, helper.run(P, y, { a = rows }, { K = 1 }))
+    assert.same({ flat = { 1, 2, 3, 4 }, pairs = { { 1, 2 }, { 3, 4 } }, back = rows },
+      helper.run(P, y, { a = rows }, { K = 1 }))
     assert.same({ flat = {}, pairs = {}, back = {} }, helper.run(P, y, { a = {} }, { K = 0 }))
   end)
 end)
 
 describe("a sort", function()
-  -- Of each kind of numbers: few of them, as many as go by insertion and one more, many alike, and far from each other.
+  -- Of each kind of numbers: few of them, as many as go by insertion and one more, many alike, and
+  -- far from each other.
   local state, big = 11, 9007199254740992
   local function rng()
     state = (state * 16807) % 2147483647
@@ -193,7 +206,9 @@ describe("a sort", function()
   local kinds = {
     f64 = { { 0 / 0, -0.0, 0, 1 / 0, -1 / 0, 1.5, -2 }, function() return rng() - 0.5 end,
             function() return (rng() - 0.5) * 2 ^ math.floor(rng() * 600 - 300) end },
-    f32 = { { 0 / 0, -0.0, 0, 1 / 0, -1 / 0, 0.25 }, function() return math.floor(rng() * 4096) / 4096 end },
+    f32 = { { 0 / 0, -0.0, 0, 1 / 0, -1 / 0, 0.25 }, function()
+      return math.floor(rng() * 4096) / 4096
+    end },
     i64 = { { -big, big, 0, -1, 1 }, function() return math.floor(rng() * 1000) - 500 end,
             function() return math.floor((rng() - 0.5) * 2 ^ math.floor(rng() * 52)) end },
     u8 = { { 0, 255, 7 }, function() return math.floor(rng() * 256) end },
@@ -218,11 +233,14 @@ describe("a sort", function()
       for _, n in ipairs { 1, 2, 16, 17, 33, 300, 5000 } do
         for k, draw in ipairs(kind) do
           local x = {}
-          for i = 1, n do x[i] = k == 1 and draw[math.floor(rng() * #draw) + 1] or k > 1 and draw() end
+          for i = 1, n do
+            x[i] = k == 1 and draw[math.floor(rng() * #draw) + 1] or k > 1 and draw()
+          end
           for _, down in ipairs { false, true } do
             local P = tempo.program()
             local v, at = P:input("x", { shape = { n }, dtype = dtype }):sort(0, down)
-            local out = P:compile { outputs = { v = v, at = at }, tier = "interpreter" } { x = tempo.array(x, dtype) }
+            local out = P:compile { outputs = { v = v, at = at },
+              tier = "interpreter" } { x = tempo.array(x, dtype) }
             local want = places(x, down)
             assert.same(want, out.at:totable(), ("%d numbers of kind %d"):format(n, k))
             local got = out.v:totable()

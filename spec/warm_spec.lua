@@ -1,7 +1,8 @@
 -- What the cache keeps of a compilation: a second process finds the plan, and gets the same of it.
 local helper = require "spec.helper"
 
--- A recurrent net and Adam, over (i, t), with a callback and a random draw; a state goes from process to process.
+-- A recurrent net and Adam, over (i, t), with a callback and a random draw; a state goes from
+-- process to process.
 local source = [[
   local tempo = require "tempo"
   local P = tempo.program { seed = 3 }
@@ -47,20 +48,24 @@ local source = [[
 
 describe("a program that is compiled again", function()
   for tier, options in pairs {
-    interpreter = { "tick = { i, t }", "tick = { t, i }, check = 'none'", "tick = { i, t }, threads = 2", "tick = { i, t }, memory = 2^24, precise = true" },
+    interpreter = { "tick = { i, t }", "tick = { t, i }, check = 'none'",
+      "tick = { i, t }, threads = 2", "tick = { i, t }, memory = 2^24, precise = true" },
     native = { "tick = { i, t }" },
   } do
     for _, option in ipairs(options) do
       it("is found by another process, " .. tier .. ", " .. option, function()
         local folder = os.tmpname()
         os.remove(folder)
-        local text = source:gsub("%u%u%u%u+", { OPTIONS = option .. ", tier = '" .. tier .. "'", TIER = tier,
+        local text = source:gsub("%u%u%u%u+",
+          { OPTIONS = option .. ", tier = '" .. tier .. "'", TIER = tier,
           STOP = option:find "t, i" and "P:stop(t, layer:sum():abs():gt(0.3))" or "",
           STATE = folder .. ".state", FOLDER = folder })
         local script = assert(io.open(folder .. ".lua", "w"))
         script:write(text)
         script:close()
-        local function run() return helper.lua(folder .. ".lua", nil, ("export TEMPO_CACHE=%s; "):format(folder)) end
+        local function run()
+          return helper.lua(folder .. ".lua", nil, ("export TEMPO_CACHE=%s; "):format(folder))
+        end
         local first, second = run(), run()
         os.execute(("rm -rf %s %s.state %s.lua"):format(folder, folder, folder))
         assert.truthy(first:find("files " .. (tier == "native" and 3 or 1), 1, true), first)

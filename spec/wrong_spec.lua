@@ -1,9 +1,9 @@
--- Wrong programs: spec/errors/x.lua and the very message, x.err. The line that ends in "-- here" is the one to be blamed.
--- UPDATE=1 make spec SPEC=spec/wrong_spec.lua writes the .err files anew.
+-- Wrong programs: spec/errors/x.lua and the very message, x.err. The line that ends in "-- here" is
+-- the one to be blamed. UPDATE=1 make spec SPEC=spec/wrong_spec.lua writes the .err files anew.
 local helper = require "spec.helper"
 
-local words = { "callback", "input", "bound", "option", "dtype", "shape", "ragged", "affine", "cycle", "undefined",
-                "domain", "device", "file", "memory", "nan" }
+local words = { "callback", "input", "bound", "option", "dtype", "shape", "ragged", "affine",
+  "cycle", "undefined", "domain", "device", "file", "memory", "nan" }
 
 local function read(path)
   local file = assert(io.open(path, "rb"))
@@ -18,7 +18,9 @@ local function skipped(text) return jit and text:find("5.4 only", 1, true) end
 local programs = {}
 for path in io.popen("ls spec/errors/*.lua"):lines() do
   local text = read(path)
-  if text:find("-- here", 1, true) and not skipped(text) then programs[#programs + 1] = { path = path, text = text } end
+  if text:find("-- here", 1, true) and not skipped(text) then
+    programs[#programs + 1] = { path = path, text = text }
+  end
 end
 
 -- path -> message. TEMPO_TIER wins over the script, so what is about tiers runs without it.
@@ -28,12 +30,14 @@ local function run(tier)
     local own = p.text:find("tier =", 1, true) ~= nil
     if own == (tier == nil) then paths[#paths + 1] = p.path end
   end
-  local environment = "TEMPO_MEMORY=16GiB " .. (tier and "TEMPO_TIER=" .. tier or "")        -- whatever this machine has
+  -- whatever this machine has
+  local environment = "TEMPO_MEMORY=16GiB " .. (tier and "TEMPO_TIER=" .. tier or "")
   local text, at = helper.lua("spec/errors/run.lua " .. table.concat(paths, " "), environment), nil
   for line in text:gmatch "[^\n]+" do
     local path = line:match "^== (.+)$"
     at = path or at
-    local sanitizer = line:find "^==%d+==WARNING: AddressSanitizer failed to allocate"      -- what it was asked for is an error of ours
+    -- what it was asked for is an error of ours
+    local sanitizer = line:find "^==%d+==WARNING: AddressSanitizer failed to allocate"
     if at and not sanitizer then out[at] = path and "" or out[at] .. line .. "\n" end
   end
   return out

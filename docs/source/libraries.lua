@@ -1,5 +1,5 @@
--- Examples for the entries that the comments of lua/tempo document: "<library> <entry>" -> code. `fields`: libraries that
--- are fields of `tempo`.
+-- Examples for the entries that the comments of lua/tempo document: "<library> <entry>" -> code.
+-- `fields`: libraries that are fields of `tempo`.
 local libraries = {}
 
 --- Runs before every example of this page.
@@ -13,7 +13,8 @@ traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
 function show(x, bounds) print(P:compile { outputs = { x = x } }({}, bounds or {}).x) end
 ]]
 
-libraries.fields = { nn = true, optim = true, dist = true, rl = true, logger = true, data = true, viz = true }
+libraries.fields = { nn = true, optim = true, dist = true, rl = true, logger = true, data = true,
+  viz = true }
 
 local init = {}
 for name, code in pairs {
@@ -39,8 +40,10 @@ show(net(one):squeeze(0), { T = 3 })
 show(net:at { t = 0 } (one), { T = 3 })]],
   ["tempo.nn Linear"] = 'show(nn.Linear(P, 3, 2, { init = "ones", bias_init = 0.5 })(x))',
   ["tempo.nn MLP"] = 'print(nn.MLP(P, { 3, 8, 2 }, { activation = "relu" })(x):shape()[1])',
-  ["tempo.nn Sequential"] = 'show(nn.Sequential(P, { nn.Linear(P, 3, 2, { init = "ones" }), "square", function(y) return y:sum() end })(x))',
-  ["tempo.nn Embedding"] = 'local e = nn.Embedding(P, 3, 2, { init = P:constant { { 0, 1 }, { 2, 3 }, { 4, 5 } } })\nshow(e(P:constant(tempo.array(2, "i64"))))',
+  ["tempo.nn Sequential"] =
+    'show(nn.Sequential(P, { nn.Linear(P, 3, 2, { init = "ones" }), "square", function(y) return y:sum() end })(x))',
+  ["tempo.nn Embedding"] =
+    'local e = nn.Embedding(P, 3, 2, { init = P:constant { { 0, 1 }, { 2, 3 }, { 4, 5 } } })\nshow(e(P:constant(tempo.array(2, "i64"))))',
   ["tempo.nn Module:mapped"] = [[
 local net = nn.Linear(P, 1, 1, { init = "ones", bias = false })
 local loss = net(P:constant { 3 }):square():sum()
@@ -65,10 +68,14 @@ local stop = optim.early_stopping(t, score, { patience = 2 })
 local f = P:compile { outputs = { best = stop.best, at = stop.best_at } }
 local out = f({ score = { 5, 3, 4, 3.5, 1, 0 } }, { T = 6 })
 print(out.best, out.at)]],
-  ["tempo.optim SGD"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.SGD(w, { lr = 0.5, momentum = 0.5 }):step(w)\nshow(w, { T = 4 })',
-  ["tempo.optim Adam"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.Adam(w, { lr = 0.125, eps = 0 }):step(w * 3)    -- the first steps are lr\nshow(w, { T = 3 })',
-  ["tempo.optim AdamW"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.AdamW(w, { lr = 0.5, weight_decay = 0.5 }):step(w * 0)\nshow(w, { T = 3 })',
-  ["tempo.optim RMSProp"] = 'local w = P:param("w", { along = { t }, init = 1 })\noptim.RMSProp(w, { lr = 0.5, alpha = 0.75 }):step(w:square())\nshow(w, { T = 3 })',
+  ["tempo.optim SGD"] =
+    'local w = P:param("w", { along = { t }, init = 1 })\noptim.SGD(w, { lr = 0.5, momentum = 0.5 }):step(w)\nshow(w, { T = 4 })',
+  ["tempo.optim Adam"] =
+    'local w = P:param("w", { along = { t }, init = 1 })\noptim.Adam(w, { lr = 0.125, eps = 0 }):step(w * 3)    -- the first steps are lr\nshow(w, { T = 3 })',
+  ["tempo.optim AdamW"] =
+    'local w = P:param("w", { along = { t }, init = 1 })\noptim.AdamW(w, { lr = 0.5, weight_decay = 0.5 }):step(w * 0)\nshow(w, { T = 3 })',
+  ["tempo.optim RMSProp"] =
+    'local w = P:param("w", { along = { t }, init = 1 })\noptim.RMSProp(w, { lr = 0.5, alpha = 0.75 }):step(w:square())\nshow(w, { T = 3 })',
 
 
   ["tempo.rl episodes"] = [[
@@ -76,7 +83,8 @@ local sum, number = rl.episodes(traj, { t })
 show(sum / number, { T = 4 })]],
 
   ["tempo.logger clock"] = "print(tempo.logger.clock() > 0)",
-  ["tempo.logger mkdir"] = "local path = os.tmpname()\nos.remove(path)\nprint(tempo.logger.mkdir(path) == path)\nos.remove(path)",
+  ["tempo.logger mkdir"] =
+    "local path = os.tmpname()\nos.remove(path)\nprint(tempo.logger.mkdir(path) == path)\nos.remove(path)",
   ["tempo.logger csv"] = [[
 local path = os.tmpname()
 local log = tempo.logger.csv(path, { "iteration", "loss" })
@@ -92,7 +100,8 @@ log:row { 1, 1 / 4 }
 log:close()
 print(io.open(path):read "a")
 os.remove(path)]],
-  ["tempo.logger json"] = 'print(tempo.logger.json { name = "a", sizes = { 4, 64 }, loss = 0 / 0 })',
+  ["tempo.logger json"] =
+    'print(tempo.logger.json { name = "a", sizes = { 4, 64 }, loss = 0 / 0 })',
   ["tempo.logger tensorboard"] = [[
 local folder = os.tmpname()
 os.remove(folder)
@@ -114,7 +123,8 @@ local columns, names = tempo.data.csv(path)
 print(names[2], columns.loss)
 os.remove(path)]],
   ["tempo.viz spark"] = 'print(tempo.viz.spark { 1, 4, 9, 16, 25, 16, 9, 4, 1 })',
-  ["tempo.viz plot"] = 'local y = {}\nfor k = 1, 100 do y[k] = math.sin(k / 16) end\nprint(tempo.viz.plot(y, { width = 40, height = 5, title = "sin" }))',
+  ["tempo.viz plot"] =
+    'local y = {}\nfor k = 1, 100 do y[k] = math.sin(k / 16) end\nprint(tempo.viz.plot(y, { width = 40, height = 5, title = "sin" }))',
   ["tempo.viz svg"] = [[
 local svg = tempo.viz.svg({ { name = "a", y = { 1, 4, 9 }, lo = { 0, 3, 8 }, hi = { 2, 5, 10 } } }, { x = "steps" })
 print(svg:match "<svg[^>]+>")]],
@@ -138,7 +148,9 @@ local f = P:compile { outputs = { best = stop:keep(net).weight:sum() } }
 print(f({}, { T = 9 }).best)
 print(stop:restore(f:params())["net.weight"])]]
 end
-for method in ("line row close"):gmatch "%a+" do examples["tempo.logger Rows:" .. method] = examples["tempo.logger csv"] end
+for method in ("line row close"):gmatch "%a+" do
+  examples["tempo.logger Rows:" .. method] = examples["tempo.logger csv"]
+end
 for name, code in pairs(init) do examples[name] = code end
 
 -- One example for several entries of a library.

@@ -1,8 +1,9 @@
 --- tempo.associative_scan: all prefixes of an operator that is associative.
 ---
---- Along an axis it combines pairs, then pairs of pairs (Blelloch 1990, "Prefix sums and their applications"): about 2
---- n applications to single elements, by 2 log2(n) operators on many, so that none waits for its neighbour. Along a dim
---- it is a recurrence, y[t] = fn(y[t-1], x[t]), which the compiler may change.
+--- Along an axis it combines pairs, then pairs of pairs (Blelloch 1990, "Prefix sums and their
+--- applications"): about 2 n applications to single elements, by 2 log2(n) operators on many, so
+--- that none waits for its neighbour. Along a dim it is a recurrence, y[t] = fn(y[t-1], x[t]),
+--- which the compiler may change.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -12,14 +13,16 @@ local WHAT = "associative_scan"
 local function taken_apart(x, what)
   if util.is_tensor(x) then return { x }, function(v) return v[1] end end
   if type(x) ~= "table" then
-    util.fail("option", "%s: %s: expected a tensor or a table of tensors, got a %s", WHAT, what, type(x))
+    util.fail("option", "%s: %s: expected a tensor or a table of tensors, got a %s", WHAT, what,
+      type(x))
   end
   local keys, list = {}, {}
   for key in pairs(x) do keys[#keys + 1] = key end
   table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
   for k, key in ipairs(keys) do
     if not util.is_tensor(x[key]) then
-      util.fail("option", "%s: %s: expected a tensor as '%s', got a %s", WHAT, what, tostring(key), type(x[key]))
+      util.fail("option", "%s: %s: expected a tensor as '%s', got a %s", WHAT, what, tostring(key),
+        type(x[key]))
     end
     list[k] = x[key]
   end
@@ -42,12 +45,14 @@ local function on_lists(fn, form, x, count)
   return function(a, b)
     local y, _, keys = taken_apart(fn(form(a), form(b)), "what the function gives")
     if #y ~= count then
-      util.fail("option", "%s: the function gives %d tensors of %d that it takes: expected as many", WHAT, #y, count)
+      util.fail("option", "%s: the function gives %d tensors of %d that it takes: expected as many",
+        WHAT, #y, count)
     end
     for k, v in ipairs(y) do
       local key = keys and tostring(keys[k])
       if key and not util.is_tensor(x) and x[keys[k]] == nil then
-        util.fail("option", "%s: the function gives '%s', which is none of those that it takes", WHAT, key)
+        util.fail("option", "%s: the function gives '%s', which is none of those that it takes",
+          WHAT, key)
       end
       local as = key and (" as '%s'"):format(key) or ""
       if extents(v) ~= extents(a[k]) then
@@ -55,7 +60,8 @@ local function on_lists(fn, form, x, count)
           WHAT, as, extents(v), extents(a[k]))
       end
       if v:dtype() ~= a[k]:dtype() then
-        util.fail("dtype", "%s: what the function gives%s is %s, what it takes %s", WHAT, as, v:dtype(), a[k]:dtype())
+        util.fail("dtype", "%s: what the function gives%s is %s, what it takes %s", WHAT, as,
+          v:dtype(), a[k]:dtype())
       end
     end
     return y
@@ -68,7 +74,7 @@ local function each(v, f)
   return y
 end
 
--- ---- along an axis ---------------------------------------------------------------------------------------------------
+-- ---- along an axis ------------------------------------------------------------------------------
 
 local function place(axis, rank)
   if type(axis) ~= "number" or axis ~= math.floor(axis) or axis < -rank or axis >= rank then
@@ -103,7 +109,9 @@ end
 
 local function prefixes(combine, v, axis, n)
   if n < 2 then return v end
-  local function picked(list, lo, hi, step) return each(list, function(x) return x:slice(axis, lo, hi, step) end) end
+  local function picked(list, lo, hi, step)
+    return each(list, function(x) return x:slice(axis, lo, hi, step) end)
+  end
   local half = math.floor(n / 2)
   local odd = prefixes(combine, combine(picked(v, 0, 2 * half, 2), picked(v, 1, n, 2)), axis, half)
   local first, behind = picked(v, 0, 1), math.floor((n - 1) / 2)
@@ -118,11 +126,13 @@ end
 local function along_axis(combine, v, axis, reverse)
   axis = place(axis, #v[1]:shape())
   local n = length(v, axis)
-  local function turned(list) return reverse and each(list, function(x) return x:flip(axis) end) or list end
+  local function turned(list)
+    return reverse and each(list, function(x) return x:flip(axis) end) or list
+  end
   return turned(prefixes(combine, turned(v), axis, n))
 end
 
--- ---- along a dim -----------------------------------------------------------------------------------------------------
+-- ---- along a dim --------------------------------------------------------------------------------
 
 local function varies(v, t)
   for _, x in ipairs(v) do
@@ -132,9 +142,13 @@ local function varies(v, t)
 end
 
 local function along_dim(combine, v, t, reverse)
-  if not varies(v, t) then util.fail("domain", "%s: no tensor varies with %s", WHAT, tostring(t)) end
+  if not varies(v, t) then
+    util.fail("domain", "%s: no tensor varies with %s", WHAT, tostring(t))
+  end
   local P = v[1]:program()
-  local y = each(v, function(x) return P:tensor { domain = v, shape = x:shape(), dtype = x:dtype() } end)
+  local y = each(v, function(x)
+    return P:tensor { domain = v, shape = x:shape(), dtype = x:dtype() }
+  end)
   local function at(list, point) return each(list, function(x) return x:at { [t] = point } end) end
   local first, before = 0, t - 1
   if reverse then first, before = t:upper() - 1, t + 1 end
@@ -150,7 +164,9 @@ end
 --- fn(fn(a, b), c) = fn(a, fn(b, c)).
 return function(fn, x, o)
   o = util.options(WHAT, o, "axis dim reverse")
-  if type(fn) ~= "function" then util.fail("option", "%s: expected a function first, got a %s", WHAT, type(fn)) end
+  if type(fn) ~= "function" then
+    util.fail("option", "%s: expected a function first, got a %s", WHAT, type(fn))
+  end
   local v, form = taken_apart(x, "#2")
   local combine = on_lists(fn, form, x, #v)
   if o.dim == nil then return form(along_axis(combine, v, o.axis or 0, o.reverse)) end

@@ -3,11 +3,13 @@
 -- (`core` of src/lua/module.c) and with the metatables of handles. It returns two functions: one
 -- makes an error's object, one finds the names of variables.
 -- While a program runs, only rows of arrays come here.
-local next, getmetatable, setmetatable, debug_metatable = next, getmetatable, setmetatable, debug.getmetatable
+local next, getmetatable, setmetatable, debug_metatable = next, getmetatable, setmetatable,
+  debug.getmetatable
 local getinfo, getlocal, getupvalue = debug.getinfo, debug.getlocal, debug.getupvalue
 
 return function(tempo, core, classes)
-local Program, Index, Range, Tensor, Loose, Array, Function = (table.unpack or rawget(_G, "unpack"))(classes, 1, 7)
+local Program, Index, Range, Tensor, Loose, Array,
+  Function = (table.unpack or rawget(_G, "unpack"))(classes, 1, 7)
 local define, describe, options, combine = core.define, core.describe, core.options, core.combine
 local hidden = getmetatable(tempo)
 
@@ -18,7 +20,7 @@ local function is_tensor(v)
   return rawequal(class, Tensor) or rawequal(class, Loose)
 end
 
--- ---- errors ---------------------------------------------------------------------------------------------------------
+-- ---- errors -------------------------------------------------------------------------------------
 -- A table { code, message, where = { file, line }, notes = { ... }, text } that acts as its text in
 -- tostring, print, .., the standalone interpreters, and every method of strings (e:find "cycle"). A
 -- function that insists on a string is given tostring(e).
@@ -50,7 +52,7 @@ local function new_error(code, message, notes, file, line)
   return setmetatable(e, Error)
 end
 
--- ---- the module -----------------------------------------------------------------------------------------------------
+-- ---- the module ---------------------------------------------------------------------------------
 local libraries = {}
 for name in ("nn optim dist rl data logger viz associative_scan"):gmatch "%S+" do
   libraries[name] = true
@@ -84,11 +86,13 @@ for name in ("shape dtype domain name at backward peek"):gmatch "%a+" do
   end)
 end
 
--- ---- index expressions ----------------------------------------------------------------------------------------------
+-- ---- index expressions --------------------------------------------------------------------------
 local function is_index(v) return rawequal(getmetatable(v), Index) end
 
 -- With one of these as the other operand an index expression is a value.
-local function is_value(v) return is_tensor(v) or rawequal(getmetatable(v), Array) or type(v) == "table" end
+local function is_value(v)
+  return is_tensor(v) or rawequal(getmetatable(v), Array) or type(v) == "table"
+end
 
 local function written(v)
   if type(v) == "number" or is_index(v) then return tostring(v) end
@@ -104,7 +108,8 @@ end
 
 local function check_integral(op, v)
   if type(v) == "number" and (v ~= math.floor(v) or v < -2^63 or v >= 2^63) then
-    fail("affine", "'%s' with %g: index expressions are made of integers; for arithmetic on values write t:value()", op,
+    fail("affine",
+      "'%s' with %g: index expressions are made of integers; for arithmetic on values write t:value()", op,
       v)
   end
 end
@@ -138,8 +143,8 @@ local function no_index(op, method, also)
   return function(a, b)
     if is_value(a) or is_value(b) then return core.operator(method, a, b) end
     local function value(v) return is_index(v) and called(v) .. ":value()" or written(v) end
-    fail("affine", "'%s' gives no index expression: for arithmetic on values write %s %s %s%s", op, value(a), op,
-      value(b), also)
+    fail("affine", "'%s' gives no index expression: for arithmetic on values write %s %s %s%s", op,
+      value(a), op, value(b), also)
   end
 end
 Index.__div = no_index("/", "div", "; the integer quotient is tempo.floordiv(t, k)")
@@ -160,8 +165,8 @@ for name, op in pairs { __lt = "<", __le = "<=" } do
     local left = is_index(a)
     local shown, method = compared(left, op)
     if not left then a, b = b, a end
-    fail("option", "'%s %s %s' gives a Lua boolean at once and no condition: write %s:%s(%s)", written(a), shown,
-      written(b), called(a), method, written(b))
+    fail("option", "'%s %s %s' gives a Lua boolean at once and no condition: write %s:%s(%s)",
+      written(a), shown, written(b), called(a), method, written(b))
   end
 
   Tensor[name] = function(a, b)
@@ -169,11 +174,12 @@ for name, op in pairs { __lt = "<", __le = "<=" } do
     local shown, method = compared(left, op)
     local other = left and b or a
     other = type(other) == "number" and tostring(other) or "b"
-    fail("option", "'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)", shown, other, method, other)
+    fail("option", "'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)", shown,
+      other, method, other)
   end
 end
 
--- ---- ranges ---------------------------------------------------------------------------------------------------------
+-- ---- ranges -------------------------------------------------------------------------------------
 local function range(a, b)
   check_integral("range", a)
   check_integral("range", b)
@@ -186,11 +192,13 @@ function Index.__concat(a, b)
       fail("option", "'..' of a range: a range has two ends, write lo .. hi once")
     end
     if type(v) == "string" then
-      fail("option", "'..' of an index expression and the string \"%s\": '..' makes a range; for text write "
+      fail("option",
+        "'..' of an index expression and the string \"%s\": '..' makes a range; for text write "
         .. "tostring(t)", v)
     end
     if is_tensor(v) then
-      fail("option", "'..' of a tensor: the ends of a range are index expressions; to choose by data write "
+      fail("option",
+        "'..' of a tensor: the ends of a range are index expressions; to choose by data write "
         .. "x[lo .. hi]:index_select(0, k)")
     end
   end
@@ -201,27 +209,31 @@ Range.__concat = Index.__concat
 define(tempo, "range", 0, function(...)
   local n = select("#", ...)
   if n ~= 2 then
-    fail("option", "tempo.range(lo, hi) takes the two ends, got %d argument%s; a range has no step", n,
-      n == 1 and "" or "s")
+    fail("option", "tempo.range(lo, hi) takes the two ends, got %d argument%s; a range has no step",
+      n, n == 1 and "" or "s")
   end
   return range(...)
 end)
 
 for name in ("add sub mul div unm idiv mod pow lt le len"):gmatch "%a+" do
   Range["__" .. name] = function()
-    fail("option", "a range takes no arithmetic, no comparison and no '#': write (lo + k) .. (hi + k)")
+    fail("option",
+      "a range takes no arithmetic, no comparison and no '#': write (lo + k) .. (hi + k)")
   end
 end
 
--- ---- min, max, // and % of index expressions and of numbers ---------------------------------------------------------
+-- ---- min, max, // and % of index expressions and of numbers -------------------------------------
 for name, method in pairs { min = "minimum", max = "maximum" } do
   define(tempo, name, 0, function(...)
     local best
-    if select("#", ...) == 0 then fail("option", "tempo.%s takes index expressions and numbers", name) end
+    if select("#", ...) == 0 then
+      fail("option", "tempo.%s takes index expressions and numbers", name)
+    end
     for k = 1, select("#", ...) do
       local v = select(k, ...)
       if is_value(v) then
-        fail("option", "tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, b), along an "
+        fail("option",
+          "tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, b), along an "
           .. "axis x:max() or x:min()", name, method)
       end
       check_integral(name, v)
@@ -244,23 +256,28 @@ for method, f in pairs { floordiv = divide, mod = modulo } do
   end)
 end
 
--- ---- operators of tensors; arrays take the arithmetic beside a tensor -----------------------------------------------
-local function is_object(v) return type(v) == "userdata" and not rawequal(getmetatable(v), Array) end
+-- ---- operators of tensors; arrays take the arithmetic beside a tensor ---------------------------
+local function is_object(v)
+  return type(v) == "userdata" and not rawequal(getmetatable(v), Array)
+end
 
-for name, method in pairs { add = "add", sub = "sub", mul = "mul", div = "div", mod = "mod", pow = "pow",
-    idiv = "floordiv", unm = "neg" } do
+for name, method in pairs { add = "add", sub = "sub", mul = "mul", div = "div", mod = "mod",
+  pow = "pow", idiv = "floordiv", unm = "neg" } do
   local function apply(a, b)
     if is_object(a) or is_object(b) then
       if name == "unm" then return core.operator(method, a) end
       return core.operator(method, a, b)
     end
-    fail("option", "arithmetic of host arrays: P:constant(a) is a tensor, tempo.%s(...):peek{} computes one at once, "
+    fail("option",
+      "arithmetic of host arrays: P:constant(a) is a tensor, tempo.%s(...):peek{} computes one at once, "
       .. "a:totable() gives numbers", method)
   end
   for _, class in ipairs { Tensor, Loose, Array } do class["__" .. name] = apply end
 end
 
-function Tensor.__len() fail("option", "'#': a recurrent tensor has no length; write x:shape()[1], or the bound T") end
+function Tensor.__len()
+  fail("option", "'#': a recurrent tensor has no length; write x:shape()[1], or the bound T")
+end
 
 function Tensor.__concat(a, b)
   for _, v in ipairs { a, b } do
@@ -268,7 +285,8 @@ function Tensor.__concat(a, b)
       fail("option", "'..' of a tensor and the string \"%s\": for text write tostring(x)", v)
     end
   end
-  fail("option", "'..' of a tensor: the ends of a range are index expressions; to choose by data write "
+  fail("option",
+    "'..' of a tensor: the ends of a range are index expressions; to choose by data write "
     .. "x[lo .. hi]:index_select(0, k); to join write tempo.cat({a, b}, 0)")
 end
 
@@ -280,8 +298,10 @@ define(Tensor, "peek", 2, function(x, o)
   return core.peek(x, o.inputs, o.bounds, o.at, o.seed)
 end)
 
--- ---- arrays ---------------------------------------------------------------------------------------------------------
-function Array.__newindex() fail("option", "a[i] = v: to change an element write a:set(v, i, ...)") end
+-- ---- arrays -------------------------------------------------------------------------------------
+function Array.__newindex()
+  fail("option", "a[i] = v: to change an element write a:set(v, i, ...)")
+end
 
 define(Array, "rows", 1, function(a)
   local n = core.shape(a, "rows")[1] or fail("shape", "a scalar array has no rows; write a:item()")
@@ -320,7 +340,7 @@ define(Array, "int64", 1, function(a)
   return nest(1)
 end)
 
--- ---- several dims, first values, the point before ------------------------------------------------
+-- ---- several dims, first values, the point before -----------------------------------------------
 define(Program, "dims", 2, function(P, names)
   if type(names) ~= "string" or not names:find "%S" then
     fail("option", "dims: expected names with spaces between, P:dims \"s i t\"; got %s",
@@ -387,7 +407,8 @@ define(Program, "tensor", 2, function(P, o)
   local dims = x:domain()
   if along == nil and #dims == 1 then along = dims[1] end
   if along == nil then
-    fail("option", "tensor: the first value stands at the first point of one dim; the dims are %s%s",
+    fail("option",
+      "tensor: the first value stands at the first point of one dim; the dims are %s%s",
       dims_text(x), #dims > 0 and ": write along = " .. dims[#dims]:name() or "")
   end
   if not is_index(along) and type(along) ~= "string" then
@@ -425,7 +446,7 @@ define(tempo, "prev", 4, function(x, t, first, n)
   return was:otherwise(x:at { [t] = t - n })
 end)
 
--- ---- the outside world in the graph ---------------------------------------------------------------------------------
+-- ---- the outside world in the graph -------------------------------------------------------------
 local function check_function(what, f)
   local class = debug_metatable(f)
   if type(f) ~= "function" and not (type(class) == "table" and rawget(class, "__call")) then
@@ -451,7 +472,8 @@ define(Program, "source", 4, function(P, f, spec, o)
   return core.record(P, "source", f, nil, spec, o)
 end)
 
-define(Program, "sink", 4, function(P, inputs, f, o)                -- P:sink({a, b}, fn[, {over =}])
+-- P:sink({a, b}, fn[, {over =}])
+define(Program, "sink", 4, function(P, inputs, f, o)
   check_function("sink", f)
   if type(inputs) == "table" and next(inputs) == nil then
     fail("option", "sink: the table of tensors is empty: {a, b} are what fn is given")
@@ -459,7 +481,7 @@ define(Program, "sink", 4, function(P, inputs, f, o)                -- P:sink({a
   core.record(P, "sink", f, inputs, nil, o)
 end)
 
--- ---- P:compile{ outputs =, tier =, passes =, ... } -------------------------------------------------------------------
+-- ---- P:compile{ outputs =, tier =, passes =, ... } ----------------------------------------------
 -- By name: a table's own order varies, and lifting a random literal gives it its ordinal.
 local function sorted_outputs(outputs)
   local names, values = {}, {}
@@ -514,7 +536,8 @@ define(Program, "compile", 2, function(P, o)
         .. "P:compile { outputs = { %s = ... } }", type(name) == "string" and name or "y")
     end
   end
-  options(o, "compile", { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "reproducible",
+  options(o, "compile",
+    { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "reproducible",
     "cflags", "check", "tick", "async" })
   local own = {}
   for name, v in next, o or {} do own[name] = v end
@@ -523,7 +546,7 @@ define(Program, "compile", 2, function(P, o)
   return core.compile(P, names, values, own, passes_text(own.passes))
 end)
 
--- ---- parameters of functions ----------------------------------------------------------------------------------------
+-- ---- parameters of functions --------------------------------------------------------------------
 -- The paths of a module, a parameter or a list of them, as a set. All that was seen is in it too,
 -- for modules that hold each other.
 local function put_paths(of, set)
@@ -541,7 +564,8 @@ define(Function, "params", 2, function(f, o)
   options(o, "params", { "of" })
   local of = o and o.of
   if of ~= nil and type(of) ~= "table" and not is_tensor(of) then
-    fail("option", "of of params: expected a module, a parameter or a list of them, got %s", describe(of))
+    fail("option", "of of params: expected a module, a parameter or a list of them, got %s",
+      describe(of))
   end
   put_paths(of, set)
   for k, name in ipairs(names) do
@@ -590,7 +614,8 @@ define(Function, "load_params", 3, function(f, t, o)
     elseif at[name] then
       arrays[at[name]] = core.fit(f, at[name], v)
     elseif strict then
-      fail("option", "load_params: the function has no parameter '%s'%s; f:params{ of = net } gives those of a net "
+      fail("option",
+        "load_params: the function has no parameter '%s'%s; f:params{ of = net } gives those of a net "
         .. "alone, and load_params(t, { strict = false }) leaves out what the function lacks", name,
         select(2, hidden.nearest(name, at)))
     end
@@ -600,7 +625,7 @@ define(Function, "load_params", 3, function(f, t, o)
   return lacking(at, t), lacking(t, at)
 end)
 
--- ---- files of parameters -------------------------------------------------------------------------
+-- ---- files of parameters ------------------------------------------------------------------------
 define(Function, "save", 3, function(f, path, o)
   options(o, "save", { "portable" })
   local portable = o and o.portable
@@ -615,7 +640,7 @@ define(Function, "save", 3, function(f, path, o)
   return tempo.save(path, values)
 end)
 
--- ---- variables of unnamed tensors -----------------------------------------------------------------------------------
+-- ---- variables of unnamed tensors ---------------------------------------------------------------
 -- Messages call a tensor without a name by the script's local, upvalue, field or global that holds
 -- it. The script's frames are looked through, the innermost first, for locals, then for upvalues,
 -- then the globals. A local names a tensor only in the function whose lines made it: a helper's
@@ -637,7 +662,9 @@ local function name_variables(program)
 
   local function give(id, v, name)
     local f = found[id]
-    if not f or f.round == round and name < f.name then found[id] = { round = round, name = name, tensor = v } end
+    if not f or f.round == round and name < f.name then
+      found[id] = { round = round, name = name, tensor = v }
+    end
   end
 
   local function name_fields(t, name, depth)

@@ -1,6 +1,7 @@
 --- tempo.cli: options of examples and benches. Each default tells the type; false is a switch.
 ---
----   local opt = require "tempo.cli" (arg, { seed = 0, out = "out/x", quiet = false }, "lua5.4 examples/x.lua")
+---   local opt = require "tempo.cli" (arg, { seed = 0, out = "out/x", quiet = false }, "lua5.4
+---   examples/x.lua")
 ---   --seed 3, --seed=3, --quiet, --no-quiet
 local util = require "tempo.util"
 
@@ -17,8 +18,8 @@ local function usage(defaults, what)
   return table.concat(lines, "\n")
 end
 
---- Options by name, each with its default if the command line does not give it. `--help` prints the usage and ends; a
---- wrong option prints an error and ends with status 2.
+--- Options by name, each with its default if the command line does not give it. `--help` prints the
+--- usage and ends; a wrong option prints an error and ends with status 2.
 ---@param args string[]? the script's `arg`
 ---@param defaults table<string, string|number|boolean>
 ---@param what? string the command, for the usage

@@ -136,11 +136,14 @@ end
 
 local function split(line)
   local cells = {}
-  for cell in (line:gsub("\r$", "") .. ","):gmatch "([^,]*)," do cells[#cells + 1] = cell:match "^%s*(.-)%s*$" end
+  for cell in (line:gsub("\r$", "") .. ","):gmatch "([^,]*)," do
+    cells[#cells + 1] = cell:match "^%s*(.-)%s*$"
+  end
   return cells
 end
 
---- The columns of a file of numbers: a first line of names, then rows. A cell that is no number (empty, "none") is NaN.
+--- The columns of a file of numbers: a first line of names, then rows. A cell that is no number
+--- (empty, "none") is NaN.
 ---@param path string
 ---@return table<string, tempo.Array> f64, by name
 ---@return string[] the names in the file's order

@@ -7,7 +7,8 @@ end
 local path, tried = package.searchpath("tempo", package.cpath)
 if not path then
   tried = tried:gsub("^%s+", "")
-  error("module 'tempo' is here in part: its C part, tempo.so, is nowhere on package.cpath:\n\t" .. tried, 3)
+  error("module 'tempo' is here in part: its C part, tempo.so, is nowhere on package.cpath:\n\t"
+    .. tried, 3)
 end
 local open, why = package.loadlib(path, "luaopen_tempo")
 if not open then

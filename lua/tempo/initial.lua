@@ -1,9 +1,10 @@
 --- tempo.nn.init: first values of parameters.
 ---
---- An `init =` of a layer is a name of this table, a value, or a function (P, shape, o) that gives an expression. o.name
---- names its draw, so that numbers depend on the seed and this name alone; o.domain and o.dtype are the parameter's.
---- A weight of shape (out, in, ...) has fan_in = in * rest and fan_out = out * rest. Each function takes the options
---- that its text names, and gain (1).
+--- An `init =` of a layer is a name of this table, a value, or a function (P, shape, o) that gives
+--- an expression. o.name names its draw, so that numbers depend on the seed and this name alone;
+--- o.domain and o.dtype are the parameter's. A weight of shape (out, in, ...) has fan_in = in *
+--- rest and fan_out = out * rest. Each function takes the options that its text names, and gain
+--- (1).
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -41,7 +42,8 @@ function init.make(P, what, shape, o)
     local f = what ~= "make" and what ~= "gain" and what ~= "fans" and rawget(init, what)
     if not f then
       local near = util.nearest(what, init)
-      util.fail("option", "unknown init '%s'%s", what, near and "; did you mean '" .. near .. "'?" or "")
+      util.fail("option", "unknown init '%s'%s", what,
+        near and "; did you mean '" .. near .. "'?" or "")
     end
     what = f
   end
@@ -63,7 +65,8 @@ function init.fans(shape)
   return shape[2] * rest, shape[1] * rest
 end
 
-local gains = { linear = 1, identity = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu = 3 / 4 }
+local gains = { linear = 1, identity = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2),
+  selu = 3 / 4 }
 --- torch.nn.init.calculate_gain.
 ---@param nonlinearity string "linear", "identity", "sigmoid", "tanh", "relu", "leaky_relu" or "selu"
 ---@param slope? number of leaky_relu (0.01)
@@ -71,7 +74,8 @@ local gains = { linear = 1, identity = 1, sigmoid = 1, tanh = 5 / 3, relu = math
 function init.gain(nonlinearity, slope)
   util.expect_options("nn.init.gain", "number", { slope = slope }, "slope")
   if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
-  return gains[nonlinearity] or util.fail("option", "no gain known for '%s'", tostring(nonlinearity))
+  return gains[nonlinearity]
+    or util.fail("option", "no gain known for '%s'", tostring(nonlinearity))
 end
 
 --- All 0.
@@ -136,7 +140,8 @@ function init.xavier_uniform(P, shape, o)
   local fin, fout = init.fans(shape)
   return init.uniform(P, shape, scaled(o, { bound = (o.gain or 1) * math.sqrt(6 / (fin + fout)) }))
 end
---- The same variance, normal. `glorot_uniform`, `glorot_normal` are the same; `xavier`, `glorot` the uniform one.
+--- The same variance, normal. `glorot_uniform`, `glorot_normal` are the same; `xavier`, `glorot`
+--- the uniform one.
 ---@param P tempo.Program
 ---@param shape integer[]
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
@@ -156,7 +161,8 @@ init.glorot_uniform, init.glorot_normal = init.xavier_uniform, init.xavier_norma
 ---@return tempo.Tensor
 function init.kaiming_uniform(P, shape, o)
   o = options("kaiming_uniform", P, shape, o, "gain")
-  return init.uniform(P, shape, scaled(o, { bound = (o.gain or math.sqrt(2)) * math.sqrt(3 / (init.fans(shape))) }))
+  return init.uniform(P, shape,
+    scaled(o, { bound = (o.gain or math.sqrt(2)) * math.sqrt(3 / (init.fans(shape))) }))
 end
 --- The same variance, normal. `kaiming`, `he` are the uniform one.
 ---@param P tempo.Program
@@ -165,14 +171,15 @@ end
 ---@return tempo.Tensor
 function init.kaiming_normal(P, shape, o)
   o = options("kaiming_normal", P, shape, o, "gain")
-  return init.normal(P, shape, scaled(o, { std = (o.gain or math.sqrt(2)) / math.sqrt((init.fans(shape))) }))
+  return init.normal(P, shape,
+    scaled(o, { std = (o.gain or math.sqrt(2)) / math.sqrt((init.fans(shape))) }))
 end
 init.kaiming, init.he = init.kaiming_uniform, init.kaiming_uniform
 
 local function orthonormalise(arrays) return arrays[1]:orthonormal() end
 
---- Orthonormal rows or columns, whichever are fewer, times gain; axes after the first count as one. A callback makes a
---- Gaussian draw orthonormal when the program runs: 0.6 ms for 64 x 64.
+--- Orthonormal rows or columns, whichever are fewer, times gain; axes after the first count as one.
+--- A callback makes a Gaussian draw orthonormal when the program runs: 0.6 ms for 64 x 64.
 ---@param P tempo.Program
 ---@param shape integer[]
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }

@@ -1,13 +1,13 @@
---- tempo.nn: modules. A module holds named parameters and submodules, alone and in lists (self.layers = { a, b }, or
---- {} and filled later); calling it records its forward pass. A constructor takes the program first and a table of
---- options last, of which all have
+--- tempo.nn: modules. A module holds named parameters and submodules, alone and in lists
+--- (self.layers = { a, b }, or {} and filled later); calling it records its forward pass. A
+--- constructor takes the program first and a table of options last, of which all have
 ---   along   the dims along which the parameters evolve ({i}); none: constants of the run
 ---   domain  further dims: one such state for each of their points (layers, seeds)
 ---   name    path of the module; its parameters are "<name>.weight" ...; a fresh one if left out
 ---   dtype   (the program's)
---- Layers with weights have init (see tempo.nn.init), gain, bias (true: there is one) and bias_init, too; norms have no
---- init and gain, cells no bias_init, Embedding no bias. Options of a method of the same name are those of the method.
---- Shapes of weights and defaults are PyTorch's.
+--- Layers with weights have init (see tempo.nn.init), gain, bias (true: there is one) and
+--- bias_init, too; norms have no init and gain, cells no bias_init, Embedding no bias. Options of a
+--- method of the same name are those of the method. Shapes of weights and defaults are PyTorch's.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local init = require "tempo.initial"
@@ -26,7 +26,7 @@ local unpack = table.unpack or unpack       -- luacheck: globals unpack
 ---@field Identity fun(P: tempo.Program): tempo.nn.Module The identity as a module.
 local nn = { init = init }
 
--- ---- Module --------------------------------------------------------------------------------------------------------
+-- ---- Module -------------------------------------------------------------------------------------
 ---@class tempo.nn.Module
 ---@field name string path of the module
 ---@field program tempo.Program
@@ -51,12 +51,15 @@ function Module:__newindex(key, value)
   if is_module(value) then self:add(key, value)
   elseif evolves(value) then self:register(key, value)
   else
-    if is_list(value) and tostring(key):sub(1, 1) ~= "_" then self._children[#self._children + 1] = key end
+    if is_list(value) and tostring(key):sub(1, 1) ~= "_" then
+      self._children[#self._children + 1] = key
+    end
     rawset(self, key, value)
   end
 end
 
---- A new class, for which the script writes Net:forward(x); its constructor begins with Net:create(P, options).
+--- A new class, for which the script writes Net:forward(x); its constructor begins with
+--- Net:create(P, options).
 ---@param name string
 ---@param base? tempo.nn.Module the class it extends (Module)
 ---@return tempo.nn.Module
@@ -93,7 +96,8 @@ end
 -- A key that is free: no method, no field of the module, no other parameter or submodule.
 local function free(self, key)
   if rawget(self, key) ~= nil or rawget(Module, key) ~= nil then
-    util.fail("option", "'%s' has a field '%s' already; call the new one something else", self.name, tostring(key))
+    util.fail("option", "'%s' has a field '%s' already; call the new one something else", self.name,
+      tostring(key))
   end
   return key
 end
@@ -102,12 +106,14 @@ local function new_param(self, key, shape, o)
   free(self, key)
   local P, path = self.program, self.name .. "." .. key
   if select(2, util.take(P, "parameter " .. path)) then
-    util.fail("option", "there is a parameter '%s' already; give this nn.%s another name", path, self._type)
+    util.fail("option", "there is a parameter '%s' already; give this nn.%s another name", path,
+      self._type)
   end
   local along, domain = util.list(o.along or self._along), util.list(o.domain or self._domain)
   local dtype = o.dtype or self._dtype
   return P:param(path, {
-    along = #along > 0 and along or nil, domain = #domain > 0 and domain or nil, shape = shape, dtype = dtype,
+    along = #along > 0 and along or nil, domain = #domain > 0 and domain or nil, shape = shape,
+      dtype = dtype,
     init = init.make(P, o.init, shape,
       { name = path .. ".init", domain = domain, dtype = dtype, gain = o.gain, bound = o.bound }),
   }), path
@@ -123,7 +129,8 @@ function Module:param(key, shape, o)
   return self:register(key, new_param(self, key, shape, o))
 end
 
---- A state as Module:param makes it, saved with the parameters but not among net:parameters(), so no optimiser's.
+--- A state as Module:param makes it, saved with the parameters but not among net:parameters(), so
+--- no optimiser's.
 ---@param key string
 ---@param shape tempo.Extent[]
 ---@param o? { init?: tempo.nn.Init, along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype }
@@ -142,7 +149,9 @@ end
 ---@param path? string its path, if it is not `<module>.<key>`
 ---@return tempo.Tensor
 function Module:register(key, p, path)
-  if not util.is_tensor(p) then util.fail("option", "'%s' of '%s' is no parameter", tostring(key), self.name) end
+  if not util.is_tensor(p) then
+    util.fail("option", "'%s' of '%s' is no parameter", tostring(key), self.name)
+  end
   self._params[#self._params + 1] = { key = free(self, key), path = path or p:name() }
   rawset(self, key, p)
   return p
@@ -153,7 +162,9 @@ end
 ---@param module tempo.nn.Module
 ---@return tempo.nn.Module
 function Module:add(key, module)
-  if not is_module(module) then util.fail("option", "'%s' of '%s' is no module", tostring(key), self.name) end
+  if not is_module(module) then
+    util.fail("option", "'%s' of '%s' is no module", tostring(key), self.name)
+  end
   self._children[#self._children + 1] = free(self, key)
   rawset(self, key, module)
   return module
@@ -233,7 +244,9 @@ local function copied(x, change)
   v = {}
   change.made[x] = v
   for key, value in pairs(x) do v[key] = value end
-  for _, key in ipairs(is_module(x) and x._children or keys_of(x)) do v[key] = copied(x[key], change) end
+  for _, key in ipairs(is_module(x) and x._children or keys_of(x)) do
+    v[key] = copied(x[key], change)
+  end
   if not is_module(x) then return v end
   for _, e in ipairs(x._params) do v[e.key] = change.param(x[e.key], e.path) end
   for _, key in ipairs(x._states) do v[key] = (change.state or same)(x[key]) end
@@ -256,7 +269,8 @@ function Module:eval()
   return copied(self, { param = same, training = false, made = {} })
 end
 
---- The same module with its parameters read at these points; those without these dims stay as they are.
+--- The same module with its parameters read at these points; those without these dims stay as they
+--- are.
 ---@param at tempo.Key
 ---@return tempo.nn.Module
 function Module:at(at)
@@ -275,7 +289,8 @@ end
 
 --- The same module with the values that its parameters take at the next point: w:next().
 ---   local after = net:next()(x)          by now the step of this point has changed the parameters
---- Running statistics are those of the next point too. A parameter that nothing updates is an error.
+--- Running statistics are those of the next point too. A parameter that nothing updates is an
+--- error.
 ---@return tempo.nn.Module
 function Module:next()
   local any = false
@@ -291,7 +306,8 @@ function Module:next()
   return v
 end
 
---- The same module with what f(p, path) gives in the place of each parameter p, once for each path; buffers stay.
+--- The same module with what f(p, path) gives in the place of each parameter p, once for each path;
+--- buffers stay.
 ---@param f fun(p: tempo.Tensor, path: string): tempo.Tensor
 ---@return tempo.nn.Module
 function Module:mapped(f)
@@ -304,7 +320,8 @@ end
 
 --- Modules in another program, where their parameters are constants of the run, with the paths they
 --- have here and 0 until something is loaded: g:load_params(f:params{ of = net }). They do not
---- train. A parameter with further dims (`domain`: seeds) gets in P the dims that `dims` gives for them.
+--- train. A parameter with further dims (`domain`: seeds) gets in P the dims that `dims` gives for
+--- them.
 ---@param P tempo.Program the other program
 ---@param x any a module, or a list of modules
 ---@param dims? table<tempo.Index, tempo.Index>
@@ -333,10 +350,11 @@ function nn.into(P, x, dims)
     program = P, training = false, made = {} })
 end
 
--- ---- target networks -----------------------------------------------------------------------------------------------
+-- ---- target networks ----------------------------------------------------------------------------
 
 local function declared_like(p, dtype, path)
-  return p:program():tensor { domain = { p }, shape = p:shape(), dtype = dtype, name = path .. ".target" }
+  return p:program():tensor { domain = { p }, shape = p:shape(), dtype = dtype,
+    name = path .. ".target" }
 end
 
 -- w at k - k % n, where it evolves along k: carried from k to k, so that one copy is kept and not
@@ -346,7 +364,8 @@ local function snapshot(n)
     local along = w:along()
     if #along == 0 or n == 1 then return w:detach() end
     if #along > 1 then
-      util.fail("domain", "target: every = %d of which? '%s' evolves along %s and %s: write net:at{...}", n, path,
+      util.fail("domain",
+        "target: every = %d of which? '%s' evolves along %s and %s: write net:at{...}", n, path,
         along[1]:name(), along[2]:name())
     end
     local k, p = along[1], declared_like(w, w:dtype(), path)
@@ -383,34 +402,42 @@ local function follower(a)
   end
 end
 
---- A module that follows this one, for the targets of learning; no gradient flows through it, and it does not train.
----   every = n   its parameters are net's at k - k % n, where k is the dim along which they evolve: a copy, every n points
----   tau = a     p[0] = w[0], p[k+1] = (1 - a) p[k] + a w[k+1]: a moving average (a number, or a tensor: at the new point)
---- Buffers (running statistics) are net's: with `every` of the same point, with `tau` of now. A moving average is no
---- parameter: f:save keeps it, f:load_params begins it anew.
+--- A module that follows this one, for the targets of learning; no gradient flows through it, and
+--- it does not train.
+---   every = n   its parameters are net's at k - k % n, where k is the dim along which they evolve:
+---   a copy, every n points
+---   tau = a     p[0] = w[0], p[k+1] = (1 - a) p[k] + a w[k+1]: a moving average (a number, or a
+---   tensor: at the new point)
+--- Buffers (running statistics) are net's: with `every` of the same point, with `tau` of now. A
+--- moving average is no parameter: f:save keeps it, f:load_params begins it anew.
 ---@param o { every?: integer, tau?: tempo.Operand }
 ---@return tempo.nn.Module
 function Module:target(o)
   o = util.options("target", o, "every tau")
   local n, a = o.every, o.tau
-  if (n == nil) == (a == nil) then util.fail("option", "target takes every = n or tau = a, one of them") end
+  if (n == nil) == (a == nil) then
+    util.fail("option", "target takes every = n or tau = a, one of them")
+  end
   if n ~= nil and (type(n) ~= "number" or n < 1 or n ~= math.floor(n)) then
     util.fail("option", "target: every is %s; it must be an integer, 1 or more", tostring(n))
   end
   if a ~= nil and not util.is_tensor(a) and not (type(a) == "number" and a >= 0 and a <= 1) then
-    util.fail("option", "target: tau is %s; it must be a number from 0 to 1, or a tensor", tostring(a))
+    util.fail("option", "target: tau is %s; it must be a number from 0 to 1, or a tensor",
+      tostring(a))
   end
   local made, follow, any = {}, n and snapshot(n) or follower(a), false
   local function param(p, path)
     any = any or evolves(p)
-    made[path] = made[path] or follow(p, path)               -- one for a module that stands in two places
+    -- one for a module that stands in two places
+    made[path] = made[path] or follow(p, path)
     return made[path]
   end
   local function state(p) return n and follow(p, p:name()) or p:detach() end
   local v = copied(self, { param = param, state = state, training = false, made = {} })
   if not any then
-    util.fail("option", "target: no parameter of '%s' evolves: make it with along = {k}%s", self.name,
-      #collect(self, {}, {}) > 0 and ", and ask the module itself, not net:at{...}" or "")
+    util.fail("option", "target: no parameter of '%s' evolves: make it with along = {k}%s",
+      self.name, #collect(self, {}, {}) > 0 and ", and ask the module itself, not net:at{...}"
+      or "")
   end
   return v
 end
@@ -419,7 +446,7 @@ function Module:forward()
   util.fail("option", "nn.%s has no forward", self._type)
 end
 
--- ---- layers --------------------------------------------------------------------------------------------------------
+-- ---- layers -------------------------------------------------------------------------------------
 local common = "along domain dtype name "
 
 -- P first, then sizes that are integers above 0.
@@ -428,20 +455,23 @@ local function check(what, P, ...)
   for k = 1, select("#", ...) do
     local n = select(k, ...)
     if type(n) ~= "number" or n < 1 or n ~= math.floor(n) then
-      util.fail("option", "%s: size %d is %s; it must be an integer, 1 or more", what, k, tostring(n))
+      util.fail("option", "%s: size %d is %s; it must be an integer, 1 or more", what, k,
+        tostring(n))
     end
   end
 end
 
 -- PyTorch's first values, times gain.
-local function as_torch(fan_in, o) return { init = "uniform", bound = (o.gain or 1) / math.sqrt(fan_in) } end
+local function as_torch(fan_in, o)
+  return { init = "uniform", bound = (o.gain or 1) / math.sqrt(fan_in) }
+end
 
 ---@class tempo.nn.Linear: tempo.nn.Module
 ---@field weight tempo.Tensor (nout, nin)
 ---@field bias tempo.Tensor? (nout)
 local Linear = nn.class "Linear"
---- y = x W^T + b, (..., nin) to (..., nout). Without init weight and bias are uniform in +-gain/sqrt(nin); with one the
---- bias is 0.
+--- y = x W^T + b, (..., nin) to (..., nout). Without init weight and bias are uniform in
+--- +-gain/sqrt(nin); with one the bias is 0.
 ---@param P tempo.Program
 ---@param nin integer
 ---@param nout integer
@@ -469,7 +499,8 @@ function Linear:forward(x)
 end
 
 local activations = { identity = true }
-for name in ("tanh relu sigmoid gelu silu elu leaky_relu softplus"):gmatch "%S+" do activations[name] = true end
+for name in ("tanh relu sigmoid gelu silu elu leaky_relu softplus"):gmatch "%S+" do
+  activations[name] = true end
 
 -- A name is that of a method of tensors, or "identity".
 local function activation(a, what)
@@ -477,7 +508,8 @@ local function activation(a, what)
   if type(a) == "string" then
     if not rawget(tempo, a) then
       local near = util.nearest(a, activations)
-      util.fail("option", "%s: unknown activation '%s'%s", what, a, near and "; did you mean '" .. near .. "'?" or "")
+      util.fail("option", "%s: unknown activation '%s'%s", what, a,
+        near and "; did you mean '" .. near .. "'?" or "")
     end
     return function(x) return x[a](x) end
   end
@@ -487,14 +519,15 @@ end
 
 ---@class tempo.nn.MLP: tempo.nn.Module
 local MLP = nn.class "MLP"
---- Linear layers of the given sizes with an activation ("tanh") between them, and out_activation (none) at the end; gain
---- is of hidden layers, out_gain of the last (the same).
+--- Linear layers of the given sizes with an activation ("tanh") between them, and out_activation
+--- (none) at the end; gain is of hidden layers, out_gain of the last (the same).
 ---@param P tempo.Program
 ---@param sizes integer[]
 ---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, activation?: string|function, out_activation?: string|function, init?: tempo.nn.Init, gain?: number, out_gain?: number, bias?: boolean, bias_init?: tempo.nn.Init }
 ---@return tempo.nn.MLP
 function nn.MLP(P, sizes, o)
-  o = util.options("nn.MLP", o, common .. "activation out_activation init gain out_gain bias bias_init")
+  o = util.options("nn.MLP", o,
+    common .. "activation out_activation init gain out_gain bias bias_init")
   util.numbers("nn.MLP", o, "gain out_gain")
   if type(sizes) ~= "table" or #util.sequence("nn.MLP", sizes, "{ 4, 64, 2 }") < 2 then
     util.fail("option", "nn.MLP: expected the layers' sizes, such as { 4, 64, 2 }")
@@ -530,7 +563,9 @@ local Sequential = nn.class "Sequential"
 ---@return tempo.nn.Sequential
 function nn.Sequential(P, list, o)
   local like = "{ a, \"relu\", b }"
-  if is_module(list) then util.fail("option", "nn.Sequential: expected a list such as %s, got a module", like) end
+  if is_module(list) then
+    util.fail("option", "nn.Sequential: expected a list such as %s, got a module", like)
+  end
   util.sequence("nn.Sequential", list, like)
   o = util.options("nn.Sequential", o, "name")
   local self = Sequential:create(P, o)
@@ -625,12 +660,14 @@ function nn.RMSNorm(P, shape, o)
   if o.affine ~= false then self:param("weight", self.shape, { init = 1 }) end
   return self
 end
-function RMSNorm:forward(x) return x:rms_norm(self.shape, { weight = self.weight, eps = self.eps }) end
+function RMSNorm:forward(x)
+  return x:rms_norm(self.shape, { weight = self.weight, eps = self.eps })
+end
 
 local BatchNorm = nn.class "BatchNorm"
---- The method `batch_norm`: each channel (axis 1) by the statistics of the batch; running ones, which net:eval() uses,
---- are states along the parameters' dims, which the first call moves by momentum (0.1) towards the mean over all points of
---- x that they lack.
+--- The method `batch_norm`: each channel (axis 1) by the statistics of the batch; running ones,
+--- which net:eval() uses, are states along the parameters' dims, which the first call moves by
+--- momentum (0.1) towards the mean over all points of x that they lack.
 ---@param P tempo.Program
 ---@param features integer
 ---@param o? { along?: tempo.Dims, domain?: tempo.Dims, dtype?: tempo.Dtype, name?: string, eps?: number, momentum?: number, affine?: boolean }
@@ -661,7 +698,8 @@ local function follow(self, state, v)
 end
 
 function BatchNorm:forward(x)
-  local affine = { weight = self.weight, bias = self.bias, training = self.training, eps = self.eps }
+  local affine = { weight = self.weight, bias = self.bias, training = self.training,
+    eps = self.eps }
   if not self.training then return x:batch_norm(self.running_mean, self.running_var, affine) end
   -- the states themselves, whatever view self is
   local moved = self._moved
@@ -690,7 +728,7 @@ function nn.Dropout(P, p, o)
 end
 function Dropout:forward(x) return x:dropout(self.p, self.training, { key = self.key }) end
 
--- ---- convolution and pooling: sizes, strides and paddings are numbers or one for each spatial axis ------------------
+-- ---- convolution and pooling: sizes, strides and paddings are numbers or one for each spatial axis
 local function each(what, v, d)
   if type(v) == "number" then
     local t = {}
@@ -709,17 +747,19 @@ local function convolution(class, method, d, transposed)
   return function(P, nin, nout, size, o)
     local what = "nn." .. class._type
     check(what, P, nin, nout)
-    o = util.options(what, o, common .. "stride padding output_padding dilation groups bias init gain bias_init")
+    o = util.options(what, o,
+      common .. "stride padding output_padding dilation groups bias init gain bias_init")
     util.numbers(what, o, "groups gain")
     size = each(what, size, d)
     local self, groups = class:create(P, o), o.groups or 1
     local a, b = transposed and nin or nout, transposed and nout or nin
     if nin % groups ~= 0 or nout % groups ~= 0 then
-      util.fail("option", "%s: %d and %d channels are not in %d equal groups", what, nin, nout, groups)
+      util.fail("option", "%s: %d and %d channels are not in %d equal groups", what, nin, nout,
+        groups)
     end
     self.nin, self.nout = nin, nout
-    self.options = { stride = o.stride, padding = o.padding, dilation = o.dilation, groups = o.groups,
-      output_padding = o.output_padding }
+    self.options = { stride = o.stride, padding = o.padding, dilation = o.dilation,
+      groups = o.groups, output_padding = o.output_padding }
     local shape, fan_in = { a, math.floor(b / groups) }, math.floor(b / groups)
     for k = 1, d do
       shape[k + 2] = size[k]
@@ -789,7 +829,8 @@ local AvgPool2d = nn.class "AvgPool2d"
 ---@param size integer|integer[]
 ---@param o? { stride?: integer|integer[], padding?: integer|integer[], ceil_mode?: boolean, count_include_pad?: boolean, divisor_override?: integer }
 ---@return tempo.nn.Module
-nn.AvgPool2d = pool(AvgPool2d, "avg_pool2d", "stride padding ceil_mode count_include_pad divisor_override")
+nn.AvgPool2d = pool(AvgPool2d, "avg_pool2d",
+  "stride padding ceil_mode count_include_pad divisor_override")
 
 local Flatten = nn.class "Flatten"
 --- Axes first (1) .. last made one.
@@ -804,7 +845,7 @@ function nn.Flatten(P, first, last)
 end
 function Flatten:forward(x) return x:flatten(self.first, self.last) end
 
--- ---- recurrent cells: the equations and names of torch.nn ----------------------------------------------------------
+-- ---- recurrent cells: the equations and names of torch.nn ---------------------------------------
 local function cell(class, gates, states)
   return function(P, nin, hidden, o)
     check("nn." .. class._type, P, nin, hidden)
@@ -847,7 +888,8 @@ local RNNCell = nn.class "RNNCell"
 ---@return tempo.nn.RNNCell
 nn.RNNCell = cell(RNNCell, 1)
 function RNNCell:forward(x, h)
-  return self.activation(affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh, self.bias_hh))
+  return self.activation(affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh,
+    self.bias_hh))
 end
 
 ---@class tempo.nn.LSTMCell: tempo.nn.Module
@@ -856,8 +898,8 @@ end
 ---@field bias_ih tempo.Tensor?
 ---@field bias_hh tempo.Tensor?
 local LSTMCell = nn.class "LSTMCell"
---- i, f, g, o = W_ih x + b_ih + W_hh h + b_hh;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c'):
---- h[t], c[t] = cell(x[t], h[t-1], c[t-1])
+--- i, f, g, o = W_ih x + b_ih + W_hh h + b_hh;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' =
+--- sigmoid(o) tanh(c'): h[t], c[t] = cell(x[t], h[t-1], c[t-1])
 ---@param P tempo.Program
 ---@param nin integer
 ---@param hidden integer
@@ -865,7 +907,8 @@ local LSTMCell = nn.class "LSTMCell"
 ---@return tempo.nn.LSTMCell
 nn.LSTMCell = cell(LSTMCell, 4, 2)
 function LSTMCell:forward(x, h, c)
-  local y, n = affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh, self.bias_hh), self.hidden
+  local y, n = affine(x, self.weight_ih, self.bias_ih) + affine(h, self.weight_hh, self.bias_hh),
+    self.hidden
   local i, f, g, o = gate(y, 0, n), gate(y, 1, n), gate(y, 2, n), gate(y, 3, n)
   local c1 = f:sigmoid() * c + i:sigmoid() * self.activation(g)
   return o:sigmoid() * self.activation(c1), c1
@@ -877,7 +920,8 @@ end
 ---@field bias_ih tempo.Tensor?
 ---@field bias_hh tempo.Tensor?
 local GRUCell = nn.class "GRUCell"
---- r, z = sigmoid(W_i x + b_i + W_h h + b_h);  n = tanh(W_in x + b_in + r (W_hn h + b_hn));  h' = (1 - z) n + z h
+--- r, z = sigmoid(W_i x + b_i + W_h h + b_h);  n = tanh(W_in x + b_in + r (W_hn h + b_hn));  h' =
+--- (1 - z) n + z h
 ---@param P tempo.Program
 ---@param nin integer
 ---@param hidden integer
@@ -885,7 +929,8 @@ local GRUCell = nn.class "GRUCell"
 ---@return tempo.nn.GRUCell
 nn.GRUCell = cell(GRUCell, 3)
 function GRUCell:forward(x, h)
-  local a, b, n = affine(x, self.weight_ih, self.bias_ih), affine(h, self.weight_hh, self.bias_hh), self.hidden
+  local a, b, n = affine(x, self.weight_ih, self.bias_ih), affine(h, self.weight_hh, self.bias_hh),
+    self.hidden
   local r = (gate(a, 0, n) + gate(b, 0, n)):sigmoid()
   local z = (gate(a, 1, n) + gate(b, 1, n)):sigmoid()
   local new = self.activation(gate(a, 2, n) + r * gate(b, 2, n))

@@ -1,11 +1,13 @@
---- tempo.optim: optimisers, with the formulas of torch.optim. opt:step(loss) gives every parameter its value at the next
---- point of `along`.
----   local opt = tempo.optim.Adam(net, { lr = 1e-3 })      a parameter, a module, or a list of these: { encoder, decoder }
+--- tempo.optim: optimisers, with the formulas of torch.optim. opt:step(loss) gives every parameter
+--- its value at the next point of `along`.
+---   local opt = tempo.optim.Adam(net, { lr = 1e-3 })      a parameter, a module, or a list of
+---   these: { encoder, decoder }
 ---   opt:step(loss)
---- All have the options lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the global
---- norm of the gradients is brought down to it) and name (the path of the moments). Moments are parameters too,
---- "<name>.m.<parameter>", which f:params() and f:load_params() have. Those of f16 and bf16 are f32; the step is computed
---- in f32 and rounded once.
+--- All have the options lr (a number or a tensor: a schedule is an expression in i), weight_decay,
+--- clip_norm (the global norm of the gradients is brought down to it) and name (the path of the
+--- moments). Moments are parameters too, "<name>.m.<parameter>", which f:params() and
+--- f:load_params() have. Those of f16 and bf16 are f32; the step is computed in f32 and rounded
+--- once.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -20,7 +22,7 @@ local one_step = getmetatable(tempo).step  -- a loss that reaches none of the pa
 local function half(d) return d == "f16" or d == "bf16" end
 local function wide(x) return half(x:dtype()) and x:to "f32" or x end
 
--- ---- gradients -----------------------------------------------------------------------------------------------------
+-- ---- gradients ----------------------------------------------------------------------------------
 
 -- The sum over the dims `over` (a set, none missing) of x's domain and over all its axes.
 local function total(x, over)
@@ -63,9 +65,9 @@ local function gradients(what, x, loss)
   return tempo.grad(loss, list)
 end
 
---- The square root of the sum of squares of all gradients, or of those of the loss by all parameters
---- of modules, parameters and lists of them. With `loss`, dims that it lacks (layers) are summed too;
---- without, every point has a norm of its own.
+--- The square root of the sum of squares of all gradients, or of those of the loss by all
+--- parameters of modules, parameters and lists of them. With `loss`, dims that it lacks (layers)
+--- are summed too; without, every point has a norm of its own.
 ---@param grads tempo.Tensor[]|tempo.optim.Params
 ---@param loss? tempo.Tensor
 ---@return tempo.Tensor
@@ -93,7 +95,7 @@ function optim.clip_grad_norm(grads, max, loss)
   return out, norm
 end
 
--- ---- the common part -----------------------------------------------------------------------------------------------
+-- ---- the common part ----------------------------------------------------------------------------
 ---@class tempo.optim.Optimizer
 local Optimizer = {}
 Optimizer.__index = Optimizer
@@ -118,8 +120,8 @@ local function flat(self, params)
     elseif not util.is_tensor(p) then
       util.fail("option", "optim.%s: expected parameters, got a %s", self._type, type(p))
     elseif #p:along() == 0 then
-      util.fail("option", "optim.%s: %s does not evolve: make it with P:param and along = {i}", self._type,
-        p:name() and "'" .. p:name() .. "'" or tostring(p))
+      util.fail("option", "optim.%s: %s does not evolve: make it with P:param and along = {i}",
+        self._type, p:name() and "'" .. p:name() .. "'" or tostring(p))
     elseif seen[p:name()] then
       util.fail("option", "optim.%s: parameter '%s' is listed twice", self._type, p:name())
     else
@@ -136,7 +138,8 @@ local function flat(self, params)
   return out
 end
 
---- For optimisers of your own: takes the common options, checks the rest against `known`, flattens the parameters.
+--- For optimisers of your own: takes the common options, checks the rest against `known`, flattens
+--- the parameters.
 ---@param params tempo.optim.Params
 ---@param o table
 ---@param known string names of the options of its own, with spaces between
@@ -148,8 +151,10 @@ function Optimizer:create(params, o, known)
   util.numbers("optim." .. self._type, o, numbers)
   params = flat(self, params)
   local P = params[1]:program()
-  local opt = setmetatable({ params = params, program = P, lr = o.lr, weight_decay = o.weight_decay or 0,
-    clip_norm = o.clip_norm, name = o.name and util.take(P, o.name) or util.fresh(P, self._type:lower()) }, self)
+  local opt = setmetatable({ params = params, program = P, lr = o.lr,
+    weight_decay = o.weight_decay or 0,
+    clip_norm = o.clip_norm, name = o.name and util.take(P, o.name)
+      or util.fresh(P, self._type:lower()) }, self)
   opt.state = {}
   return opt
 end
@@ -171,8 +176,8 @@ end
 ---@protected
 function Optimizer:moment(key, w)
   return self.program:param(self.name .. "." .. key .. "." .. w:name(),
-    { along = w:along(), domain = beside(w), shape = w:shape(), dtype = half(w:dtype()) and "f32" or w:dtype(),
-      init = 0 })
+    { along = w:along(), domain = beside(w), shape = w:shape(),
+      dtype = half(w:dtype()) and "f32" or w:dtype(), init = 0 })
 end
 
 --- Gives state p its next value, where the step is taken; elsewhere it stands still. Returns e.
@@ -183,7 +188,8 @@ end
 function Optimizer:keep(p, e)
   local new = e:to(p:dtype()):detach()
   if self.when then
-    local next = may_miss(self.program:tensor { domain = { p }, shape = p:shape(), dtype = p:dtype() })
+    local next = may_miss(self.program:tensor { domain = { p }, shape = p:shape(),
+      dtype = p:dtype() })
     next:when(self.when, new)
     next:otherwise(p:detach())
     new = next
@@ -210,7 +216,8 @@ function Optimizer:count(w)
     if not has[d] then beyond[#beyond + 1] = d end
   end
   if not self.counts[key] then
-    local n = self.program:param(key, { along = along, domain = #beyond > 0 and beyond or nil, shape = {},
+    local n = self.program:param(key,
+      { along = along, domain = #beyond > 0 and beyond or nil, shape = {},
       dtype = "f64", init = 0 })
     self.counts[key] = self:keep(n, n + 1)
   end
@@ -221,7 +228,8 @@ end
 local function condition(self, c)
   local what = "optim." .. self._type .. ": when"
   if util.is_tensor(c) then
-    util.fail("option", "%s is a condition on indices, such as i:mod(4):eq(0), not a tensor; by data: "
+    util.fail("option",
+      "%s is a condition on indices, such as i:mod(4):eq(0), not a tensor; by data: "
       .. "step on a loss that is 0 there, loss * wanted:to \"f32\"", what)
   elseif type(c) ~= "userdata" or getmetatable(c) ~= getmetatable(self.params[1]:along()[1])
     or c:value():dtype() ~= "bool" then
@@ -232,7 +240,8 @@ local function condition(self, c)
     local has = util.dimset(w)
     for _, d in ipairs(c:value():domain()) do
       if not has[d] then
-        util.fail("domain", "%s mentions the dim '%s', which parameter '%s' does not have", what, d:name(), w:name())
+        util.fail("domain", "%s mentions the dim '%s', which parameter '%s' does not have", what,
+          d:name(), w:name())
       end
     end
   end
@@ -246,15 +255,16 @@ local function restricted(loss, c)
   for _, d in ipairs(c:value():domain()) do
     if not has[d] then return loss end
   end
-  local at = may_miss(loss:program():tensor { domain = { loss }, shape = loss:shape(), dtype = loss:dtype() })
+  local at = may_miss(loss:program():tensor { domain = { loss }, shape = loss:shape(),
+    dtype = loss:dtype() })
   at:when(c, loss)
   at:otherwise(0)
   return at
 end
 
---- Records the update of all parameters; a loss that reaches none of them is an error when compiling. With when = c, a
---- condition on indices, only where c holds: elsewhere parameters, moments and counts stand still, the loss is not needed
---- and the gradients are 0.
+--- Records the update of all parameters; a loss that reaches none of them is an error when
+--- compiling. With when = c, a condition on indices, only where c holds: elsewhere parameters,
+--- moments and counts stand still, the loss is not needed and the gradients are 0.
 ---@param loss tempo.Tensor
 ---@param o? { when?: tempo.Index }
 ---@return tempo.Tensor[] the gradients, clipped if they are
@@ -264,7 +274,9 @@ function Optimizer:step(loss, o)
   if not util.is_tensor(loss) then
     util.fail("option", "optim.%s: step takes the loss, a tensor, not a %s", self._type, type(loss))
   end
-  if self.stepped then util.fail("option", "optim.%s: step was called twice; make a second optimiser", self._type) end
+  if self.stepped then
+    util.fail("option", "optim.%s: step was called twice; make a second optimiser", self._type)
+  end
   if o.when ~= nil then
     self.when = condition(self, o.when)
     loss = restricted(loss, self.when)
@@ -287,7 +299,7 @@ function Optimizer:decayed(w, g)
   return g
 end
 
--- ---- rules ---------------------------------------------------------------------------------------------------------
+-- ---- rules --------------------------------------------------------------------------------------
 local SGD = class "SGD"
 --- w - lr g; with momentum b = momentum b + g and w - lr b (nesterov: w - lr (g + momentum b)).
 ---@param params tempo.optim.Params
@@ -296,7 +308,9 @@ local SGD = class "SGD"
 function optim.SGD(params, o)
   local self = SGD:create(params, o, "momentum nesterov")
   self.momentum, self.nesterov = o.momentum or 0, o.nesterov or false
-  if self.nesterov and self.momentum == 0 then util.fail("option", "optim.SGD: nesterov needs a momentum") end
+  if self.nesterov and self.momentum == 0 then
+    util.fail("option", "optim.SGD: nesterov needs a momentum")
+  end
   return self
 end
 function SGD:rule(w, g)
@@ -336,7 +350,8 @@ local function adam(self, params, o, decay)
   if type(self.betas) ~= "table" or #self.betas ~= 2 then
     util.fail("option", "optim.%s: betas is a pair such as { 0.9, 0.999 }", self._type)
   end
-  util.numbers("optim." .. self._type, { beta1 = self.betas[1], beta2 = self.betas[2] }, "beta1 beta2")
+  util.numbers("optim." .. self._type, { beta1 = self.betas[1], beta2 = self.betas[2] },
+    "beta1 beta2")
   self.weight_decay = with.weight_decay or decay
   return self
 end
@@ -363,7 +378,8 @@ function AdamW:rule(w, g)
 end
 
 local RMSProp = class "RMSProp"
---- v = alpha v + (1 - alpha) g^2;  w - lr g / (sqrt(v) + eps). lr (0.01), alpha (0.99), eps (1e-8), momentum (0).
+--- v = alpha v + (1 - alpha) g^2;  w - lr g / (sqrt(v) + eps). lr (0.01), alpha (0.99), eps (1e-8),
+--- momentum (0).
 ---@param params tempo.optim.Params
 ---@param o? { lr?: number|tempo.Tensor, weight_decay?: number, clip_norm?: number, name?: string, alpha?: number, eps?: number, momentum?: number }
 ---@return tempo.optim.Optimizer
@@ -385,7 +401,7 @@ function RMSProp:rule(w, g)
   return w - self.lr * direction
 end
 
--- ---- stopping early ------------------------------------------------------------------------------------------------
+-- ---- stopping early -----------------------------------------------------------------------------
 
 ---@class tempo.optim.EarlyStopping
 ---@field done tempo.Tensor bool: the last point
@@ -403,14 +419,15 @@ local function earlier(t, like, dtype, first)
   return x, function(e) x:otherwise(e:at { [t] = t - 1 }) end
 end
 
---- Ends dim t (P:stop) when `metric` has not become better for `patience` points, or at the bound given at the call. A
---- metric with further dims (seeds) ends each of their points alone.
+--- Ends dim t (P:stop) when `metric` has not become better for `patience` points, or at the bound
+--- given at the call. A metric with further dims (seeds) ends each of their points alone.
 ---   patience   points without improvement until it stops (3; 0 is 1)
 ---   min_delta  what counts as better: by more than this (0)
 ---   mode       "min": less is better, or "max" ("min")
 ---   threshold  stops at once where the metric is as good as this
---- The patience-th point without improvement is the last (as Keras counts). A NaN is never better. Fields, over t: done,
---- improved (bool), best, best_at and wait (i64: where the best was, -1 nowhere yet; points since then).
+--- The patience-th point without improvement is the last (as Keras counts). A NaN is never better.
+--- Fields, over t: done, improved (bool), best, best_at and wait (i64: where the best was, -1
+--- nowhere yet; points since then).
 ---@param t tempo.Index the dim that ends
 ---@param metric tempo.Tensor a scalar over t
 ---@param o? { patience?: integer, min_delta?: number, mode?: string, threshold?: number }
@@ -420,11 +437,13 @@ function optim.early_stopping(t, metric, o)
   o = util.options(what, o, "patience min_delta mode threshold")
   if not util.is_tensor(metric) or #metric:shape() > 0 or not util.dimset(metric)[t]
     or not metric:dtype():find "f" then
-    util.fail("option", "%s takes a dim and a scalar float tensor over it: early_stopping(i, loss)", what)
+    util.fail("option", "%s takes a dim and a scalar float tensor over it: early_stopping(i, loss)",
+      what)
   end
   local patience, delta, mode = o.patience or 3, o.min_delta or 0, o.mode or "min"
   if type(patience) ~= "number" or patience < 0 or patience ~= math.floor(patience) then
-    util.fail("option", "%s: patience is %s; it must be an integer, 0 or more", what, tostring(patience))
+    util.fail("option", "%s: patience is %s; it must be an integer, 0 or more", what,
+      tostring(patience))
   end
   if mode ~= "min" and mode ~= "max" then
     util.fail("option", "%s: mode is '%s'; it must be 'min' or 'max'", what, tostring(mode))
@@ -442,14 +461,17 @@ function optim.early_stopping(t, metric, o)
   local best_at = tempo.where(improved, t:value(), at_was)
   at_is(best_at)
   local done = wait:ge(math.max(patience, 1))
-  if o.threshold ~= nil then done = done:lor(less and m:le(o.threshold) or not less and m:ge(o.threshold)) end
+  if o.threshold ~= nil then
+    done = done:lor(less and m:le(o.threshold) or not less and m:ge(o.threshold))
+  end
   P:stop(t, done)
-  return setmetatable({ time = t, done = done, improved = improved, best = best, best_at = best_at, wait = wait,
-    paths = {} }, EarlyStopping)
+  return setmetatable({ time = t, done = done, improved = improved, best = best, best_at = best_at,
+    wait = wait, paths = {} }, EarlyStopping)
 end
 
---- A module that holds, at each t, the parameters that net had at best_at. They are states, "<path>.best" in
---- f:params(). A net that evolves along further dims is read at a point of them first: keep(net:at{...}).
+--- A module that holds, at each t, the parameters that net had at best_at. They are states,
+--- "<path>.best" in f:params(). A net that evolves along further dims is read at a point of them
+--- first: keep(net:at{...}).
 ---@param net tempo.nn.Module
 ---@return tempo.nn.Module
 function EarlyStopping:keep(net)
@@ -458,11 +480,12 @@ function EarlyStopping:keep(net)
     local along = p:along()
     if #along == 0 then return p end
     if #along > 1 or along[1] ~= t then
-      util.fail("domain", "keep: '%s' does not evolve along '%s' alone: which of its values at a point is to be kept?",
+      util.fail("domain",
+        "keep: '%s' does not evolve along '%s' alone: which of its values at a point is to be kept?",
         path, t:name())
     end
-    local kept = p:program():param(path .. ".best", { along = { t }, domain = beside(p), shape = p:shape(),
-      dtype = p:dtype(), init = 0 })
+    local kept = p:program():param(path .. ".best",
+      { along = { t }, domain = beside(p), shape = p:shape(), dtype = p:dtype(), init = 0 })
     local now = p:program():tensor { domain = { p }, shape = p:shape(), dtype = p:dtype() }
     now[{ [t] = 0 }] = p
     now:otherwise(tempo.where(self.improved, p, kept))
@@ -472,7 +495,8 @@ function EarlyStopping:keep(net)
   end)
 end
 
---- The best values among those that f:params() gives after the run, by the parameters' own paths, for f:load_params.
+--- The best values among those that f:params() gives after the run, by the parameters' own paths,
+--- for f:load_params.
 ---@param params table<string, tempo.Array>
 ---@return table<string, tempo.Array>
 function EarlyStopping:restore(params)

@@ -3,10 +3,12 @@
 --- A *trajectory* is an environment that was stepped, or a table with
 ---   reward       at (.., t), of the step taken at t
 ---   terminated   bool: the step ended the episode for good; nothing follows, its value is 0
----   truncated    bool: the step ended the episode by the clock; what would have followed has a value
+---   truncated    bool: the step ended the episode by the clock; what would have followed has a
+---   value
 ---   time         the dim t
---- Environments reset themselves, so t+1 after an end is another episode. At a truncation a return goes on with the
---- value of `next_obs`, the observation *before* the reset (Pardo et al. 2018, "Time limits in reinforcement learning").
+--- Environments reset themselves, so t+1 after an end is another episode. At a truncation a return
+--- goes on with the value of `next_obs`, the observation *before* the reset (Pardo et al. 2018,
+--- "Time limits in reinforcement learning").
 local util = require "tempo.util"
 
 ---@class tempo.rl.Trajectory

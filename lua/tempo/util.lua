@@ -20,15 +20,18 @@ function util.check(ok, word, fmt, ...)
   if not ok then wrong(word, string.format(fmt, ...)) end
 end
 
---- The name of `names` (a set) nearest to `word`, or nil when none is near; then the hint behind an unknown name in a
---- message: the nearest, or all of few.
+--- The name of `names` (a set) nearest to `word`, or nil when none is near; then the hint behind an
+--- unknown name in a message: the nearest, or all of few.
 util.nearest = getmetatable(tempo).nearest
 
 local sets = {}
---- Checks that `o` (a table or nil) has only keys named in `known`, a string of words. Returns `o` or an empty table.
+--- Checks that `o` (a table or nil) has only keys named in `known`, a string of words. Returns `o`
+--- or an empty table.
 function util.options(what, o, known)
   if o == nil then return {} end
-  if type(o) ~= "table" then util.fail("option", "%s: expected a table of options, got a %s", what, type(o)) end
+  if type(o) ~= "table" then
+    util.fail("option", "%s: expected a table of options, got a %s", what, type(o))
+  end
   local set = sets[known]
   if not set then
     set = {}
@@ -40,13 +43,15 @@ function util.options(what, o, known)
       local near = type(key) == "string" and util.nearest(key, set)
       local takes = known:gsub("%s+", " "):match "^(.-) ?$"
       util.fail("option", "unknown option '%s' of %s%s", tostring(key), what,
-        near and "; did you mean '" .. near .. "'?" or "; it takes " .. (takes ~= "" and takes or "none"))
+        near and "; did you mean '" .. near .. "'?"
+          or "; it takes " .. (takes ~= "" and takes or "none"))
     end
   end
   return o
 end
 
---- Checks that those options of `o` that `names` lists are numbers, or tensors and index expressions.
+--- Checks that those options of `o` that `names` lists are numbers, or tensors and index
+--- expressions.
 function util.numbers(what, o, names)
   for name in names:gmatch "%S+" do
     local v = o[name]
@@ -63,17 +68,23 @@ local function is_userdata(name)
   end
 end
 
-local is_index, is_tensor, is_array = is_userdata "tempo.Index", is_userdata "tempo.Tensor", is_userdata "tempo.Array"
+local is_index, is_tensor, is_array = is_userdata "tempo.Index", is_userdata "tempo.Tensor",
+  is_userdata "tempo.Array"
 local is = {
   dim = function(v) return is_index(v) and pcall(v.upper, v) end,
   tensor = is_tensor,
   extent = function(v) return type(v) == "number" or is_index(v) end,
-  operand = function(v) return type(v) == "number" or type(v) == "table" or is_tensor(v) or is_array(v) end,
+  operand = function(v)
+    return type(v) == "number" or type(v) == "table" or is_tensor(v) or is_array(v)
+  end,
   -- 1 and more: 0 examples or no rows are never meant
-  count = function(v) return type(v) == "number" and v >= 1 and v == math.floor(v) and v < math.huge end,
+  count = function(v)
+    return type(v) == "number" and v >= 1 and v == math.floor(v) and v < math.huge
+  end,
 }
 local said = {
-  extent = "a number or a bound", operand = "a tensor, an array or a number", count = "an integer, 1 or more",
+  extent = "a number or a bound", operand = "a tensor, an array or a number",
+    count = "an integer, 1 or more",
 }
 
 -- "3", "'x'", "a table": what stands where something else is wanted.
@@ -84,7 +95,8 @@ local function describe(v)
   return v == nil and "nothing" or "a " .. type(v)
 end
 
---- Checks that `v` is of `kind`: a type of Lua's, or "dim", "extent", "tensor", "operand", "count". Returns it.
+--- Checks that `v` is of `kind`: a type of Lua's, or "dim", "extent", "tensor", "operand", "count".
+--- Returns it.
 function util.expect(what, kind, v)
   if type(v) == kind or (is[kind] and is[kind](v)) then return v end
   util.fail("option", "%s: expected %s, got %s", what, said[kind] or "a " .. kind, describe(v))
@@ -109,17 +121,21 @@ end
 
 --- Checks that `t` is a list: no other keys, no holes. Returns it.
 function util.sequence(what, t, like)
-  if type(t) ~= "table" then util.fail("option", "%s: expected a list such as %s, got a %s", what, like, type(t)) end
+  if type(t) ~= "table" then
+    util.fail("option", "%s: expected a list such as %s, got a %s", what, like, type(t))
+  end
   local count = 0
   for key in pairs(t) do
     count = count + 1
     if type(key) ~= "number" then
-      util.fail("option", "%s: expected a list such as %s, got the key '%s' in it: options have a table of their own",
+      util.fail("option",
+        "%s: expected a list such as %s, got the key '%s' in it: options have a table of their own",
         what, like, tostring(key))
     end
   end
   if count ~= #t then
-    util.fail("option", "%s: expected a list such as %s, got one with holes (is a variable's name misspelled?)",
+    util.fail("option",
+      "%s: expected a list such as %s, got one with holes (is a variable's name misspelled?)",
       what, like)
   end
   return t
@@ -133,16 +149,16 @@ local function strict(name, f)
     for k = u.nparams + 1, select("#", ...) do
       local extra = select(k, ...)
       if extra ~= nil then
-        util.fail("option", "%s takes %d argument%s, got a %s as #%d", name, u.nparams, u.nparams == 1 and "" or "s",
-          type(extra), k)
+        util.fail("option", "%s takes %d argument%s, got a %s as #%d", name, u.nparams,
+          u.nparams == 1 and "" or "s", type(extra), k)
       end
     end
     return f(...)
   end
 end
 
---- The library as scripts get it: functions take no more arguments than they have; a name it lacks is an error with
---- the nearest.
+--- The library as scripts get it: functions take no more arguments than they have; a name it lacks
+--- is an error with the nearest.
 function util.library(name, lib)
   local made = {}                                           -- an alias stays the same function
   for key, f in pairs(lib) do
@@ -191,7 +207,8 @@ function util.program(what, P)
 end
 
 local taken = setmetatable({}, { __mode = "k" })
---- Notes that the script has given `name` to something of P. Returns the name, and whether it was given before.
+--- Notes that the script has given `name` to something of P. Returns the name, and whether it was
+--- given before.
 function util.take(P, name)
   taken[P] = taken[P] or {}
   local before = taken[P][name]
@@ -199,7 +216,8 @@ function util.take(P, name)
   return name, before
 end
 
---- `stem`, then `stem1`, `stem2` ... : the first that nothing of P has, neither from here nor from the script.
+--- `stem`, then `stem1`, `stem2` ... : the first that nothing of P has, neither from here nor from
+--- the script.
 function util.fresh(P, stem)
   local names, name, n = taken[P] or {}, stem, 0
   while names[name] do

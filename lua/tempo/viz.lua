@@ -9,10 +9,13 @@ local bars = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 local function numbers(what, values)
   if type(values) == "userdata" then values = values:totable() end
   if type(values) ~= "table" then
-    util.fail("option", "%s: expected a sequence of numbers or an array, got a %s", what, type(values))
+    util.fail("option", "%s: expected a sequence of numbers or an array, got a %s", what,
+      type(values))
   end
   for k, v in ipairs(values) do
-    if type(v) ~= "number" then util.fail("option", "%s: expected a number at [%d], got a %s", what, k, type(v)) end
+    if type(v) ~= "number" then
+      util.fail("option", "%s: expected a number at [%d], got a %s", what, k, type(v))
+    end
   end
   return values
 end
@@ -48,7 +51,8 @@ local function level(v, lo, hi, n)
   return math.min(n, 1 + math.floor((v - lo) / (hi - lo) * n))
 end
 
---- A line of bars, one for each value or for the mean of each stretch; a space where there is none (NaN).
+--- A line of bars, one for each value or for the mean of each stretch; a space where there is none
+--- (NaN).
 ---@param values number[]|tempo.Array
 ---@param o? { width?: integer }
 ---@return string
@@ -62,7 +66,8 @@ end
 
 local function label(v) return ("%10s"):format(("%.4g"):format(v)) end
 
---- A curve over 0 .. n-1: `height` lines with the greatest and the least value beside them, an axis below.
+--- A curve over 0 .. n-1: `height` lines with the greatest and the least value beside them, an axis
+--- below.
 ---@param values number[]|tempo.Array
 ---@param o? { width?: integer, height?: integer, title?: string }
 ---@return string
@@ -74,7 +79,9 @@ function viz.plot(values, o)
   local lines = { o.title }
   for row = height, 1, -1 do
     local cells = {}
-    for k, v in ipairs(points) do cells[k] = finite(v) and level(v, lo, hi, height) == row and "*" or " " end
+    for k, v in ipairs(points) do
+      cells[k] = finite(v) and level(v, lo, hi, height) == row and "*" or " "
+    end
     local edge = row == height and label(hi) or row == 1 and label(lo) or (" "):rep(10)
     lines[#lines + 1] = (edge .. " |" .. table.concat(cells)):gsub(" +$", "")
   end
@@ -84,7 +91,8 @@ function viz.plot(values, o)
   return table.concat(lines, "\n")
 end
 
---- The columns of a file of numbers, a line of bars each, with its first, least, greatest and last value.
+--- The columns of a file of numbers, a line of bars each, with its first, least, greatest and last
+--- value.
 ---@param path string
 ---@param o? { columns?: string[], width?: integer }
 ---@return string

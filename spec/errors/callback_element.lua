@@ -2,5 +2,7 @@
 local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"
-local x = P:source(function() return { 0, 256 } end, { domain = { t }, shape = { 2 }, dtype = "u8" }) -- here
+-- here
+local x = P:source(function() return { 0, 256 } end,
+  { domain = { t }, shape = { 2 }, dtype = "u8" })
 P:compile { outputs = { x = x } }({}, { T = 3 })

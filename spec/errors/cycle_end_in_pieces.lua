@@ -1,4 +1,5 @@
--- What ends a dim needs a softmax over all of it: a statement that is cut again and again before that is known.
+-- What ends a dim needs a softmax over all of it: a statement that is cut again and again before
+-- that is known.
 local tempo = require "tempo"
 local P = tempo.program()
 local i, I = P:dim "i"

@@ -1,4 +1,5 @@
--- Runs the wrong programs named on the command line and prints what each raised. spec/wrong_spec.lua reads it.
+-- Runs the wrong programs named on the command line and prints what each raised.
+-- spec/wrong_spec.lua reads it.
 local tempo = require "tempo"
 
 -- After any error the process stays usable: a program of another kind gives its numbers.

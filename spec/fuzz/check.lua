@@ -5,12 +5,16 @@
 --   bounds    sequence of tables of bounds to run with
 --   cycles    true: a cycle would be no surprise; else that error is a finding
 --   ends      by dim: its bound as a value, of dims that end by data
---   smooth    gradients may be compared with differences: { loss = name of an output, { input, output with its gradient }, ... }
---   options   of the third tier, which is the interpreter again; where NATIVE is set there is a fourth, native code, and where THREADS is
---             a number, another by as many, where DEVICE names one, that device: all are the second bit for bit; where EXPORT is set, C that
+--   smooth    gradients may be compared with differences: { loss = name of an output, { input,
+--   output with its gradient }, ... }
+--   options   of the third tier, which is the interpreter again; where NATIVE is set there is a
+--   fourth, native code, and where THREADS is
+--             a number, another by as many, where DEVICE names one, that device: all are the second
+--             bit for bit; where EXPORT is set, C that
 --             stands alone (spec/fuzz/export.lua)
--- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what differed. Schedules are gone through point by point too:
--- order, and that no slot is given away too early. check.counts adds up what was seen besides.
+-- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what
+-- differed. Schedules are gone through point by point too: order, and that no slot is given away
+-- too early. check.counts adds up what was seen besides.
 local helper = require "spec.helper"
 local export = require "spec.fuzz.export"
 
@@ -38,7 +42,10 @@ local count = check.count
 
 local function options_text(o)
   local t = {}
-  for k, v in pairs(o) do t[#t + 1] = ("%s = %s"):format(k, type(v) == "table" and "{ " .. options_text(v) .. " }" or tostring(v)) end
+  for k, v in pairs(o) do
+    t[#t + 1] = ("%s = %s"):format(k, type(v) == "table" and "{ " .. options_text(v) .. " }"
+      or tostring(v))
+  end
   table.sort(t)
   return table.concat(t, ", ")
 end
@@ -46,21 +53,30 @@ end
 -- Options of compile with these; tier: also the name of a device.
 function check.options(outputs, tier, more)
   local device = tier == os.getenv "DEVICE"
-  local o = { outputs = outputs, tier = device and "interpreter" or tier, device = device and tier or nil }
+  local o = { outputs = outputs, tier = device and "interpreter" or tier,
+    device = device and tier or nil }
   for k, v in pairs(more) do o[k] = v end
   return o
 end
 
 local function tiers_of(case, quick)
-  local list = { { "reference", { tier = "reference" } }, { "interpreter", { tier = "interpreter" } } }
+  local list = { { "reference", { tier = "reference" } },
+    { "interpreter", { tier = "interpreter" } } }
   local third = case.options or { passes = "none" }
-  if not quick then list[3] = { "interpreter, " .. options_text(third), { tier = "interpreter" } } end
+  if not quick then
+    list[3] = { "interpreter, " .. options_text(third), { tier = "interpreter" } }
+  end
   for k, v in pairs(list[3] and third or {}) do list[3][2][k] = v end
   local native, threads = os.getenv "NATIVE", tonumber(os.getenv "THREADS")
   local device = os.getenv "DEVICE"
-  if device then list[#list + 1] = { device, { tier = "interpreter", device = device }, bits = true } end
+  if device then
+    list[#list + 1] = { device, { tier = "interpreter", device = device }, bits = true }
+  end
   if native then list[#list + 1] = { "native", { tier = "native" }, bits = true } end
-  if threads then list[#list + 1] = { "threads", { tier = native and "native" or "interpreter", threads = threads }, bits = true } end
+  if threads then
+    list[#list + 1] =
+      { "threads", { tier = native and "native" or "interpreter", threads = threads }, bits = true }
+  end
   return list
 end
 
@@ -87,8 +103,8 @@ function check.inputs(case, bounds)
   return arrays
 end
 
-local words = { "callback", "input", "bound", "option", "dtype", "shape", "ragged", "affine", "cycle", "undefined", "domain", "device",
-                "file", "memory", "nan" }
+local words = { "callback", "input", "bound", "option", "dtype", "shape", "ragged", "affine",
+  "cycle", "undefined", "domain", "device", "file", "memory", "nan" }
 local function class(e)                                -- the word that leads the message
   local text = tostring(e):gsub("^[^\n]-:%d+: ", "")
   for _, w in ipairs(words) do
@@ -113,7 +129,9 @@ local text_of = check.text_of
 local function of_largest(tol, v)
   local largest = 1
   helper.map(v, function(x)
-    if type(x) == "number" and x == x and math.abs(x) < math.huge then largest = math.max(largest, math.abs(x)) end
+    if type(x) == "number" and x == x and math.abs(x) < math.huge then
+      largest = math.max(largest, math.abs(x))
+    end
   end)
   return tol * largest
 end
@@ -121,13 +139,18 @@ end
 local function shape_of(a) return table.concat(a:shape(), ",") end
 
 local function compare(run, ref, name, loose)
-  if run.peak then count(run.peak == run.predicted and "memory as predicted" or "memory not all used") end
-  if run.peak and run.peak > run.predicted then return ("%s: used %d bytes of memory, %d were predicted"):format(name, run.peak, run.predicted) end
+  if run.peak then
+    count(run.peak == run.predicted and "memory as predicted" or "memory not all used")
+  end
+  if run.peak and run.peak > run.predicted then
+    return ("%s: used %d bytes of memory, %d were predicted"):format(name, run.peak, run.predicted)
+  end
   for k, want in pairs(ref.out) do
     local got = run.out[k]
     if not got then return ("%s: no output '%s'"):format(name, k) end
     if got:dtype() ~= want:dtype() or shape_of(got) ~= shape_of(want) then
-      return ("%s: '%s' is %s {%s}, not %s {%s}"):format(name, k, got:dtype(), shape_of(got), want:dtype(), shape_of(want))
+      return ("%s: '%s' is %s {%s}, not %s {%s}"):format(name, k, got:dtype(), shape_of(got),
+        want:dtype(), shape_of(want))
     end
     local tol = ({ f64 = 1e-8, f32 = 5e-4 })[want:dtype()] or 0
     if loose and tol > 0 then tol = 5e-3 end
@@ -137,10 +160,15 @@ local function compare(run, ref, name, loose)
   end
   for id, calls in pairs(ref.heard) do
     local mine = run.heard[id] or {}
-    if #mine ~= #calls then return ("%s: sink %s was called %d times, not %d"):format(name, id, #mine, #calls) end
+    if #mine ~= #calls then
+      return ("%s: sink %s was called %d times, not %d"):format(name, id, #mine, #calls)
+    end
     for k, c in ipairs(calls) do
-      if mine[k][1] ~= c[1] then return ("%s: call %d of sink %s is at %s, not %s"):format(name, k, id, mine[k][1], c[1]) end
-      local d = helper.differ(c[2], mine[k][2], of_largest(loose and 5e-3 or 5e-4, c[2]), "sink " .. id .. " at " .. c[1])
+      if mine[k][1] ~= c[1] then
+        return ("%s: call %d of sink %s is at %s, not %s"):format(name, k, id, mine[k][1], c[1])
+      end
+      local d = helper.differ(c[2], mine[k][2], of_largest(loose and 5e-3 or 5e-4, c[2]),
+        "sink " .. id .. " at " .. c[1])
       if d then return name .. ": " .. d end
     end
   end
@@ -160,7 +188,8 @@ local function once(f, case, bounds)
   return run
 end
 
--- Native code is the interpreter again: every bit of what it gives, also the sign of a zero; a NaN is a NaN.
+-- Native code is the interpreter again: every bit of what it gives, also the sign of a zero; a NaN
+-- is a NaN.
 local function bits(x)
   if type(x) ~= "number" then return tostring(x) end
   return x ~= x and "nan" or x == 0 and (1 / x < 0 and "-0" or "0") or ("%a"):format(x)
@@ -175,16 +204,21 @@ end
 
 -- The same run on another tier, or by more threads, which work in memory of their own.
 local function same_bits(run, other, name)
-  if run.ok ~= other.ok then return name .. " runs where the interpreter does not, or does not where it does" end
+  if run.ok ~= other.ok then
+    return name .. " runs where the interpreter does not, or does not where it does"
+  end
   if not run.ok then
-    return tostring(run.err) ~= tostring(other.err) and ("%s: %s\ninterpreter: %s"):format(name, tostring(run.err), tostring(other.err))
+    return tostring(run.err) ~= tostring(other.err)
+      and ("%s: %s\ninterpreter: %s"):format(name, tostring(run.err), tostring(other.err))
   end
   if run.predicted ~= other.predicted and name ~= "threads" then
     return ("%s needs %s bytes, the interpreter %s"):format(name, run.predicted, other.predicted)
   end
   for k, want in pairs(other.out) do
     local a, b = text_of_bits(helper.plain(want)), text_of_bits(helper.plain(run.out[k]))
-    if a ~= b then return ("%s: '%s' is %s, by the interpreter %s"):format(name, k, b:sub(1, 300), a:sub(1, 300)) end
+    if a ~= b then
+      return ("%s: '%s' is %s, by the interpreter %s"):format(name, k, b:sub(1, 300), a:sub(1, 300))
+    end
   end
 end
 
@@ -201,8 +235,10 @@ local function sum(v)
   return s
 end
 
--- Bounds at which schedules are gone through: of one dim 1 to 12, of several a few, long and short ones.
-local walks = { { 1, 1, 1 }, { 4, 3, 2 }, { 2, 3, 5 }, { 12, 2, 1 }, { 1, 12, 2 }, { 3, 1, 6 }, { 7, 5, 1 } }
+-- Bounds at which schedules are gone through: of one dim 1 to 12, of several a few, long and short
+-- ones.
+local walks = { { 1, 1, 1 }, { 4, 3, 2 }, { 2, 3, 5 }, { 12, 2, 1 }, { 1, 12, 2 }, { 3, 1, 6 },
+  { 7, 5, 1 } }
 
 local function walk(f, case, name, quick)
   local dims = {}
@@ -214,15 +250,21 @@ local function walk(f, case, name, quick)
     local bounds = { w = n % 4 }
     for k, d in ipairs(dims) do bounds[d] = #dims == 1 and n or walks[n][k] end
     local ok, r = pcall(f.simulate, f, bounds)
-    if not ok and tostring(r):find("simulation", 1, true) then return ("%s at %s: %s"):format(name, text_of(bounds), tostring(r)) end
+    if not ok and tostring(r):find("simulation", 1, true) then
+      return ("%s at %s: %s"):format(name, text_of(bounds), tostring(r))
+    end
     if ok and r then
       count("schedules walked through")
-      if n == 1 then count("arrays that lie in another", select(2, f:explain "storage":gsub("; lies in [^a]", ""))) end
+      if n == 1 then
+        count("arrays that lie in another",
+          select(2, f:explain "storage":gsub("; lies in [^a]", "")))
+      end
     end
   end
 end
 
--- The derivative of the loss along a random direction of one input, from both sides: at a kink they differ and nothing is said.
+-- The derivative of the loss along a random direction of one input, from both sides: at a kink they
+-- differ and nothing is said.
 local function differences(f, case, bounds, out)
   for _, pair in ipairs(case.smooth) do
     local base = check.inputs(case, bounds)
@@ -257,19 +299,27 @@ local function differences(f, case, bounds, out)
   end
 end
 
--- Under a limit between nothing and all that it takes: refused, or the same numbers, with blocks as short as they must be and a file.
+-- Under a limit between nothing and all that it takes: refused, or the same numbers, with blocks as
+-- short as they must be and a file.
 local limits = { 0.9, 0.6, 0.3 }
 local limited = 0
 local function under_a_limit(case, bounds, second, ref)
   limited = limited + 1
   local limit = math.max(1, math.floor(second.predicted * limits[limited % #limits + 1]))
   local g = case.P:compile { outputs = case.outputs, tier = "interpreter", memory = limit }
-  local run, said = once(g, case, bounds), ("at %s with a limit of %d bytes"):format(text_of(bounds), limit)
-  if not run.ok and class(run.err) == "memory" then return count "limits of memory that are too small" end
+  local run, said = once(g, case, bounds),
+    ("at %s with a limit of %d bytes"):format(text_of(bounds), limit)
+  if not run.ok and class(run.err) == "memory" then
+    return count "limits of memory that are too small"
+  end
   if not run.ok then return ("%s: %s"):format(said, tostring(run.err)) end
   count "with a limit of memory"
-  if g:explain("storage", bounds):find("blocks have at most", 1, true) then count "with a limit of memory: shorter blocks" end
-  if (run.peak or run.predicted) > limit then return ("%s: takes %d"):format(said, run.peak or run.predicted) end
+  if g:explain("storage", bounds):find("blocks have at most", 1, true) then
+    count "with a limit of memory: shorter blocks"
+  end
+  if (run.peak or run.predicted) > limit then
+    return ("%s: takes %d"):format(said, run.peak or run.predicted)
+  end
   return compare(run, ref, said, case.loose)
 end
 
@@ -277,7 +327,9 @@ local turn = 0
 local function stands_alone(case, bounds)
   turn = turn + 1
   local function bits_of(a) return text_of_bits(helper.plain(a)) end
-  return export.differs(case, bounds, { once = once, inputs = check.inputs, count = count, text_of = text_of, bits = bits_of, turn = turn })
+  return export.differs(case, bounds,
+    { once = once, inputs = check.inputs, count = count, text_of = text_of, bits = bits_of,
+    turn = turn })
 end
 
 -- Seconds that a compilation may take before that is a finding. The fuzzer sets them; a test asks
@@ -299,13 +351,22 @@ function check.check(case, quick)
     if ok then fns[k] = f else errs[k] = f end
   end
   for k, tier in ipairs(tiers) do
-    if errs[k] and not errs[1] then return "finding", ("%s does not compile it, reference does: %s"):format(tier[1], tostring(errs[k])) end
-    if errs[1] and not errs[k] then return "finding", ("reference does not compile it, %s does: %s"):format(tier[1], tostring(errs[1])) end
+    if errs[k] and not errs[1] then
+      return "finding",
+        ("%s does not compile it, reference does: %s"):format(tier[1], tostring(errs[k]))
+    end
+    if errs[1] and not errs[k] then
+      return "finding",
+        ("reference does not compile it, %s does: %s"):format(tier[1], tostring(errs[1]))
+    end
     if errs[1] and class(errs[1]) ~= class(errs[k]) then
-      return "finding", ("%s: %s\nreference: %s"):format(tier[1], tostring(errs[k]), tostring(errs[1]))
+      return "finding",
+        ("%s: %s\nreference: %s"):format(tier[1], tostring(errs[k]), tostring(errs[1]))
     end
   end
-  if errs[1] and class(errs[1]) == "cycle" and not case.cycles then return "finding", tostring(errs[1]) end
+  if errs[1] and class(errs[1]) == "cycle" and not case.cycles then
+    return "finding", tostring(errs[1])
+  end
   if bad then return "finding", bad end
   if errs[1] then return "illegal", tostring(errs[1]) end
   for k = 2, #tiers do
@@ -319,16 +380,22 @@ function check.check(case, quick)
       if tiers[k].bits then bad = bad or same_bits(run, second, tiers[k][1]) end
       if k == 2 then second = run end
       if run.ok ~= ref.ok then
-        return "finding", ("at %s %s: %s, reference: %s"):format(text_of(bounds), tiers[k][1], run.ok and "runs" or tostring(run.err),
-          ref.ok and "runs" or tostring(ref.err))
+        return "finding",
+          ("at %s %s: %s, reference: %s"):format(text_of(bounds), tiers[k][1],
+          run.ok and "runs" or tostring(run.err), ref.ok and "runs" or tostring(ref.err))
       end
-      if ref.ok then bad = bad or compare(run, ref, ("at %s %s"):format(text_of(bounds), tiers[k][1]), case.loose)
+      if ref.ok then
+        bad = bad or compare(run, ref, ("at %s %s"):format(text_of(bounds), tiers[k][1]),
+        case.loose)
       elseif class(run.err) ~= class(ref.err) then
-        bad = bad or ("at %s %s: %s\nreference: %s"):format(text_of(bounds), tiers[k][1], tostring(run.err), tostring(ref.err))
+        bad = bad or ("at %s %s: %s\nreference: %s"):format(text_of(bounds), tiers[k][1],
+          tostring(run.err), tostring(ref.err))
       end
     end
     local limits_it = os.getenv "LIMIT" and not os.getenv "TEMPO_SPILL"
-    if ref.ok and not quick and limits_it and second.predicted then bad = bad or under_a_limit(case, bounds, second, ref) end
+    if ref.ok and not quick and limits_it and second.predicted then
+      bad = bad or under_a_limit(case, bounds, second, ref)
+    end
     if ref.ok and not quick and os.getenv "EXPORT" then bad = bad or stands_alone(case, bounds) end
     if bad then return "finding", bad end
     if ref.ok and case.smooth and case.outputs[case.smooth.loss] then
@@ -342,8 +409,12 @@ end
 -- For scripts that the fuzzer prints: prints the outcome.
 function check.report(case)
   local status, why
-  if os.getenv "WIDE" then status, why = require "spec.fuzz.wide".check(assert(io.open(arg[0])):read "*a") else status, why = check.check(case) end
-  if status == "ok" and os.getenv "TICKS" then status, why = require "spec.fuzz.ticks".check(case) end
+  if os.getenv "WIDE" then
+    status, why = require "spec.fuzz.wide".check(assert(io.open(arg[0])):read "*a") else status,
+    why = check.check(case) end
+  if status == "ok" and os.getenv "TICKS" then
+    status, why = require "spec.fuzz.ticks".check(case)
+  end
   print(status .. (why and ": " .. why or ""))
   if os.getenv "COUNTS" then
     for k, v in pairs(check.counts) do print(k, v) end

@@ -1,8 +1,10 @@
--- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends yes|no] [--native yes]
--- [--device opencl|cuda] [--export yes] [--parts yes] [--picks yes|no] [--wide yes] [--seed N] [--script FILE]
+-- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to
+-- N] [--ticks yes] [--ends yes|no] [--native yes] [--device opencl|cuda] [--export yes] [--parts
+-- yes] [--picks yes|no] [--wide yes] [--seed N] [--script FILE]
 --
--- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk program for each
--- finding and ends with 1 if there was one. --seed N prints program N and its outcome.
+-- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the
+-- seed and a shrunk program for each finding and ends with 1 if there was one. --seed N prints
+-- program N and its outcome.
 local tempo = require "tempo"
 local generate = require "spec.fuzz.generate"
 local parts = require "spec.fuzz.parts"
@@ -18,14 +20,18 @@ function tempo.warn(text)
   if text:find("no native code", 1, true) then error(text, 0) end
 end
 
--- TEMPO_BLOCK and TEMPO_TILE go by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any, two of three tiles of
--- 1 to 5 elements; in four of nine matrices are turned before loops whatever their size, in three of five copies are left out however small, in
--- one of eight nothing changes in place, in three of eleven each program runs under a limit of memory too. In one of four, two to four threads
--- share all that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the
--- midst of a loop, and poisons none, as it would run nothing then. It is compiled with -O0, -O1, -O2 or -O3, in one of three by clang,
--- if there is one. --device NAME adds that device, in two of three all loops or all leaves as kernels; on the tests' own, reading what was
--- never written is no finding, as plans read rows that they do not choose then: memory is 0xA5, so a use shows in the numbers. --export
--- yes writes each program as C too, compiles and runs that.
+-- TEMPO_BLOCK and TEMPO_TILE go by the seed: every other twenty programs have blocks of 1 to 3
+-- wherever there can be any, two of three tiles of
+-- 1 to 5 elements; in four of nine matrices are turned before loops whatever their size, in three
+-- of five copies are left out however small, in one of eight nothing changes in place, in three of
+-- eleven each program runs under a limit of memory too. In one of four, two to four threads share
+-- all that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in
+-- a third of the programs entered in the midst of a loop, and poisons none, as it would run nothing
+-- then. It is compiled with -O0, -O1, -O2 or -O3, in one of three by clang, if there is one.
+-- --device NAME adds that device, in two of three all loops or all leaves as kernels; on the tests'
+-- own, reading what was never written is no finding, as plans read rows that they do not choose
+-- then: memory is 0xA5, so a use shows in the numbers. --export yes writes each program as C too,
+-- compiles and runs that.
 local options = { seconds = 30, from = 1 }
 do
   local k = 1
@@ -37,12 +43,14 @@ do
   end
 end
 
--- With --ticks N in steps, and not otherwise, every program; without, every tenth twenty of programs also.
+-- With --ticks N in steps, and not otherwise, every program; without, every tenth twenty of
+-- programs also.
 local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 
--- With --ends yes dims end by data in all of them, with --ends no in none; with --parts yes states change in part, with --wide yes programs of
--- f32 are held to f64 over long dims and not otherwise. With --picks yes data picks among few places in all of them, over long dims and axes;
--- without, every fifth twenty of programs, unless others are asked for.
+-- With --ends yes dims end by data in all of them, with --ends no in none; with --parts yes states
+-- change in part, with --wide yes programs of f32 are held to f64 over long dims and not otherwise.
+-- With --picks yes data picks among few places in all of them, over long dims and axes; without,
+-- every fifth twenty of programs, unless others are asked for.
 local function picks_in(seed)
   if options.picks then return options.picks == "yes" end
   return math.floor(seed / 20) % 5 == 2 and not (options.ends or options.parts or options.wide)
@@ -50,7 +58,8 @@ end
 
 local function generated(seed)
   if picks_in(seed) then return picks.generate(seed) end
-  return options.parts and parts.generate(seed) or generate.generate(seed, options.ends, options.wide and "f32")
+  return options.parts and parts.generate(seed)
+    or generate.generate(seed, options.ends, options.wide and "f32")
 end
 
 local function run(text, seed)
@@ -69,9 +78,11 @@ if options.child then                                  -- a batch: a line before
     io.flush()
     local ok, status, why = pcall(function() return run(generate.text(generated(seed)), seed) end)
     if not ok then status, why = "finding", "the fuzzer failed: " .. tostring(status) end
-    io.write(("end %d %s %s\n"):format(seed, status, status == "ok" and "" or tostring(why):gsub("\n", "\\n")))
+    io.write(("end %d %s %s\n"):format(seed, status,
+      status == "ok" and "" or tostring(why):gsub("\n", "\\n")))
     io.flush()
-    if seed % 20 == 0 or os.getenv "DEVICE" then collectgarbage() end      -- a device that was lost begins anew when all have closed it
+    -- a device that was lost begins anew when all have closed it
+    if seed % 20 == 0 or os.getenv "DEVICE" then collectgarbage() end
   end
   for k, v in pairs(check.counts) do io.write(("count %d %s\n"):format(v, k)) end
   os.exit(0)
@@ -92,17 +103,23 @@ local function settings(seed)
   local native = compiler .. level .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
   local threads = n % 4 == 2 and ("THREADS=%d TEMPO_SHARE=0 "):format(n % 3 + 2) or ""
   return (options.export and "EXPORT=1 " or "") .. (options.wide and "WIDE=1 " or "") ..
-    (options.device and ("DEVICE=%s TEMPO_EMU=fresh=0 %s"):format(options.device, ({ "TEMPO_KERNELS=all ", "TEMPO_KERNELS=leaves ", "" })[n % 3 + 1])
-     or options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
+    (options.device
+      and ("DEVICE=%s TEMPO_EMU=fresh=0 %s"):format(options.device,
+      ({ "TEMPO_KERNELS=all ", "TEMPO_KERNELS=leaves ", "" })[n % 3 + 1])
+     or options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "")
+       .. threads ..
     (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
-    ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
-    .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "") .. (n % 7 < 4 and "TEMPO_AGAIN=1 " or "")
+    ((options.ticks or in_steps(seed)) and "TICKS=1 " or "")
+      .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
+    .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "")
+      .. (n % 7 < 4 and "TEMPO_AGAIN=1 " or "")
     .. (n % 9 < 4 and "TEMPO_TURN=1 " or "") .. (n % 5 < 3 and "TEMPO_FORWARD=0 " or "")
     .. (n % 8 == 5 and "TEMPO_APART=1 " or "") .. (n % 11 < 3 and "LIMIT=1 " or "")
 end
 
 local function child(seed, command, limit)              -- limit: seconds of processor time
-  local pipe = io.popen(("(ulimit -t %d; %s %s) 2>&1; echo status $?"):format(limit, settings(seed), command))
+  local pipe = io.popen(("(ulimit -t %d; %s %s) 2>&1; echo status $?"):format(limit, settings(seed),
+    command))
   local text = pipe:read "*a"
   pipe:close()
   return text, tonumber(text:match "status (%d+)%s*$")
@@ -122,7 +139,8 @@ local function apart(seed, text)
     if word == "ok" or word == "illegal" or word == "finding" then return word, rest end
     return "illegal", out
   end
-  if status == 1 and not out:find "Assertion" then return "illegal", out end      -- an error of recording
+  -- an error of recording
+  if status == 1 and not out:find "Assertion" then return "illegal", out end
   return "finding", ("ended with status %d: %s"):format(status or -1, out:sub(-400))
 end
 
@@ -163,7 +181,8 @@ if options.seed then
   print("-- " .. status .. ": " .. tostring(why))
   if status == "finding" then
     why = shrink(case, why)
-    print(("\n-- shrunk: %s\n-- %s\n%s"):format(why, settings(options.seed), generate.program(case)))
+    print(("\n-- shrunk: %s\n-- %s\n%s"):format(why, settings(options.seed),
+      generate.program(case)))
   end
   os.exit(status == "finding" and 1 or 0)
 end
@@ -177,9 +196,12 @@ local function found(at, why)
 end
 while os.time() < stop and seed < (options.to or math.huge) do
   local count = math.min(batch, 20 - seed % 20)
-  local text = child(seed, ("%s %s --child yes%s%s --from %d --count %d"):format(lua, arg[0], options.ticks and " --ticks yes" or "",
+  local text = child(seed,
+    ("%s %s --child yes%s%s --from %d --count %d"):format(lua, arg[0],
+    options.ticks and " --ticks yes" or "",
     (options.ends and " --ends " .. options.ends or "") .. (options.parts and " --parts yes" or "")
-    .. (options.picks and " --picks " .. options.picks or "") .. (options.wide and " --wide yes" or ""), seed, count), 600)
+    .. (options.picks and " --picks " .. options.picks or "")
+      .. (options.wide and " --wide yes" or ""), seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"
@@ -205,7 +227,8 @@ while os.time() < stop and seed < (options.to or math.huge) do
   end
 end
 
-print(("%d programs from seed %d: %d agree, %d are illegal, %d findings"):format(counts.ok + counts.illegal + counts.finding, options.from, counts.ok,
+print(("%d programs from seed %d: %d agree, %d are illegal, %d findings"):format(
+  counts.ok + counts.illegal + counts.finding, options.from, counts.ok,
   counts.illegal, counts.finding))
 do
   local names = {}

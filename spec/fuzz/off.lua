@@ -1,4 +1,5 @@
--- Passes and rules off at random, by the lists of the sources: off.passes(seed) and off.rules(seed) give the text of an option.
+-- Passes and rules off at random, by the lists of the sources: off.passes(seed) and off.rules(seed)
+-- give the text of an option.
 local helper = require "spec.helper"
 
 local function reader(path, pattern, least)
@@ -11,7 +12,8 @@ local function reader(path, pattern, least)
     return names
   end
 end
-local passes = reader("src/rt/passes.def", "^P%([%w_]+,%s*\"([%w_]+)\".-%sON[ ,]", 10)       -- that may be left out
+-- that may be left out
+local passes = reader("src/rt/passes.def", "^P%([%w_]+,%s*\"([%w_]+)\".-%sON[ ,]", 10)
 local rules = reader("src/opt/rules/rules.def", "^R%(([%w_]+),", 20)
 
 local function text_of(names, r, one_in)

@@ -1,6 +1,7 @@
--- Holds a program in steps to the same program in one call: for each set of tick dims that its outputs offer, on both tiers, with budgets, with states
--- that are taken and loaded between steps, also by what is compiled with a limit of memory, and with states that go on with a larger bound of the first dim.
--- ticks.check(case) gives what check.check does.
+-- Holds a program in steps to the same program in one call: for each set of tick dims that its
+-- outputs offer, on both tiers, with budgets, with states that are taken and loaded between steps,
+-- also by what is compiled with a limit of memory, and with states that go on with a larger bound
+-- of the first dim. ticks.check(case) gives what check.check does.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local check = require "spec.fuzz.check"
@@ -48,7 +49,8 @@ local function tick_sets(case)
       local key = table.concat(names, ",")
       if not seen[key] then
         seen[key] = true
-        sets[#sets + 1] = { dims = helper.map(set, function(x) return x end), names = helper.map(names, function(x) return x end), text = key }
+        sets[#sets + 1] = { dims = helper.map(set, function(x) return x end),
+          names = helper.map(names, function(x) return x end), text = key }
       end
     end
   end
@@ -92,7 +94,9 @@ end
 -- Ends by data: the dims over which they are, and what was reached there.
 local function ends_of(case, want)
   local ends = {}
-  for d, v in pairs(case.ends or {}) do ends[d] = { dims = dims_of(v), length = want[d:upper()] } end
+  for d, v in pairs(case.ends or {}) do
+    ends[d] = { dims = dims_of(v), length = want[d:upper()] }
+  end
   return ends
 end
 
@@ -182,10 +186,13 @@ local function text_of(bounds)
   return table.concat(t, ", ")
 end
 
-local function budget_of(r) return r(2) == 0 and { budget_ms = r(2) == 0 and 0 or r(20) / 1000 } or nil end
+local function budget_of(r)
+  return r(2) == 0 and { budget_ms = r(2) == 0 and 0 or r(20) / 1000 } or nil
+end
 
--- All steps of one run; an error says what differs. Every output comes once: at each of its ticks, with the first tick, or with the last.
--- Between steps f and g, which have the same program, take over from one another.
+-- All steps of one run; an error says what differs. Every output comes once: at each of its ticks,
+-- with the first tick, or with the last. Between steps f and g, which have the same program, take
+-- over from one another.
 local function steps(f, g, case, set, bounds, want, params, r)
   local inputs, names, given = check.inputs(case, bounds), set.names, {}
   local ends = ends_of(case, want)
@@ -210,11 +217,15 @@ local function steps(f, g, case, set, bounds, want, params, r)
     for name, o in pairs(case.outputs) do
       local n = outer(o, names)
       if out[name] and n > 0 and #out[name]:shape() < #want[name]:shape() then
-        if not leaves(names, n, at, all[step + 1]) then error(("'%s' is shown too early, at step %d"):format(name, step), 0) end
+        if not leaves(names, n, at, all[step + 1]) then
+          error(("'%s' is shown too early, at step %d"):format(name, step), 0)
+        end
         same(name, out[name], part_at(o, want[name], names, n, at, ends, bounds))
         given[name] = true
       elseif out[name] then
-        if given[name] or step > 1 and step < #all then error(("'%s' is given again, or at step %d"):format(name, step), 0) end
+        if given[name] or step > 1 and step < #all then
+          error(("'%s' is given again, or at step %d"):format(name, step), 0)
+        end
         same(name, out[name], helper.plain(want[name]))
         given[name] = true
       end
@@ -254,7 +265,8 @@ local function larger(bounds, dim, r)
   return grown[k] and grown
 end
 
--- Twice the same without what adds up all bounds, so that not each of them is mentioned: one for steps, whose parameters are those of the step.
+-- Twice the same without what adds up all bounds, so that not each of them is mentioned: one for
+-- steps, whose parameters are those of the step.
 local function unbound(case, set, tier)
   local outputs, pair = {}, {}
   for k, v in pairs(case.outputs) do outputs[k] = k ~= "bounds" and v or nil end
@@ -278,7 +290,8 @@ local function run_with(f, inputs, bounds)
   end
 end
 
--- Some ticks, then the rest with larger bounds: what a run with these gives, or an error that says why not.
+-- Some ticks, then the rest with larger bounds: what a run with these gives, or an error that says
+-- why not.
 local function grow(pair, case, set, bounds, r)
   local grown = larger(bounds, set.names[1], r)
   if not pair or not grown then return end
@@ -296,53 +309,71 @@ local function grow(pair, case, set, bounds, r)
   local ok, out = pcall(f, inputs, grown, { state = g:state() })
   local why = ("then with %s"):format(text_of(grown))
   if not ok then
-    local refused = tostring(out):match "cannot become [^:]*: ([^\n]*)" or tostring(out):match "cannot be larger than in the state"
+    local refused = tostring(out):match "cannot become [^:]*: ([^\n]*)"
+      or tostring(out):match "cannot be larger than in the state"
       or tostring(out):match "a larger bound than the state's"
     if fine and not refused then error(("%s: %s"):format(why, tostring(out)), 0) end
     check.count(fine and "larger bounds refused: " .. refused or "larger bounds that do not run")
     return
   end
-  if not fine then error(("%s it goes on, from the start it does not run: %s"):format(why, tostring(want)), 0) end
+  if not fine then
+    error(("%s it goes on, from the start it does not run: %s"):format(why, tostring(want)), 0)
+  end
   check.count "larger bounds"
   for name, v in pairs(want) do
-    local d = helper.differ(helper.plain(v), helper.plain(out[name]), 0, ("'%s' %s"):format(name, why))
+    local d = helper.differ(helper.plain(v), helper.plain(out[name]), 0,
+      ("'%s' %s"):format(name, why))
     if d then error(d, 0) end
   end
   for n, v in pairs(f:params()) do
-    local d = helper.differ(helper.plain(params[n]), helper.plain(v), 0, ("parameter %s %s"):format(n, why))
+    local d = helper.differ(helper.plain(params[n]), helper.plain(v), 0,
+      ("parameter %s %s"):format(n, why))
     if d then error(d, 0) end
   end
 end
 
--- The same with a limit of memory, below which some of it lies in a file; NULL: it is refused. Of a device, every other time on the CPU.
+-- The same with a limit of memory, below which some of it lies in a file; NULL: it is refused. Of a
+-- device, every other time on the CPU.
 local function limited(f, case, set, bounds, r, device)
-  if device and r(2) == 0 then return case.P:compile(check.options(case.outputs, "interpreter", { tick = set.dims })) end
+  if device and r(2) == 0 then
+    return case.P:compile(check.options(case.outputs, "interpreter", { tick = set.dims }))
+  end
   local ok, need = pcall(f.memory, f, bounds)
   if not ok or r(3) > 0 then return f end
   local limit = math.max(1, math.floor(need * (r(8) + 3) / 10))
-  local g = case.P:compile { outputs = case.outputs, tick = set.dims, tier = "interpreter", memory = limit }
+  local g = case.P:compile { outputs = case.outputs, tick = set.dims, tier = "interpreter",
+    memory = limit }
   local fits, why = pcall(g.start, g, check.inputs(case, bounds), bounds)
   check.count(fits and "with a limit of memory" or "limits of memory that are too small")
-  if not fits and not tostring(why):find("memory", 1, true) then error(("with a limit of %d bytes: %s"):format(limit, tostring(why)), 0) end
+  if not fits and not tostring(why):find("memory", 1, true) then
+    error(("with a limit of %d bytes: %s"):format(limit, tostring(why)), 0)
+  end
   return fits and g or f
 end
 
 local function one(case, set, tier, plain, r)
-  local ok, f = pcall(case.P.compile, case.P, check.options(case.outputs, tier, { tick = set.dims }))
+  local ok, f =
+    pcall(case.P.compile, case.P, check.options(case.outputs, tier, { tick = set.dims }))
   if not ok then
-    local allowed = tostring(f):find("forbidden", 1, true) or tostring(f):find("nothing that is computed", 1, true) or
-      case.cycles and tostring(f):find("needs itself", 1, true)         -- ticks come one after the other
+    local allowed = tostring(f):find("forbidden", 1, true)
+      or tostring(f):find("nothing that is computed", 1, true) or
+      -- ticks come one after the other
+      case.cycles and tostring(f):find("needs itself", 1, true)
     check.count(allowed and "ticks refused" or "ticks that do not compile")
     return not allowed and tostring(f) or nil
   end
-  local pair, runs = r(3) == 0 and unbound(case, set, tier), {}         -- first of all: parameters are those of a run in steps as long as one goes on
+  -- first of all: parameters are those of a run in steps as long as one goes on
+  local pair, runs = r(3) == 0 and unbound(case, set, tier), {}
   for n, bounds in ipairs(case.bounds) do
     if positive(bounds) then
       check.hear_anew()
       local inputs = check.inputs(case, bounds)
       local fine, want = pcall(f, inputs, bounds)
       local without = pcall(plain, inputs, bounds)
-      if fine ~= without then return ("at %s: with ticks %s, without %s"):format(text_of(bounds), tostring(want), without and "it runs" or "it does not") end
+      if fine ~= without then
+        return ("at %s: with ticks %s, without %s"):format(text_of(bounds), tostring(want),
+          without and "it runs" or "it does not")
+      end
       runs[n] = fine and { want, f:params() }
     end
   end
@@ -350,7 +381,8 @@ local function one(case, set, tier, plain, r)
     if runs[n] then
       local fine, why = pcall(function()
         local device = tier == os.getenv "DEVICE"
-        steps(f, (tier == "interpreter" or device) and limited(f, case, set, bounds, r, device) or f, case, set, bounds, runs[n][1], runs[n][2], r)
+        steps(f, (tier == "interpreter" or device) and limited(f, case, set, bounds, r, device)
+          or f, case, set, bounds, runs[n][1], runs[n][2], r)
         grow(pair, case, set, bounds, r)
       end)
       if not fine then return ("at %s: %s"):format(text_of(bounds), tostring(why)) end
@@ -364,7 +396,8 @@ function ticks.check(case)
   local ok, plain = pcall(case.P.compile, case.P, { outputs = case.outputs })
   if not ok then return "illegal", tostring(plain) end
   for _, set in ipairs(tick_sets(case)) do
-    for _, tier in ipairs { "interpreter", "reference", os.getenv "NATIVE" and "native" or os.getenv "DEVICE" } do
+    for _, tier in ipairs { "interpreter", "reference",
+      os.getenv "NATIVE" and "native" or os.getenv "DEVICE" } do
       local why = one(case, set, tier, plain, r)
       if why then return "finding", ("ticks of %s on the %s: %s"):format(set.text, tier, why) end
     end

@@ -1,11 +1,14 @@
--- What rewriting costs in f32. A program of f32 is run by the reference, in the order in which it is written, and by the interpreter, in
--- the order that the passes choose, and again in f64; dims are long, so that sums over them have many terms. What the passes lose is no more
--- than FACTOR times what the program loses as it is written, or UNITS of the last place of its largest number, where that is more.
--- check(text) gives "ok", "illegal" or "finding" and why. Programs that lose more than LOST as they are written say nothing: a comparison
--- fell the other way, or a difference cancelled.
+-- What rewriting costs in f32. A program of f32 is run by the reference, in the order in which it
+-- is written, and by the interpreter, in the order that the passes choose, and again in f64; dims
+-- are long, so that sums over them have many terms. What the passes lose is no more than FACTOR
+-- times what the program loses as it is written, or UNITS of the last place of its largest number,
+-- where that is more. check(text) gives "ok", "illegal" or "finding" and why. Programs that lose
+-- more than LOST as they are written say nothing: a comparison fell the other way, or a difference
+-- cancelled.
 --
--- The interpreter's elementary functions of f32 have errors of up to 2.4 units, the reference's of half a unit, and a sum of many
--- that cancel shows it. So a program that loses too much is tried once more with these functions computed in f64 and rounded.
+-- The interpreter's elementary functions of f32 have errors of up to 2.4 units, the reference's of
+-- half a unit, and a sum of many that cancel shows it. So a program that loses too much is tried
+-- once more with these functions computed in f64 and rounded.
 local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
@@ -28,7 +31,8 @@ function wide.text(text)
 end
 
 local elementary = {}
-for name in ("exp expm1 log log1p log2 sin cos tan tanh sigmoid erf"):gmatch "%a%w*" do elementary[name] = true end
+for name in ("exp expm1 log log1p log2 sin cos tan tanh sigmoid erf"):gmatch "%a%w*" do
+  elementary[name] = true end
 
 local function rounded_once(text)
   return (text:gsub(":(%a%w*)%(%)", function(name)
@@ -95,7 +99,9 @@ local function look(text)
   local ok, written = compiled(narrow, { tier = "reference" })
   local fine, good = compiled(exact, { tier = "reference" })
   local runs, passed = compiled(narrow, { tier = "interpreter" })
-  if not (ok and fine and runs) then return "illegal", tostring(not ok and written or not fine and good or passed) end
+  if not (ok and fine and runs) then
+    return "illegal", tostring(not ok and written or not fine and good or passed)
+  end
   for _, bounds in ipairs(bounds_of(narrow)) do
     local few, many = inputs_of(narrow, bounds)
     check.hear_anew()

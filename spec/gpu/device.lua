@@ -1,5 +1,6 @@
--- What specs of devices share: NVRTC, the emulated CUDA device and an OpenCL device through LuaJIT's FFI, and the text
--- that stands before kernels. false, and why, where something is not here.
+-- What specs of devices share: NVRTC, the emulated CUDA device and an OpenCL device through
+-- LuaJIT's FFI, and the text that stands before kernels. false, and why, where something is not
+-- here.
 local found, ffi = pcall(require, "ffi")
 if not found then return { nvrtc = false, why = "no FFI" } end
 local B = os.getenv "TEMPO_BUILD" or "build"
@@ -81,7 +82,8 @@ local function file(path)
 end
 device.file = file
 
---- The text before kernels (tp_prelude_gpu), and how many lines it has; an environment's if it is given.
+--- The text before kernels (tp_prelude_gpu), and how many lines it has; an environment's if it is
+--- given.
 function device.prelude()
   local lines = {}
   for line in io.lines(B .. "/gen/gpu.inc") do
@@ -151,7 +153,8 @@ end
 local emulator = B .. "/gpu/libcuda.so.1"
 device.emulator = emulator
 local findings = os.tmpname()
-if file(emulator) then device.cuda = ffi.load(emulator) else device.cuda_why = emulator .. " is not built" end
+if file(emulator) then device.cuda = ffi.load(emulator) else device.cuda_why = emulator
+  .. " is not built" end
 local cuda = device.cuda
 
 --- A fresh context with these words of TEMPO_EMU.
@@ -209,7 +212,8 @@ function device.open_cl()
   if not ok then return false, lib end
   cl = lib
   local p, d, e = ffi.new "void *[1]", ffi.new "void *[1]", ffi.new "int[1]"
-  if cl.clGetPlatformIDs(1, p, nil) == 0 and cl.clGetDeviceIDs(p[0], 0xffffffff, 1, d, nil) == 0 then
+  if cl.clGetPlatformIDs(1, p, nil) == 0
+    and cl.clGetDeviceIDs(p[0], 0xffffffff, 1, d, nil) == 0 then
     device.cl_device = d
     device.cl_context = cl.clCreateContext(nil, 1, d, nil, nil, e)
     device.cl_queue = cl.clCreateCommandQueue(device.cl_context, d[0], 0, e)
@@ -220,8 +224,10 @@ end
 
 function device.cl_program(text)
   local e, all = ffi.new "int[1]", device.prelude() .. "#line 1 \"kernels.cu\"\n" .. text
-  local p = cl.clCreateProgramWithSource(device.cl_context, 1, ffi.new("const char *[1]", { all }), nil, e)
-  if cl.clBuildProgram(p, 1, device.cl_device, "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt", nil, nil) ~= 0 then
+  local p = cl.clCreateProgramWithSource(device.cl_context, 1, ffi.new("const char *[1]", { all }),
+    nil, e)
+  if cl.clBuildProgram(p, 1, device.cl_device,
+    "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt", nil, nil) ~= 0 then
     local log = ffi.new "char[20000]"
     cl.clGetProgramBuildInfo(p, device.cl_device[0], 0x1183, 20000, log, nil)
     error(ffi.string(log), 2)
@@ -232,14 +238,16 @@ function device.cl_given(array, bytes)
   local e = ffi.new "int[1]"
   local b = cl.clCreateBuffer(device.cl_context, 1, bytes or ffi.sizeof(array), nil, e)
   assert(e[0] == 0)
-  assert(cl.clEnqueueWriteBuffer(device.cl_queue, b, 1, 0, bytes or ffi.sizeof(array), array, 0, nil, nil) == 0)
+  assert(cl.clEnqueueWriteBuffer(device.cl_queue, b, 1, 0, bytes or ffi.sizeof(array), array, 0,
+    nil, nil) == 0)
   return b
 end
 function device.cl_drop(list)
   for _, b in ipairs(list) do cl.clReleaseMemObject(b) end
 end
 function device.cl_read(b, array, bytes)
-  assert(cl.clEnqueueReadBuffer(device.cl_queue, b, 1, 0, bytes or ffi.sizeof(array), array, 0, nil, nil) == 0)
+  assert(cl.clEnqueueReadBuffer(device.cl_queue, b, 1, 0, bytes or ffi.sizeof(array), array, 0, nil,
+    nil) == 0)
 end
 function device.cl_launch(p, name, blocks, threads, args)
   local e = ffi.new "int[1]"
@@ -249,8 +257,8 @@ function device.cl_launch(p, name, blocks, threads, args)
     local one = type(v) == "number" and ffi.new("int64_t[1]", v) or ffi.new("void *[1]", v)
     assert(cl.clSetKernelArg(k, i - 1, 8, one) == 0)
   end
-  assert(cl.clEnqueueNDRangeKernel(device.cl_queue, k, 1, nil, ffi.new("size_t[1]", blocks * threads),
-    ffi.new("size_t[1]", threads), 0, nil, nil) == 0)
+  assert(cl.clEnqueueNDRangeKernel(device.cl_queue, k, 1, nil,
+    ffi.new("size_t[1]", blocks * threads), ffi.new("size_t[1]", threads), 0, nil, nil) == 0)
   assert(cl.clFinish(device.cl_queue) == 0)
 end
 

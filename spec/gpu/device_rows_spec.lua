@@ -1,9 +1,12 @@
--- What NVRTC makes of the prelude gives the CPU's bits: PTX, written in C by ptx.lua, on watched memory.
+-- What NVRTC makes of the prelude gives the CPU's bits: PTX, written in C by ptx.lua, on watched
+-- memory.
 local device = require "spec.gpu.device"
 local cuda, ffi = device.cuda, device.ffi
 
 if not device.nvrtc or not cuda then
-  describe("kernels of CUDA", function() it("are left out: " .. (device.cuda_why or device.why), function() end) end)
+  describe("kernels of CUDA", function()
+    it("are left out: " .. (device.cuda_why or device.why), function() end)
+  end)
   print("left out: kernels of CUDA: " .. (device.cuda_why or device.why))
   return
 end
@@ -19,8 +22,10 @@ describe("kernels of CUDA have the CPU's bits", function()
   for _, kernel in ipairs(rows.kernels) do
     it("of " .. kernel.name, function()
       rows.compare(host, kernel, function(k, x, y, bytes, out, n)
-        local px, py, o = device.given(x, bytes), device.given(y, bytes), device.take(ffi.sizeof(out))
-        assert.equal(0, device.launch(device.kernel(module, k.name), k.few and 4 or 16, 64, { px, py, o, n }))
+        local px, py, o = device.given(x, bytes), device.given(y, bytes),
+          device.take(ffi.sizeof(out))
+        assert.equal(0,
+          device.launch(device.kernel(module, k.name), k.few and 4 or 16, 64, { px, py, o, n }))
         local status = cuda.cuMemcpyDtoH_v2(out, o, ffi.sizeof(out))
         assert.equal("", device.found())
         assert.equal(0, status)

@@ -3,7 +3,9 @@ local device = require "spec.gpu.device"
 local ffi, cuda = device.ffi, device.cuda
 
 if not device.nvrtc or not cuda then
-  describe("the emulated device", function() it("are left out: " .. (device.cuda_why or device.why), function() end) end)
+  describe("the emulated device", function()
+    it("are left out: " .. (device.cuda_why or device.why), function() end)
+  end)
   print("left out: the emulated device: " .. (device.cuda_why or device.why))
   return
 end
@@ -21,9 +23,11 @@ local function run(text, arrays, opts)
   local m = assert(device.module(device.ptx(text)))
   local args = {}
   for i, a in ipairs(arrays) do
-    args[i] = type(a) == "number" and a or type(a) == "table" and assert(device.take(a[1])) or device.given(a)
+    args[i] = type(a) == "number" and a or type(a) == "table" and assert(device.take(a[1]))
+      or device.given(a)
   end
-  assert(device.launch(device.kernel(m, opts.name or "k"), opts.blocks or 1, opts.threads or 64, args) == 0)
+  assert(device.launch(device.kernel(m, opts.name or "k"), opts.blocks or 1, opts.threads or 64,
+    args) == 0)
   local status = cuda.cuCtxSynchronize()
   for i, a in ipairs(arrays) do
     if type(a) == "cdata" and status == 0 then
@@ -36,7 +40,9 @@ end
 local function planted(text, arrays, status, words, opts)
   local got, found = run(text, arrays, opts)
   assert.equal(status, got)
-  for _, w in ipairs(words) do assert.truthy(found:find(w, 1, true), ("'%s' is not in: %s"):format(w, found)) end
+  for _, w in ipairs(words) do
+    assert.truthy(found:find(w, 1, true), ("'%s' is not in: %s"):format(w, found))
+  end
 end
 
 describe("the emulated device finds", function()
@@ -165,7 +171,8 @@ KERNEL_OF(64, k)(GLOBAL uint8_t *y) {
 }]], { floats(65) }, 716, { "line 2", "a misaligned write of 4 bytes" }, { threads = 1 })
   end)
 
-  it("reads of what was never written, of the device, of shared memory, of a thread's own", function()
+  it("reads of what was never written, of the device, of shared memory, of a thread's own",
+    function()
     planted([[
 KERNEL_OF(64, k)(GLOBAL const float *x, GLOBAL float *y) {
   y[THREAD] = x[THREAD];
@@ -223,7 +230,8 @@ KERNEL_OF(64, k)(GLOBAL float *y, int64_t n) {
 }]], { floats(64), 20 }, 719, { "line 3", "threads of a warp wait for others" })
   end)
 
-  it("more shared memory than there is, more threads than a kernel is for, text that is no PTX", function()
+  it("more shared memory than there is, more threads than a kernel is for, text that is no PTX",
+    function()
     device.open()
     local m, why = device.module(device.ptx [[
 KERNEL_OF(64, k)(GLOBAL float *y, int64_t n) {
@@ -245,7 +253,9 @@ KERNEL_OF(64, k)(GLOBAL float *y, int64_t n) {
   end)
 
   it("instructions whose results are not the CPU's bits", function()
-    local m, why = device.module(device.ptx "KERNEL_OF(64, k)(GLOBAL float *y) { y[THREAD] = __expf(y[THREAD]); }")
+    local m, why =
+      device.module(
+      device.ptx "KERNEL_OF(64, k)(GLOBAL float *y) { y[THREAD] = __expf(y[THREAD]); }")
     assert.is_nil(m)
     assert.truthy(why:find("is not rounded as on a CPU", 1, true))
   end)
@@ -268,7 +278,8 @@ describe("work of the emulated device", function()
     return e[0]
   end
 
-  it("is done as late as it may be: a buffer that is used again too early gives the later bytes", function()
+  it("is done as late as it may be: a buffer that is used again too early gives the later bytes",
+    function()
     device.open()
     local s, p, h, back = stream(), device.take(64), ones(64), ffi.new "uint8_t[64]"
     cuda.cuMemcpyHtoDAsync_v2(p, h, 64, s)
@@ -281,7 +292,8 @@ describe("work of the emulated device", function()
 
   it("waits for another queue only at an event", function()
     device.open()
-    local s, r, e, p, q, back = stream(), stream(), event(), device.take(64), device.take(64), ffi.new "uint8_t[64]"
+    local s, r, e, p, q, back = stream(), stream(), event(), device.take(64), device.take(64),
+      ffi.new "uint8_t[64]"
     cuda.cuMemcpyHtoDAsync_v2(p, ones(64), 64, s)
     cuda.cuEventRecord(e, s)
     cuda.cuMemcpyDtoDAsync_v2(q, p, 64, r)
@@ -334,7 +346,8 @@ describe("work of the emulated device", function()
   it("fails where it is told to, and is counted", function()
     local counts = os.tmpname()
     device.open("alloc=2,launch=2,counts=" .. counts)
-    local m = assert(device.module(device.ptx "KERNEL_OF(64, k)(GLOBAL float *y) { y[THREAD] = 1; }"))
+    local m = assert(
+      device.module(device.ptx "KERNEL_OF(64, k)(GLOBAL float *y) { y[THREAD] = 1; }"))
     local y = device.take(256)
     local none, e = device.take(256)
     assert.is_nil(none)
@@ -367,13 +380,15 @@ describe("products of the tests' own cuBLAS", function()
   end
   -- c [2, 3] = a [2, 4] b [4, 3], row major: to cuBLAS the columns of c' = b' a'.
   local function product(h, a, b, c, opts)
-    return blas.cublasSgemmStridedBatched(h, 0, opts.turned and 1 or 0, 3, 2, 4, one, b, opts.ldb or 3, 12, a,
+    return blas.cublasSgemmStridedBatched(h, 0, opts.turned and 1 or 0, 3, 2, 4, one, b,
+      opts.ldb or 3, 12, a,
       opts.lda or (opts.turned and 2 or 4), 8, zero, c, 3, opts.stride_c or 6, opts.batch or 1)
   end
 
   it("are right, late, of matrices that are turned, too", function()
     device.open()
-    local a, b, c, out = device.given(floats(16)), device.given(floats(24)), device.take(48), ffi.new "float[12]"
+    local a, b, c, out = device.given(floats(16)), device.given(floats(24)), device.take(48),
+      ffi.new "float[12]"
     local h = handle(nil)
     for _, turned in ipairs { false, true } do
       assert.equal(0, product(h, a, b, c, { turned = turned, batch = 2 }))
@@ -382,7 +397,9 @@ describe("products of the tests' own cuBLAS", function()
         for i = 0, 1 do
           for j = 0, 2 do
             local sum = 0
-            for k = 0, 3 do sum = sum + (8 * g + (turned and 2 * k + i or 4 * i + k)) * (12 * g + 3 * k + j) end
+            for k = 0, 3 do
+              sum = sum + (8 * g + (turned and 2 * k + i or 4 * i + k)) * (12 * g + 3 * k + j)
+            end
             assert.equal(sum, out[6 * g + 3 * i + j])
           end
         end
@@ -391,9 +408,11 @@ describe("products of the tests' own cuBLAS", function()
     assert.equal("", device.found())
   end)
 
-  it("are refused with rows that overlap, results that overlap, in a capture without a workspace", function()
+  it("are refused with rows that overlap, results that overlap, in a capture without a workspace",
+    function()
     device.open()
-    local a, b, c, g = device.given(floats(16)), device.given(floats(24)), device.take(48), ffi.new "void *[1]"
+    local a, b, c, g = device.given(floats(16)), device.given(floats(24)), device.take(48),
+      ffi.new "void *[1]"
     assert.equal(7, product(handle(nil), a, b, c, { lda = 3 }))
     assert.equal(7, product(handle(nil), a, b, c, { ldb = 2 }))
     assert.equal(7, product(handle(nil), a, b, c, { stride_c = 5, batch = 2 }))

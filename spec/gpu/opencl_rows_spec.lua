@@ -1,4 +1,5 @@
--- The prelude as OpenCL C gives the CPU's bits: the texts of device_rows_spec on pocl, or any device that is here.
+-- The prelude as OpenCL C gives the CPU's bits: the texts of device_rows_spec on pocl, or any
+-- device that is here.
 local device = require "spec.gpu.device"
 local ffi = device.ffi
 local ok, why = device.open_cl()
@@ -19,7 +20,8 @@ describe("kernels of OpenCL have the CPU's bits", function()
   for _, kernel in ipairs(rows.kernels) do
     it("of " .. kernel.name, function()
       rows.compare(host, kernel, function(k, x, y, bytes, out, n)
-        local px, py, o = device.cl_given(x, bytes), device.cl_given(y, bytes), device.cl_given(out, ffi.sizeof(out))
+        local px, py, o = device.cl_given(x, bytes), device.cl_given(y, bytes),
+          device.cl_given(out, ffi.sizeof(out))
         device.cl_launch(program, k.name, k.few and 4 or 16, 64, { px, py, o, n })
         device.cl_read(o, out, ffi.sizeof(out))
         device.cl_drop { px, py, o }

@@ -1,12 +1,15 @@
--- `lua ptx.lua FILE.ptx >FILE.c`: PTX as NVRTC writes it, in C over emu.h. A kernel becomes a function that runs one
--- thread. Registers are its locals. Where threads meet (barriers, shuffles, votes), what is live is saved, the
--- function returns, and is entered there again. An instruction becomes a statement or two, a branch a goto. An
--- instruction that is not known ends the translation with its line: nothing is guessed. So do those whose results
--- are not rounded as IEEE 754 says (.approx, .ftz): kernels promise the CPU's bits.
+-- `lua ptx.lua FILE.ptx >FILE.c`: PTX as NVRTC writes it, in C over emu.h. A kernel becomes a
+-- function that runs one thread. Registers are its locals. Where threads meet (barriers, shuffles,
+-- votes), what is live is saved, the function returns, and is entered there again. An instruction
+-- becomes a statement or two, a branch a goto. An instruction that is not known ends the
+-- translation with its line: nothing is guessed. So do those whose results are not rounded as IEEE
+-- 754 says (.approx, .ftz): kernels promise the CPU's bits.
 
 local CTYPE = {
-  s8 = "int8_t", u8 = "uint8_t", b8 = "uint8_t", s16 = "int16_t", u16 = "uint16_t", b16 = "uint16_t",
-  s32 = "int32_t", u32 = "uint32_t", b32 = "uint32_t", s64 = "int64_t", u64 = "uint64_t", b64 = "uint64_t",
+  s8 = "int8_t", u8 = "uint8_t", b8 = "uint8_t", s16 = "int16_t", u16 = "uint16_t",
+    b16 = "uint16_t",
+  s32 = "int32_t", u32 = "uint32_t", b32 = "uint32_t", s64 = "int64_t", u64 = "uint64_t",
+    b64 = "uint64_t",
   f32 = "float", f64 = "double", pred = "uint8_t",
 }
 local BYTES = {}
@@ -22,7 +25,7 @@ local function stop(fmt, ...)
   os.exit(1)
 end
 
--- ---- source lines: where a statement stands, and where the function that it was inlined from was called ------------
+-- ---- source lines: where a statement stands, and where the function that it was inlined from was called
 local locs, loc_of, parent = { "{0, 0, 0}" }, 0, {}
 
 local function note_loc(line)
@@ -44,7 +47,7 @@ local function place()
   return #locs - 1
 end
 
--- ---- the module ----------------------------------------------------------------------------------------------------
+-- ---- the module ---------------------------------------------------------------------------------
 local out = {}          -- what is written
 local tables = {}       -- names of const and global arrays
 local shared = {}       -- name -> { bytes, align }; arrays of the module
@@ -77,7 +80,7 @@ local function params(text)
   return list
 end
 
--- ---- operands ------------------------------------------------------------------------------------------------------
+-- ---- operands -----------------------------------------------------------------------------------
 local SPECIAL = {
   ["%tid.x"] = "t_->tid[0]", ["%tid.y"] = "t_->tid[1]", ["%tid.z"] = "t_->tid[2]",
   ["%ntid.x"] = "a_->ntid[0]", ["%ntid.y"] = "a_->ntid[1]", ["%ntid.z"] = "a_->ntid[2]",
@@ -195,51 +198,59 @@ local function address(x)
   return base, off == "" and 0 or tonumber(off)
 end
 
--- ---- instructions --------------------------------------------------------------------------------------------------
+-- ---- instructions -------------------------------------------------------------------------------
 local CMP = { eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">=",
   lo = "<", ls = "<=", hi = ">", hs = ">=" }
 local UNORDERED = { neu = "==", ltu = ">=", leu = ">", gtu = "<=", geu = "<" }
 local function is_float(t) return t == "f32" or t == "f64" end
 local function unsigned(t) return "uint" .. BYTES[t] * 8 .. "_t" end
 
--- Each is called with the parts of the opcode after the first, the operands, the last part (a type), and a set of the
--- parts. It gives a statement.
+-- Each is called with the parts of the opcode after the first, the operands, the last part (a
+-- type), and a set of the parts. It gives a statement.
 local OP = {}
 
 -- Parts that change how a result is rounded, or what an instruction is.
-local NEVER = { "approx", "ftz", "sat", "rz", "rm", "rp", "full", "cc", "noftz", "relu", "satfinite" }
+local NEVER = { "approx", "ftz", "sat", "rz", "rm", "rp", "full", "cc", "noftz", "relu",
+  "satfinite" }
 
 local function arithmetic(c)
   return function(p, a, t)
     if is_float(t) then return put(a[1], t, ("%s %s %s"):format(val(a[2], t), c, val(a[3], t))) end
     local u = unsigned(t)
-    return put(a[1], t, ("(%s)(%s)((%s)%s %s (%s)%s)"):format(CTYPE[t], u, u, bits(a[2]), c, u, bits(a[3])))
+    return put(a[1], t,
+      ("(%s)(%s)((%s)%s %s (%s)%s)"):format(CTYPE[t], u, u, bits(a[2]), c, u, bits(a[3])))
   end
 end
 OP.add, OP.sub = arithmetic "+", arithmetic "-"
 
 local function product(p, a, t, has)
   if is_float(t) then
-    if a[4] then return put(a[1], t, ("FMA_%s(%s, %s, %s)"):format(t, val(a[2], t), val(a[3], t), val(a[4], t))) end
+    if a[4] then
+      return put(a[1], t,
+        ("FMA_%s(%s, %s, %s)"):format(t, val(a[2], t), val(a[3], t), val(a[4], t)))
+    end
     return put(a[1], t, ("%s * %s"):format(val(a[2], t), val(a[3], t)))
   end
   local u, more = unsigned(t), ""
   if has.wide then
     local w = t:sub(1, 1) .. BYTES[t] * 16
     if a[4] then more = (" + (%s)%s"):format(unsigned(w), bits(a[4])) end
-    return put(a[1], w, ("(%s)((%s)%s * (%s)%s)%s"):format(unsigned(w), CTYPE[w], val(a[2], t), CTYPE[w],
+    return put(a[1], w,
+      ("(%s)((%s)%s * (%s)%s)%s"):format(unsigned(w), CTYPE[w], val(a[2], t), CTYPE[w],
       val(a[3], t), more))
   end
   if has.hi then
     if a[4] then more = (" + (%s)%s"):format(u, bits(a[4])) end
-    local w = ({ u16 = "uint32_t", s16 = "int32_t", u32 = "uint64_t", s32 = "int64_t", u64 = "unsigned __int128",
-      s64 = "__int128" })[t]
-    return put(a[1], t, ("(%s)(((%s)%s * (%s)%s) >> %d)%s"):format(u, w, val(a[2], t), w, val(a[3], t),
+    local w = ({ u16 = "uint32_t", s16 = "int32_t", u32 = "uint64_t", s32 = "int64_t",
+      u64 = "unsigned __int128", s64 = "__int128" })[t]
+    return put(a[1], t,
+      ("(%s)(((%s)%s * (%s)%s) >> %d)%s"):format(u, w, val(a[2], t), w, val(a[3], t),
       BYTES[t] * 8, more))
   end
   if a[4] then more = (" + (%s)%s"):format(u, bits(a[4])) end
   local wide = BYTES[t] == 2 and "uint32_t" or u
-  return put(a[1], t, ("(%s)((%s)(%s)%s * (%s)%s%s)"):format(u, wide, u, bits(a[2]), u, bits(a[3]), more))
+  return put(a[1], t,
+    ("(%s)((%s)(%s)%s * (%s)%s%s)"):format(u, wide, u, bits(a[2]), u, bits(a[3]), more))
 end
 OP.mul, OP.mad, OP.fma = product, product, product
 
@@ -247,7 +258,9 @@ function OP.div(p, a, t)
   if is_float(t) then return put(a[1], t, ("%s / %s"):format(val(a[2], t), val(a[3], t))) end
   return put(a[1], t, ("DIV_(%s, %s, %s)"):format(CTYPE[t], val(a[2], t), val(a[3], t)))
 end
-function OP.rem(p, a, t) return put(a[1], t, ("REM_(%s, %s, %s)"):format(CTYPE[t], val(a[2], t), val(a[3], t))) end
+function OP.rem(p, a, t)
+  return put(a[1], t, ("REM_(%s, %s, %s)"):format(CTYPE[t], val(a[2], t), val(a[3], t)))
+end
 function OP.rcp(p, a, t) return put(a[1], t, "1 / " .. val(a[2], t)) end
 function OP.sqrt(p, a, t) return put(a[1], t, ("SQRT_%s(%s)"):format(t, val(a[2], t))) end
 function OP.neg(p, a, t)
@@ -256,7 +269,8 @@ function OP.neg(p, a, t)
 end
 function OP.abs(p, a, t)
   if is_float(t) then return put(a[1], t, ("FABS_%s(%s)"):format(t, val(a[2], t))) end
-  return put(a[1], t, ("(%s < 0 ? 0 - (%s)%s : (%s)%s)"):format(val(a[2], t), unsigned(t), bits(a[2]), unsigned(t),
+  return put(a[1], t,
+    ("(%s < 0 ? 0 - (%s)%s : (%s)%s)"):format(val(a[2], t), unsigned(t), bits(a[2]), unsigned(t),
     bits(a[2])))
 end
 local function extreme(c, name)
@@ -265,47 +279,64 @@ local function extreme(c, name)
       local nan = has.NaN and "NAN" or ""
       return put(a[1], t, ("F%s%s(%s, %s)"):format(nan, name, val(a[2], t), val(a[3], t)))
     end
-    return put(a[1], t, ("%s %s %s ? %s : %s"):format(val(a[2], t), c, val(a[3], t), val(a[2], t), val(a[3], t)))
+    return put(a[1], t,
+      ("%s %s %s ? %s : %s"):format(val(a[2], t), c, val(a[3], t), val(a[2], t), val(a[3], t)))
   end
 end
 OP.min, OP.max = extreme("<", "MIN"), extreme(">", "MAX")
-function OP.copysign(p, a, t) return put(a[1], t, ("COPYSIGN_%s(%s, %s)"):format(t, val(a[3], t), val(a[2], t))) end
+function OP.copysign(p, a, t)
+  return put(a[1], t, ("COPYSIGN_%s(%s, %s)"):format(t, val(a[3], t), val(a[2], t)))
+end
 
 local function logic(c)
-  return function(p, a, t) return put(a[1], t, ("%s %s %s"):format(val(a[2], t), c, val(a[3], t))) end
+  return function(p, a, t)
+    return put(a[1], t, ("%s %s %s"):format(val(a[2], t), c, val(a[3], t)))
+  end
 end
 OP["and"], OP["or"], OP.xor = logic "&", logic "|", logic "^"
 OP["not"] = function(p, a, t) return put(a[1], t, (t == "pred" and "!" or "~") .. val(a[2], t)) end
 function OP.cnot(p, a, t) return put(a[1], t, val(a[2], t) .. " == 0") end
 function OP.shl(p, a, t)
   local n = val(a[3], "u32")
-  return put(a[1], t, ("%s < %d ? %s << %s : 0"):format(n, BYTES[t] * 8, val(a[2], "u" .. BYTES[t] * 8), n))
+  return put(a[1], t,
+    ("%s < %d ? %s << %s : 0"):format(n, BYTES[t] * 8, val(a[2], "u" .. BYTES[t] * 8), n))
 end
 function OP.shr(p, a, t)
   local n, x, most = val(a[3], "u32"), val(a[2], t), BYTES[t] * 8
-  if t:sub(1, 1) == "s" then return put(a[1], t, ("%s >> (%s < %d ? %s : %d)"):format(x, n, most, n, most - 1)) end
+  if t:sub(1, 1) == "s" then
+    return put(a[1], t, ("%s >> (%s < %d ? %s : %d)"):format(x, n, most, n, most - 1))
+  end
   return put(a[1], t, ("%s < %d ? %s >> %s : 0"):format(n, most, x, n))
 end
 function OP.shf(p, a, t, has)
   if t ~= "b32" then stop "a funnel shift of another type" end
-  local n = has.wrap and ("(%s & 31)"):format(val(a[4], "u32")) or ("MIN32_(%s)"):format(val(a[4], "u32"))
+  local n = has.wrap and ("(%s & 31)"):format(val(a[4], "u32"))
+    or ("MIN32_(%s)"):format(val(a[4], "u32"))
   local both = ("((uint64_t)%s << 32 | %s)"):format(val(a[3], "u32"), val(a[2], "u32"))
-  return put(a[1], "b32", (has.l and "(uint32_t)(%s << %s >> 32)" or "(uint32_t)(%s >> %s)"):format(both, n))
+  return put(a[1], "b32",
+    (has.l and "(uint32_t)(%s << %s >> 32)" or "(uint32_t)(%s >> %s)"):format(both, n))
 end
 function OP.lop3(p, a, t)
-  return put(a[1], "b32", ("LOP3_(%s, %s, %s, %s)"):format(val(a[2], "u32"), val(a[3], "u32"), val(a[4], "u32"), a[5]))
+  return put(a[1], "b32",
+    ("LOP3_(%s, %s, %s, %s)"):format(val(a[2], "u32"), val(a[3], "u32"), val(a[4], "u32"), a[5]))
 end
 function OP.prmt(p, a, t)
   if #p > 1 then stop "a permutation with a mode" end
-  return put(a[1], "b32", ("PRMT_(%s, %s, %s)"):format(val(a[2], "u32"), val(a[3], "u32"), val(a[4], "u32")))
+  return put(a[1], "b32",
+    ("PRMT_(%s, %s, %s)"):format(val(a[2], "u32"), val(a[3], "u32"), val(a[4], "u32")))
 end
 function OP.bfe(p, a, t)
-  return put(a[1], t, ("BFE_%s(%s, %s, %s)"):format(t, val(a[2], t), val(a[3], "u32"), val(a[4], "u32")))
+  return put(a[1], t,
+    ("BFE_%s(%s, %s, %s)"):format(t, val(a[2], t), val(a[3], "u32"), val(a[4], "u32")))
 end
 function OP.bfi(p, a, t)
-  return put(a[1], t, ("BFI_%s(%s, %s, %s, %s)"):format(t, val(a[2], t), val(a[3], t), val(a[4], "u32"), val(a[5], "u32")))
+  return put(a[1], t,
+    ("BFI_%s(%s, %s, %s, %s)"):format(t, val(a[2], t), val(a[3], t), val(a[4], "u32"),
+    val(a[5], "u32")))
 end
-function OP.popc(p, a, t) return put(a[1], "u32", ("__builtin_popcountll(%s)"):format(val(a[2], t))) end
+function OP.popc(p, a, t)
+  return put(a[1], "u32", ("__builtin_popcountll(%s)"):format(val(a[2], t)))
+end
 function OP.clz(p, a, t) return put(a[1], "u32", ("CLZ_%s(%s)"):format(t, val(a[2], t))) end
 function OP.brev(p, a, t) return put(a[1], t, ("BREV_%s(%s)"):format(t, val(a[2], t))) end
 function OP.bfind(p, a, t, has)
@@ -345,16 +376,21 @@ function OP.set(p, a, t)
   return put(a[1], p[2], ("%s ? %s : 0"):format(compare(p[1], t, val(a[2], t), val(a[3], t)),
     p[2] == "f32" and "1.0f" or "0xffffffffu"))
 end
-function OP.selp(p, a, t) return put(a[1], t, ("%s ? %s : %s"):format(val(a[4], "pred"), val(a[2], t), val(a[3], t))) end
+function OP.selp(p, a, t)
+  return put(a[1], t, ("%s ? %s : %s"):format(val(a[4], "pred"), val(a[2], t), val(a[3], t)))
+end
 function OP.slct(p, a, t)
-  return put(a[1], p[1], ("%s >= 0 ? %s : %s"):format(val(a[4], t), val(a[2], p[1]), val(a[3], p[1])))
+  return put(a[1], p[1],
+    ("%s >= 0 ? %s : %s"):format(val(a[4], t), val(a[2], p[1]), val(a[3], p[1])))
 end
 
 local ROUND = { rzi = "TRUNC", rni = "RINT", rmi = "FLOOR", rpi = "CEIL" }
 function OP.cvt(p, a, s, has)
   local d, x, way = p[#p - 1], val(a[2], s), nil
   for k, name in pairs(ROUND) do if has[k] then way = name end end
-  if d == "f16" or s == "f16" or d == "bf16" or s == "bf16" then stop "halves are converted by their bits" end
+  if d == "f16" or s == "f16" or d == "bf16" or s == "bf16" then
+    stop "halves are converted by their bits"
+  end
   if is_float(s) and way then x = ("%s_%s(%s)"):format(way, s, x) end
   if is_float(s) and not is_float(d) then
     if not way then stop "a conversion to an integer that is not rounded" end
@@ -368,15 +404,20 @@ function OP.mov(p, a, t)
   if parts then
     local list, e = split(parts), {}
     local w = BYTES[t] * 8 // #list
-    for i, x in ipairs(list) do e[i] = ("(uint64_t)%s << %d"):format(val(x, "u" .. w), w * (i - 1)) end
+    for i, x in ipairs(list) do
+      e[i] = ("(uint64_t)%s << %d"):format(val(x, "u" .. w), w * (i - 1))
+    end
     return put(a[1], t, table.concat(e, " | "))
   end
   parts = a[1]:match "^{(.*)}$"
   if parts then
     local list = split(parts)
     local w, s = BYTES[t] * 8 // #list, {}
-    for i, x in ipairs(list) do s[i] = put(x, "u" .. w, ("(uint%d_t)(u_ >> %d)"):format(w, w * (i - 1))) end
-    return ("{ const uint64_t u_ = %s; %s }"):format(val(a[2], "b" .. BYTES[t] * 8), table.concat(s, " "))
+    for i, x in ipairs(list) do
+      s[i] = put(x, "u" .. w, ("(uint%d_t)(u_ >> %d)"):format(w, w * (i - 1)))
+    end
+    return ("{ const uint64_t u_ = %s; %s }"):format(val(a[2], "b" .. BYTES[t] * 8),
+      table.concat(s, " "))
   end
   if a[2]:find "^%%clock" or a[2]:find "^%%globaltimer" then return put(a[1], t, "E->clock()") end
   return put(a[1], t, val(a[2], t))
@@ -385,7 +426,8 @@ end
 function OP.cvta(p, a, t, has)
   local to, space = has.to, has.shared and "a_->shared" or has["local"] and "t_->local"
   if not space then return put(a[1], "u64", val(a[2], "u64")) end
-  return put(a[1], "u64", ("%s %s (uint64_t)(uintptr_t)%s"):format(val(a[2], "u64"), to and "-" or "+", space))
+  return put(a[1], "u64",
+    ("%s %s (uint64_t)(uintptr_t)%s"):format(val(a[2], "u64"), to and "-" or "+", space))
 end
 
 -- Where an address points to: (char *), and the name of the space for emu.h.
@@ -418,10 +460,11 @@ local function access(p, a, t, has, store)
   if has.param then
     local at = param_place(mem)
     for i, x in ipairs(list) do
-      if store then s[i] = ("{ %s v_ = %s; memcpy(%s + %d, &v_, sizeof v_); }"):format(CTYPE[t], val(x, t), at,
+      if store then
+        s[i] = ("{ %s v_ = %s; memcpy(%s + %d, &v_, sizeof v_); }"):format(CTYPE[t], val(x, t), at,
         BYTES[t] * (i - 1))
-      else s[i] = ("{ %s v_; memcpy(&v_, %s + %d, sizeof v_); %s }"):format(CTYPE[t], at, BYTES[t] * (i - 1),
-        put(x, t, "v_")) end
+      else s[i] = ("{ %s v_; memcpy(&v_, %s + %d, sizeof v_); %s }"):format(CTYPE[t], at,
+        BYTES[t] * (i - 1), put(x, t, "v_")) end
     end
     return table.concat(s, " ")
   end
@@ -444,8 +487,10 @@ function OP.ldu(p, a, t, has) return access(p, a, t, has, false) end
 function OP.st(p, a, t, has) return access(p, a, t, has, true) end
 
 local ATOMIC = {
-  add = "w_ + v_", exch = "v_", ["and"] = "w_ & v_", ["or"] = "w_ | v_", xor = "w_ ^ v_", min = "w_ < v_ ? w_ : v_",
-  max = "w_ > v_ ? w_ : v_", inc = "w_ >= v_ ? 0 : w_ + 1", dec = "w_ == 0 || w_ > v_ ? v_ : w_ - 1",
+  add = "w_ + v_", exch = "v_", ["and"] = "w_ & v_", ["or"] = "w_ | v_", xor = "w_ ^ v_",
+    min = "w_ < v_ ? w_ : v_",
+  max = "w_ > v_ ? w_ : v_", inc = "w_ >= v_ ? 0 : w_ + 1",
+    dec = "w_ == 0 || w_ > v_ ? v_ : w_ - 1",
   cas = "w_ == v_ ? x_ : w_",
 }
 local function atomic(d, p, a, t, has)
@@ -471,17 +516,21 @@ function OP.red(p, a, t, has)
 end
 
 local function nothing() return ";" end
-OP.membar, OP.fence, OP.nanosleep, OP.prefetch, OP.griddepcontrol = nothing, nothing, nothing, nothing, nothing
+OP.membar, OP.fence, OP.nanosleep, OP.prefetch, OP.griddepcontrol = nothing, nothing, nothing,
+  nothing, nothing
 OP.prefetchu, OP.pmevent = nothing, nothing
 function OP.trap() return ("E->trap(%d);"):format(place()) end
 
--- ---- where threads meet --------------------------------------------------------------------------------------------
--- A stop: the thread says what it brings and returns; `after` takes what it got. Of the function's text it is three
--- entries, since what is live must be saved between them.
+-- ---- where threads meet -------------------------------------------------------------------------
+-- A stop: the thread says what it brings and returns; `after` takes what it got. Of the function's
+-- text it is three entries, since what is live must be saved between them.
 local function meet(kind, set, after)
-  if not F.entry then stop "threads meet in a function that is called: make it one that is inlined" end
+  if not F.entry then
+    stop "threads meet in a function that is called: make it one that is inlined"
+  end
   F.stops = F.stops + 1
-  return { stop = F.stops, before = ("t_->meet = EMU_%s; t_->place = %d; %s"):format(kind, place(), set), after = after }
+  return { stop = F.stops,
+    before = ("t_->meet = EMU_%s; t_->place = %d; %s"):format(kind, place(), set), after = after }
 end
 
 function OP.bar(p, a, t, has)
@@ -490,7 +539,8 @@ function OP.bar(p, a, t, has)
     local how = has.popc and "COUNT" or has["and"] and "ALL" or has["or"] and "ANY"
     local x = val(a[#a], "pred")
     if a[2] ~= "0" or #a ~= 3 then stop "a barrier of some threads" end
-    return meet("BLOCK_" .. how, ("t_->give = %s;"):format(x), put(a[1], has.popc and "u32" or "pred", "t_->got"))
+    return meet("BLOCK_" .. how, ("t_->give = %s;"):format(x),
+      put(a[1], has.popc and "u32" or "pred", "t_->got"))
   end
   if not has.sync or #a ~= 1 or a[1] ~= "0" then stop "a barrier of some threads" end
   return meet("BLOCK", "", "")
@@ -499,17 +549,20 @@ OP.barrier = OP.bar
 function OP.shfl(p, a, t, has)
   local mode = has.up and "UP" or has.down and "DOWN" or has.bfly and "XOR" or has.idx and "INDEX"
   local d, ok = a[1]:match "^([^|]+)|(.+)$"
-  return meet("SHUFFLE_" .. mode, ("t_->give = %s; t_->lane = %s; t_->clamp = %s; t_->mask = %s;"):format(
+  return meet("SHUFFLE_" .. mode,
+    ("t_->give = %s; t_->lane = %s; t_->clamp = %s; t_->mask = %s;"):format(
     val(a[2], "u32"), val(a[3], "u32"), val(a[4], "u32"), val(a[5], "u32")),
     put(d or a[1], "u32", "t_->got") .. (ok and put(ok, "pred", "t_->ok") or ""))
 end
 function OP.vote(p, a, t, has)
-  local how = has.any and "ANY" or has.all and "ALL" or has.uni and "SAME" or has.ballot and "BALLOT"
-  return meet("VOTE_" .. how, ("t_->give = %s; t_->mask = %s;"):format(val(a[2], "pred"), val(a[3], "u32")),
+  local how = has.any and "ANY" or has.all and "ALL" or has.uni and "SAME" or has.ballot
+    and "BALLOT"
+  return meet("VOTE_" .. how,
+    ("t_->give = %s; t_->mask = %s;"):format(val(a[2], "pred"), val(a[3], "u32")),
     put(a[1], has.ballot and "u32" or "pred", "t_->got"))
 end
 
--- ---- functions: reading --------------------------------------------------------------------------------------------
+-- ---- functions: reading -------------------------------------------------------------------------
 local function statement(text)
   defs, uses = {}, {}
   local guard
@@ -524,7 +577,9 @@ local function statement(text)
   for part in op:gmatch "[^.]+" do p[#p + 1] = part end
   local name = table.remove(p, 1)
   for _, part in ipairs(p) do has[part] = true end
-  for _, part in ipairs(NEVER) do if has[part] then stop(".%s of '%s' is not rounded as on a CPU", part, text) end end
+  for _, part in ipairs(NEVER) do
+    if has[part] then stop(".%s of '%s' is not rounded as on a CPU", part, text) end
+  end
   local node = { line = lineno, defs = defs, uses = uses, guarded = guard ~= nil }
   if name == "bra" then
     local to = operands:match "^[%w_$]+"
@@ -559,7 +614,7 @@ local function statement(text)
   F.nodes[#F.nodes + 1] = node
 end
 
--- ---- liveness: of each register the stops that it is live at ---------------------------------------------------------
+-- ---- liveness: of each register the stops that it is live at ------------------------------------
 -- Blocks begin at labels and after stops. live: of each block, registers wanted at its begin.
 local function liveness()
   local blocks, at_label, cur = {}, {}, nil
@@ -617,13 +672,15 @@ local function liveness()
   local most = 0
   for _, b in ipairs(blocks) do
     local n = 0
-    for r in pairs(b.live) do n = n + (BYTES[F.regs[r]] == 8 and 2 or F.regs[r] == "pred" and 0 or 1) end
+    for r in pairs(b.live) do
+      n = n + (BYTES[F.regs[r]] == 8 and 2 or F.regs[r] == "pred" and 0 or 1)
+    end
     most = math.max(most, n)
   end
   return most, blocks[1].live
 end
 
--- ---- functions: writing --------------------------------------------------------------------------------------------
+-- ---- functions: writing -------------------------------------------------------------------------
 local function write_body()
   local seen, saved = {}, 0
   for _, n in ipairs(F.nodes) do
@@ -632,7 +689,9 @@ local function write_body()
       seen[n.label] = true
     elseif n.jump then
       local guard, to, at = n.jump[1], n.jump[2], n.jump[3]
-      local again = seen[to] and ("if (E->fuel-- <= 0) { E->stuck(%d); return%s; }"):format(at, F.entry and " -1" or "") or ""
+      local again = seen[to]
+        and ("if (E->fuel-- <= 0) { E->stuck(%d); return%s; }"):format(at, F.entry and " -1" or "")
+        or ""
       emit("  %s{ %s goto %s; }", guard, again, cname(to))
     elseif n.text then
       local cases = {}
@@ -688,17 +747,23 @@ local function end_function()
   if not F.entry then return end
   local name, offs = cname(F.name), {}
   for i, q in ipairs(F.params) do offs[i] = ("{%d, %d}"):format(q.at, q.bytes) end
-  emit("static const emu_span params_%s[] = { %s };", name, #offs > 0 and table.concat(offs, ", ") or "{0, 0}")
-  emit("static const emu_span arrays_%s[] = { %s };", name, #F.arrays > 0 and table.concat(F.arrays, ", ") or "{0, 0}")
-  kernels[#kernels + 1] = ('{ "%s", run_%s, params_%s, %d, arrays_%s, %d, %d, %d, %d, LOCAL_, %d, %d, %d }'):format(
-    F.name, name, name, #F.params, name, #F.arrays, align(F.nshared, 128), F.taken, F.dynamic and 1 or 0, saved,
+  emit("static const emu_span params_%s[] = { %s };", name,
+    #offs > 0 and table.concat(offs, ", ") or "{0, 0}")
+  emit("static const emu_span arrays_%s[] = { %s };", name,
+    #F.arrays > 0 and table.concat(F.arrays, ", ") or "{0, 0}")
+  kernels[#kernels + 1] =
+    ('{ "%s", run_%s, params_%s, %d, arrays_%s, %d, %d, %d, %d, LOCAL_, %d, %d, %d }'):format(
+    F.name, name, name, #F.params, name, #F.arrays, align(F.nshared, 128), F.taken,
+      F.dynamic and 1 or 0, saved,
     F.stops, F.threads)
   kernels[#kernels] = kernels[#kernels]:gsub(" }$", (", %d }"):format(registers))
 end
 
 local function begin(entry, name, list, ret)
-  F = { entry = entry, name = name, params = list, ret = ret, regs = {}, order = {}, kinds = {}, nodes = {}, locals = {},
-    shared = {}, nshared = EMU_GAP, taken = 0, arrays = {}, param_at = {}, stops = 0, targets = {}, threads = 1024,
+  F = { entry = entry, name = name, params = list, ret = ret, regs = {}, order = {}, kinds = {},
+    nodes = {}, locals = {},
+    shared = {}, nshared = EMU_GAP, taken = 0, arrays = {}, param_at = {}, stops = 0, targets = {},
+      threads = 1024,
     unnamed = 0 }
   local at, sig = 0, { "const emu_block *a_", "emu_thread *t_" }
   if ret then
@@ -719,7 +784,7 @@ local function begin(entry, name, list, ret)
   F.signature = table.concat(sig, ", ")
 end
 
--- ---- lines ---------------------------------------------------------------------------------------------------------
+-- ---- lines --------------------------------------------------------------------------------------
 local function joined(done)
   local text = lines[lineno]
   while not text:find(done) do
@@ -731,7 +796,8 @@ local function joined(done)
 end
 
 local function module_line(line)
-  if line:find "^%.version" or line:find "^%.target" or line:find "^%.address_size" or line:find "^%.file" then return end
+  if line:find "^%.version" or line:find "^%.target" or line:find "^%.address_size"
+    or line:find "^%.file" then return end
   if line:find "^%.section" then
     while lines[lineno] and not lines[lineno]:find "^}" do lineno = lineno + 1 end
     return
@@ -768,13 +834,17 @@ local function module_line(line)
     if not name then stop("what is '%s'?", text) end
     local n = tonumber(count:match "%d+") or 1
     if text:find "%.shared%s" then
-      shared[name] = { bytes = n * BYTES[t], align = tonumber(a), dynamic = text:find "%.extern" ~= nil }
+      shared[name] = { bytes = n * BYTES[t], align = tonumber(a),
+        dynamic = text:find "%.extern" ~= nil }
       return
     end
     local init = text:match "=%s*(.-)%s*;$"
     if init and not init:find "^{" then init = "{" .. init .. "}" end
-    if init and init:find "[%a_$]" and not init:find "^[{}%s%d,%-xa-fA-FU]*$" then stop("the values of %s", name) end
-    emit("static %s%s %s[%d] __attribute__((aligned(%d))) = %s;", text:find "%.const%s" and "const " or "", CTYPE[t],
+    if init and init:find "[%a_$]" and not init:find "^[{}%s%d,%-xa-fA-FU]*$" then
+      stop("the values of %s", name)
+    end
+    emit("static %s%s %s[%d] __attribute__((aligned(%d))) = %s;",
+      text:find "%.const%s" and "const " or "", CTYPE[t],
       cname(name), n, math.max(8, tonumber(a)), init or "{0}")
     tables[name] = true
     tables[#tables + 1] = cname(name)
@@ -822,7 +892,8 @@ local function function_line(line)
   if line:find "^%.param%s" then
     local q = param(line:match "^(.-);$")
     F.param_at[q.name] = q.name
-    F.nodes[#F.nodes + 1] = { code = ("char %s[%d] __attribute__((aligned(16)));"):format(q.name, math.max(q.bytes, 8)) }
+    F.nodes[#F.nodes + 1] =
+      { code = ("char %s[%d] __attribute__((aligned(16)));"):format(q.name, math.max(q.bytes, 8)) }
     return
   end
   local label, rest = line:match "^([%w_$]+):%s*(.*)$"
@@ -830,7 +901,8 @@ local function function_line(line)
     if rest:find "^%.branchtargets" then
       lines[lineno] = rest
       local list = {}
-      for to in joined ";$":gsub("^%.branchtargets", ""):gmatch "[%w_$]+" do list[#list + 1] = to end
+      for to in joined ";$":gsub("^%.branchtargets", ""):gmatch "[%w_$]+" do
+        list[#list + 1] = to end
       F.targets[label] = list
       return
     end
@@ -855,6 +927,7 @@ emit("static const emu_kernel kernels_[] = { %s };", table.concat(kernels, ",\n 
 emit("static const emu_place places_[] = { %s };", table.concat(locs, ", "))
 local list = {}
 for i, name in ipairs(tables) do list[i] = ("{ (char *)%s, sizeof %s }"):format(name, name) end
-emit("static const emu_table tables_[] = { %s };", #list > 0 and table.concat(list, ", ") or "{ 0, 0 }")
+emit("static const emu_table tables_[] = { %s };",
+  #list > 0 and table.concat(list, ", ") or "{ 0, 0 }")
 emit("const emu_module emu_this = { kernels_, %d, places_, tables_, %d, &E };", #kernels, #list)
 io.write("enum { LOCAL_ = ", align(depots, 64), " };\n", table.concat(out, "\n"), "\n")

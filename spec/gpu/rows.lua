@@ -1,13 +1,16 @@
--- Texts of kernels that compute what a device must have the CPU's bits of: every row of scalar.def in every dtype,
--- casts, halves, Philox and its numbers, folds and dot products in their orders, CartPole. The same text is C for one
--- thread on the host, which says what is right. A result is 64 bits; all NaNs are one.
+-- Texts of kernels that compute what a device must have the CPU's bits of: every row of scalar.def
+-- in every dtype, casts, halves, Philox and its numbers, folds and dot products in their orders,
+-- CartPole. The same text is C for one thread on the host, which says what is right. A result is 64
+-- bits; all NaNs are one.
 local device = require "spec.gpu.device"
 local ffi = device.ffi
 local rows = { points = 131072, chunk = 16384 }
 
-local CTYPE = { f32 = "float", f64 = "double", u8 = "uint8_t", i32 = "int32_t", i64 = "int64_t", bool = "uint8_t" }
+local CTYPE = { f32 = "float", f64 = "double", u8 = "uint8_t", i32 = "int32_t", i64 = "int64_t",
+  bool = "uint8_t" }
 local TYPES = { "f32", "f64", "u8", "i32", "i64", "bool" }
-local HAS = { FLOAT = "f32 f64", NUMBER = "f32 f64 u8 i32 i64", ANY = "f32 f64 u8 i32 i64 bool", BOOL = "bool" }
+local HAS = { FLOAT = "f32 f64", NUMBER = "f32 f64 u8 i32 i64", ANY = "f32 f64 u8 i32 i64 bool",
+  BOOL = "bool" }
 
 local text, kernels = {}, {}
 local function put(fmt, ...) text[#text + 1] = fmt:format(...) end
@@ -21,11 +24,13 @@ TP_FN uint64_t result_f32(float x) { return x != x ? 0x7fc00000u : tp_bits_f32(x
 TP_FN uint64_t result_f64(double x) { return x != x ? TP_U64(0x7ff8000000000000) : tp_bits_f64(x); }
 #define POINTS for (int64_t i = (int64_t)BLOCK * THREADS + THREAD; i < n; i += (int64_t)BLOCKS * THREADS)]]
 
--- A kernel over points: list of { name, dtype of the result, expression }. The operands are of dtype t.
+-- A kernel over points: list of { name, dtype of the result, expression }. The operands are of
+-- dtype t.
 local function over(name, t, list)
   local T = CTYPE[t] or t
   put("KERNEL_OF(64, %s)(GLOBAL const %s *RESTRICT px, GLOBAL const %s *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {\n" ..
-    "  POINTS {\n    const %s x = px[i], y = py[i];\n    const uint8_t w = (uint8_t)(i & 1);", name, T, T, T)
+    "  POINTS {\n    const %s x = px[i], y = py[i];\n    const uint8_t w = (uint8_t)(i & 1);", name,
+      T, T, T)
   local names = {}
   for k, r in ipairs(list) do
     put("    o[%d * n + i] = %s;", k - 1, bits(r[2], r[3]))
@@ -43,7 +48,8 @@ local function scalar_rows()
       for t in HAS[types]:gmatch "%S+" do
         by[t] = by[t] or {}
         local args = n == "1" and "x" or n == "2" and "x, y" or "w, x, y"
-        table.insert(by[t], { name, result == "BOOL" and "bool" or t, ("tp_%s_%s(%s)"):format(name, t, args) })
+        table.insert(by[t],
+          { name, result == "BOOL" and "bool" or t, ("tp_%s_%s(%s)"):format(name, t, args) })
       end
     end
   end
@@ -52,7 +58,8 @@ local function scalar_rows()
       table.insert(by[t], { "cast to " .. to, to, ("tp_cast_%s_%s(x)"):format(t, to) })
     end
     if t == "f32" then
-      for _, r in ipairs { { "store_f16", "i32" }, { "store_bf16", "i32" }, { "round_f16", "f32" }, { "round_bf16", "f32" } } do
+      for _, r in ipairs { { "store_f16", "i32" }, { "store_bf16", "i32" }, { "round_f16", "f32" },
+        { "round_bf16", "f32" } } do
         table.insert(by[t], { r[1], r[2], ("tp_%s(x)"):format(r[1]) })
       end
     elseif t == "f64" then table.insert(by[t], { "sticky", "f32", "tp_sticky_f32(x)" }) end
@@ -60,8 +67,10 @@ local function scalar_rows()
   end
 end
 scalar_rows()
-over("loads", "uint16_t", { { "load_f16", "f32", "tp_load_f16(x)" }, { "load_bf16", "f32", "tp_load_bf16(y)" } })
-over("draws", "uint32_t", { { "uniform", "f32", "tp_uniform_of(x)" }, { "normal", "f64", "tp_normal_of(x, y)" } })
+over("loads", "uint16_t",
+  { { "load_f16", "f32", "tp_load_f16(x)" }, { "load_bf16", "f32", "tp_load_bf16(y)" } })
+over("draws", "uint32_t",
+  { { "uniform", "f32", "tp_uniform_of(x)" }, { "normal", "f64", "tp_normal_of(x, y)" } })
 put [[
 KERNEL_OF(64, philox)(GLOBAL const uint32_t *RESTRICT px, GLOBAL const uint32_t *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {
   POINTS {
@@ -74,26 +83,33 @@ KERNEL_OF(64, philox)(GLOBAL const uint32_t *RESTRICT px, GLOBAL const uint32_t 
     o[4 * n + i] = key[0], o[5 * n + i] = key[1];
   }
 }]]
-kernels[#kernels + 1] = { name = "philox", type = "uint32_t", results = { "word 0", "word 1", "word 2", "word 3", "key 0", "key 1" } }
+kernels[#kernels + 1] = { name = "philox", type = "uint32_t",
+  results = { "word 0", "word 1", "word 2", "word 3", "key 0", "key 1" } }
 
 -- Rows of i mod 3001 elements, folded and multiplied in the plan's orders.
 for _, t in ipairs { "f32", "f64" } do
   local T = CTYPE[t]
-  put("TP_FN %s folded_%s(GLOBAL const %s *x, int64_t n) {\n  %s sum = 0;\n  int64_t j = 0;", T, t, T, T)
-  put("  for (; j + TP_FOLD_PART <= n; j += TP_FOLD_PART) {\n    TP_LANES_START(%s, part, odd, 0);", T)
+  put("TP_FN %s folded_%s(GLOBAL const %s *x, int64_t n) {\n  %s sum = 0;\n  int64_t j = 0;", T, t,
+    T, T)
+  put("  for (; j + TP_FOLD_PART <= n; j += TP_FOLD_PART) {\n    TP_LANES_START(%s, part, odd, 0);",
+    T)
   put("    for (int p = 0; p < TP_FOLD_PART; p += TP_FOLD_LANES)\n" ..
-    "      for (int l = 0; l < TP_FOLD_LANES; l++) TP_LANE_ADD(%s, part[l], odd[l], x[j + p + l]);", T)
+    "      for (int l = 0; l < TP_FOLD_LANES; l++) TP_LANE_ADD(%s, part[l], odd[l], x[j + p + l]);",
+      T)
   put("    TP_LANES_JOIN(%s, ADD, sum, part, odd);\n  }\n  for (; j < n; j++) sum = TP_FOLD_ADD(sum, x[j]);\n  return sum;\n}", T)
-  put("TP_FN %s most_%s(GLOBAL const %s *x, int64_t n) {\n  %s sum = -TP_INF_%s;\n  int64_t j = 0;", T, t, T, T, t:upper())
+  put("TP_FN %s most_%s(GLOBAL const %s *x, int64_t n) {\n  %s sum = -TP_INF_%s;\n  int64_t j = 0;",
+    T, t, T, T, t:upper())
   put("  for (; j + TP_FOLD_PART <= n; j += TP_FOLD_PART) {\n    TP_LANES_START(%s, part, odd, sum);", T)
   put("    for (int p = 0; p < TP_FOLD_PART; p += TP_FOLD_LANES)\n" ..
     "      for (int l = 0; l < TP_FOLD_LANES; l++) TP_LANE_FMOST(%s, part[l], odd[l], x[j + p + l]);", T)
   put("    TP_LANES_JOIN(%s, FMOST, sum, part, odd);\n  }\n  for (; j < n; j++) sum = TP_FOLD_FMOST(sum, x[j]);\n  return sum;\n}", T)
   put("KERNEL_OF(64, folds_%s)(GLOBAL const %s *RESTRICT px, GLOBAL const %s *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {", t, T, T)
   put("  POINTS {\n    const int64_t m = i * 37 %% 3001;")
-  put("    o[i] = result_%s(folded_%s(px + i, m));\n    o[n + i] = result_%s(most_%s(px + i, m));", t, t, t, t)
+  put("    o[i] = result_%s(folded_%s(px + i, m));\n    o[n + i] = result_%s(most_%s(px + i, m));",
+    t, t, t, t)
   put("    for (int r = 1; r <= TP_DOT_ALONE; r += 3) o[(2 + r / 4) * n + i] = result_%s(tp_dot_%s(px + i, py + i, m, r));\n  }\n}", t, t)
-  kernels[#kernels + 1] = { name = "folds_" .. t, type = t, few = 200, results = { "sum", "most", "dot", "dot alone" } }
+  kernels[#kernels + 1] = { name = "folds_" .. t, type = t, few = 200,
+    results = { "sum", "most", "dot", "dot alone" } }
 end
 
 for _, name in ipairs { "common", "cartpole" } do
@@ -166,7 +182,8 @@ function rows.host()
   f:write(rows.text, POINTS)
   f:close()
   local cc = os.getenv "CC" or "cc"
-  local ok = os.execute(("%s -std=gnu11 -O1 -w -march=native -ffp-contract=off -fno-math-errno -fwrapv -fno-strict-aliasing "
+  local ok = os.execute(
+    ("%s -std=gnu11 -O1 -w -march=native -ffp-contract=off -fno-math-errno -fwrapv -fno-strict-aliasing "
     .. "-fPIC -shared -Isrc -o %s.so %s.c -lm"):format(cc, stem, stem))
   assert(ok == 0 or ok == true)
   local lib = ffi.load(stem .. ".so")
@@ -184,7 +201,8 @@ function rows.compare(host, kernel, run)
   if kernel.few then many, n = kernel.few, kernel.few end
   local bytes = (kernel.few and n + 4096 or n) * 8
   local x, y = ffi.new("uint8_t[?]", bytes), ffi.new("uint8_t[?]", bytes)
-  local want, got = ffi.new("uint64_t[?]", n * #kernel.results), ffi.new("uint64_t[?]", n * #kernel.results)
+  local want, got = ffi.new("uint64_t[?]", n * #kernel.results),
+    ffi.new("uint64_t[?]", n * #kernel.results)
   for from = 0, many - 1, n do
     host.points(kernel.type, x, from, bytes / 8, 0)
     host.points(kernel.type, y, from, bytes / 8, 1)
@@ -193,7 +211,8 @@ function rows.compare(host, kernel, run)
       local px, py = ffi.cast("uint32_t *", x), ffi.cast("uint32_t *", y)
       for i = 0, (kernel.type:find "^f" and bytes / 8 or 0) - 1 do
         for _, p in ipairs { px, py } do
-          if wide then p[2 * i + 1] = p[2 * i + 1] % 2 ^ 20 + 0x3ff00000 else p[i] = p[i] % 2 ^ 23 + 0x3f800000 end
+          if wide then p[2 * i + 1] = p[2 * i + 1] % 2 ^ 20 + 0x3ff00000 else p[i] =
+            p[i] % 2 ^ 23 + 0x3f800000 end
         end
       end
     end

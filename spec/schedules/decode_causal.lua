@@ -1,6 +1,8 @@
--- By hand: tokens one after the other, of each all layers; keys and values of all tokens are kept (the cache), of everything else one token and one layer.
--- Prompt and generated tokens are two loops, as only the second reads what was generated before. For the prompt's tokens but the last, the last layer makes
--- just its keys and values, and nothing at all runs after the last token: fewer operations than most would write.
+-- By hand: tokens one after the other, of each all layers; keys and values of all tokens are kept
+-- (the cache), of everything else one token and one layer. Prompt and generated tokens are two
+-- loops, as only the second reads what was generated before. For the prompt's tokens but the last,
+-- the last layer makes just its keys and values, and nothing at all runs after the last token:
+-- fewer operations than most would write.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -12,8 +14,11 @@ local p = P:bound "p"
 local prompt = P:input("prompt", { domain = { t }, dtype = "i64" })
 local emb = P:param("emb", { shape = { 32, D }, init = tempo.uniform({ 32, D }, { name = "emb" }) })
 local function weight(name)
-  local made = P:param(name, { domain = { l }, shape = { D, D }, init = tempo.uniform({ D, D }, { domain = { l }, name = name }) })
-  return made                                                     -- a tail call has no line in LuaJIT
+  local made = P:param(name,
+    { domain = { l }, shape = { D, D },
+    init = tempo.uniform({ D, D }, { domain = { l }, name = name }) })
+  -- a tail call has no line in LuaJIT
+  return made
 end
 local wq, wk, wv = weight "wq", weight "wk", weight "wv"
 
@@ -33,6 +38,7 @@ tok:otherwise(logits:argmax(0)[t - 1])
 
 local function inputs(b)
   local r = helper.rng(3)
-  return { prompt = helper.array(helper.fill({ b.T }, function() return r(32) end), "i64", { b.T }) }
+  return { prompt = helper.array(helper.fill({ b.T }, function() return r(32) end), "i64",
+    { b.T }) }
 end
 return P, { tok = tok }, inputs

@@ -1,5 +1,7 @@
--- By hand: as decode_causal, with rings of w tokens as caches. A window is copied out of its ring, so that attention multiplies rows that lie side by side.
--- What lies so far back in the prompt that no window reaches it is computed all the same, as in most people's code; it could be left out layer by layer.
+-- By hand: as decode_causal, with rings of w tokens as caches. A window is copied out of its ring,
+-- so that attention multiplies rows that lie side by side. What lies so far back in the prompt that
+-- no window reaches it is computed all the same, as in most people's code; it could be left out
+-- layer by layer.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
@@ -12,8 +14,11 @@ local w = P:bound "w"
 local prompt = P:input("prompt", { domain = { t }, dtype = "i64" })
 local emb = P:param("emb", { shape = { 32, D }, init = tempo.uniform({ 32, D }, { name = "emb" }) })
 local function weight(name)
-  local made = P:param(name, { domain = { l }, shape = { D, D }, init = tempo.uniform({ D, D }, { domain = { l }, name = name }) })
-  return made                                                     -- a tail call has no line in LuaJIT
+  local made = P:param(name,
+    { domain = { l }, shape = { D, D },
+    init = tempo.uniform({ D, D }, { domain = { l }, name = name }) })
+  -- a tail call has no line in LuaJIT
+  return made
 end
 local wq, wk, wv = weight "wq", weight "wk", weight "wv"
 
@@ -23,7 +28,8 @@ x[{ l = 0 }] = emb:index_select(0, tok:unsqueeze(0)):squeeze(0)
 local q = x:matmul(wq):name "q"
 local k = x:matmul(wk):name "k"
 local v = x:matmul(wv):name "v"
-local ks, vs = k[{ t = tempo.max(0, t - w + 1) .. t + 1 }], v[{ t = tempo.max(0, t - w + 1) .. t + 1 }]
+local ks, vs = k[{ t = tempo.max(0, t - w + 1) .. t + 1 }],
+  v[{ t = tempo.max(0, t - w + 1) .. t + 1 }]
 local att = (ks:matmul(q) * D ^ -0.5):softmax(0):matmul(vs):name "att"
 local y = (x + att):tanh():name "y"
 x[{ t, l }] = y[{ l = l - 1 }]
@@ -33,6 +39,7 @@ tok:otherwise(logits:argmax(0)[t - 1])
 
 local function inputs(b)
   local r = helper.rng(3)
-  return { prompt = helper.array(helper.fill({ b.T }, function() return r(32) end), "i64", { b.T }) }
+  return { prompt = helper.array(helper.fill({ b.T }, function() return r(32) end), "i64",
+    { b.T }) }
 end
 return P, { tok = tok }, inputs

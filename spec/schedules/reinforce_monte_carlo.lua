@@ -1,7 +1,9 @@
--- By hand: for each iteration an episode of T steps, then the returns and the gradient, then the update of w in place. The return of step 0 needs the last
--- reward, so nothing of the gradient can run before the episode is over: o, act and the rewards are kept for T steps, everything else for one. Nothing grows
--- with the iterations. The last step of an episode makes no next observation: T - 1 is peeled. Returns are summed up backwards, in T steps instead of
--- T (T + 1) / 2, in the loop of the gradient.
+-- By hand: for each iteration an episode of T steps, then the returns and the gradient, then the
+-- update of w in place. The return of step 0 needs the last reward, so nothing of the gradient can
+-- run before the episode is over: o, act and the rewards are kept for T steps, everything else for
+-- one. Nothing grows with the iterations. The last step of an episode makes no next observation: T
+-- - 1 is peeled. Returns are summed up backwards, in T steps instead of T (T + 1) / 2, in the loop
+-- of the gradient.
 local tempo = require "tempo"
 
 local P = tempo.program()

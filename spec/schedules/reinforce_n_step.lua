@@ -1,6 +1,8 @@
--- By hand, for n given at the call: the gradient of step t - n + 1 belongs right behind step t, as soon as its last reward is there; the first n - 1 steps only
--- fill the window, and after the episode n - 1 gradients are left. So o, act and the rewards are rings of n (o has n + 1: the next observation is made in the
--- same step), and memory depends on neither T nor I. With versions for n = 1 and for empty windows (n = 0).
+-- By hand, for n given at the call: the gradient of step t - n + 1 belongs right behind step t, as
+-- soon as its last reward is there; the first n - 1 steps only fill the window, and after the
+-- episode n - 1 gradients are left. So o, act and the rewards are rings of n (o has n + 1: the next
+-- observation is made in the same step), and memory depends on neither T nor I. With versions for n
+-- = 1 and for empty windows (n = 0).
 local tempo = require "tempo"
 
 local P = tempo.program()

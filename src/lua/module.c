@@ -157,7 +157,12 @@ static const luaL_Reg hidden[] = {
   { "mkdir", tl_make_folder },
   { "lift", module_lift },
   { "feeds", tl_fn_feeds },
+<<<<<<< HEAD
   { "http_open", tl_http_open },
+=======
+  { "json_decode", tl_json_decode },
+  { "json_encode", tl_json_encode },
+>>>>>>> main
   { 0 },
 };
 
@@ -253,6 +258,7 @@ int luaopen_tempo(lua_State *L) {
   lua_pushliteral(L, "tempo " TP_VERSION);
   lua_setfield(L, -2, "_VERSION");
   push_functions(L, S, hidden);
+  tl_open_json(L);
   tl_push_composing(L, S);
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);

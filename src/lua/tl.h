@@ -16,6 +16,7 @@
 #include "lua/compat.h"
 #include "base/env.h"
 #include "io/io.h"
+#include "io/json.h"
 #include "rt/rt.h"
 
 typedef enum {
@@ -273,6 +274,9 @@ tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, tp_dtyp
     int rank, const int64_t *shape);
 void tl_pushnested(lua_State *L, const tp_array *a);
 
+/* ---- json.c ---- */
+void tl_push_json(lua_State *L, const tp_json *j); /* NULL: core.null */
+
 /* ---- run.c: one execution ---- */
 /* everything that it holds, freed by __gc or tl_run_release */
 typedef struct tl_run {
@@ -344,6 +348,7 @@ void tl_open_loose(lua_State *L, tl_state *S);
 void tl_open_array(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
+void tl_open_json(lua_State *L); /* values into the table on top */
 int tl_define(lua_State *L);
 int tl_unnamed(lua_State *L);
 int tl_name_variable(lua_State *L);
@@ -376,6 +381,8 @@ int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
 int tl_make_folder(lua_State *L); /* path */
 int tl_http_open(lua_State *L);
+int tl_json_decode(lua_State *L);
+int tl_json_encode(lua_State *L);
 int tl_fn_parameters(lua_State *L);
 int tl_fn_parameter(lua_State *L);
 int tl_fn_fit(lua_State *L);

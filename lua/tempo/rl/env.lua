@@ -92,10 +92,12 @@ end
 ---   local env = rl.env(P, "CartPole-v1", { domain = {i, b, t}, time = t })
 ---   env.obs                                     the observation at t, before the action
 ---   env:step(action)                            defines the state at t+1
----   env.reward .terminated .truncated .done     of the step at t; they may be read before env:step is called
+---   env.reward .terminated .truncated .done     of the step at t; they may be read before env:step
+---   is called
 ---   env.next_obs                                the observation after the step, before any reset
 ---   env.begins                                  bool: an episode's first point
---- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step of i-1 is continued.
+--- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step
+--- of i-1 is continued.
 ---@param P tempo.Program
 ---@param id string "CartPole-v1"
 ---@param o { domain: tempo.Dims, time: tempo.Index, name?: string, carry?: tempo.Index }

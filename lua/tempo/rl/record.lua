@@ -58,7 +58,8 @@ Folder.__index = Folder
 function Folder:try(f, ...)
   local ok, e = pcall(f, ...)
   if ok then return true end
-  if record.is_interrupt(e) then                -- Ctrl-C struck here: writes it all the same, then ends
+  -- Ctrl-C struck here: writes it all the same, then ends
+  if record.is_interrupt(e) then
     pcall(f, ...)
     error(e, 0)
   end

@@ -4,9 +4,11 @@ local util = require "tempo.util"
 
 local rl = {}
 
--- Checks the trajectory and the options of the function `what`, which knows those named. Returns the options.
+-- Checks the trajectory and the options of the function `what`, which knows those named. Returns
+-- the options.
 local function arguments(what, traj, o, known)
-  util.expect(what .. ": the trajectory, a table with reward, terminated, truncated and time", "table", traj)
+  util.expect(what .. ": the trajectory, a table with reward, terminated, truncated and time",
+    "table", traj)
   for _, key in ipairs { "reward", "terminated" } do
     util.expect(what .. ": " .. key .. " of the trajectory", "tensor", traj[key])
   end
@@ -26,7 +28,8 @@ local function needs(what, o, names)
   end
 end
 
--- done, and what an episode's end is worth at t: 0 at a termination, else the value of next_obs (0 without values).
+-- done, and what an episode's end is worth at t: 0 at a termination, else the value of next_obs (0
+-- without values).
 local function ends(traj, o)
   local terminated = traj.terminated
   local done = traj.done or (traj.truncated and terminated:lor(traj.truncated)) or terminated
@@ -36,7 +39,8 @@ end
 
 -- x[T-1] = last, x[t] = rest(x[t+1]).
 local function backward(t, name, last, rest)
-  local x = last:program():tensor { domain = last:domain(), shape = last:shape(), dtype = last:dtype() }
+  local x = last:program():tensor { domain = last:domain(), shape = last:shape(),
+    dtype = last:dtype() }
   if name then x:name(name) end
   x[{ [t] = t:upper() - 1 }] = last
   x:otherwise(rest(x:at { [t] = t + 1 }))
@@ -45,9 +49,11 @@ end
 
 --- Monte Carlo returns (Sutton and Barto, section 5 and eq. 3.9), from the end backwards:
 ---     G[t] = r[t] + gamma * ( 0               if terminated[t]
----                             V(next_obs[t])  if truncated[t], or t = T-1, where the recording is cut
+---                             V(next_obs[t])  if truncated[t], or t = T-1, where the recording is
+---                             cut
 ---                             G[t+1]          otherwise )
---- next_value is V of next_obs; without it V = 0, which is biased wherever an episode is cut. gamma (1).
+--- next_value is V of next_obs; without it V = 0, which is biased wherever an episode is cut. gamma
+--- (1).
 ---@param traj tempo.rl.Trajectory
 ---@param o? { gamma?: number, next_value?: tempo.Tensor, name?: string }
 ---@return tempo.Tensor
@@ -61,10 +67,12 @@ function rl.monte_carlo(traj, o)
   end)
 end
 
---- n-step returns (Sutton and Barto, eq. 7.1), from a window, so that G[t] is known at t+n-1. With m = min(n, T-t) rewards
---- in the window, c[k] = prod over j < k of (1 - done[t+j]):
----     G[t] = sum over k < m of  gamma^k c[k] ( r[t+k] + gamma done[t+k] V[t+k] )   an end in the window cuts the sum
----          + gamma^m c[m] V[t+m-1]                                                 none: go on with the last value
+--- n-step returns (Sutton and Barto, eq. 7.1), from a window, so that G[t] is known at t+n-1. With
+--- m = min(n, T-t) rewards in the window, c[k] = prod over j < k of (1 - done[t+j]):
+---     G[t] = sum over k < m of  gamma^k c[k] ( r[t+k] + gamma done[t+k] V[t+k] )   an end in the
+---     window cuts the sum
+---          + gamma^m c[m] V[t+m-1]                                                 none: go on
+---          with the last value
 --- where V[u] = 0 if terminated[u], else the value of next_obs[u]; n >= 1.
 ---@param traj tempo.rl.Trajectory
 ---@param o { n: tempo.Number, gamma?: number, next_value?: tempo.Tensor, name?: string }
@@ -82,7 +90,8 @@ function rl.n_step(traj, o)
 
   local worth = traj.reward                                 -- a reward, and what its end is worth
   if after then worth = worth + gamma * tempo.where(done, after, 0) end
-  local on = tempo.where(done, 0, tempo.full({}, gamma, { dtype = worth:dtype() }))      -- gamma (1 - done)
+  -- gamma (1 - done)
+  local on = tempo.where(done, 0, tempo.full({}, gamma, { dtype = worth:dtype() }))
   -- gamma^k c[k] for k = 1 .. m-1 is the running product of `on` from t
   local g = worth + (window(on, t, hi - 1):cumprod(0) * window(worth, t + 1, hi)):sum(0)
   if after then
@@ -92,7 +101,8 @@ function rl.n_step(traj, o)
   return g:detach()
 end
 
---- The target of TD(0): r + gamma V(next_obs), 0 for V after a termination. Sutton and Barto, eq. 6.2.
+--- The target of TD(0): r + gamma V(next_obs), 0 for V after a termination. Sutton and Barto, eq.
+--- 6.2.
 ---@param traj tempo.rl.Trajectory
 ---@param o { next_value: tempo.Tensor, gamma?: number }
 ---@return tempo.Tensor
@@ -123,7 +133,8 @@ function rl.td_lambda(traj, o)
 end
 
 --- Generalised advantages (Schulman et al. 2016, eq. 16), from the end backwards:
----     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t], else A[t+1])
+---     d[t] = r[t] + gamma V(next_obs[t]) - V(obs[t]),   A[t] = d[t] + gamma lambda (0 if done[t],
+---     else A[t+1])
 ---@param traj tempo.rl.Trajectory
 ---@param o { value: tempo.Tensor, next_value: tempo.Tensor, gamma?: number, lambda?: number, name?: string }
 ---@return tempo.Tensor A
@@ -192,10 +203,11 @@ function rl.retrace(traj, o)
   return a, value + a
 end
 
--- ---- for logs ------------------------------------------------------------------------------------------------------
+-- ---- for logs -----------------------------------------------------------------------------------
 
---- The sum of rewards since the episode began, this step included: where done holds, the episode's return. Where the
---- environment is carried on (`carry`), an episode that began in an iteration before counts whole.
+--- The sum of rewards since the episode began, this step included: where done holds, the episode's
+--- return. Where the environment is carried on (`carry`), an episode that began in an iteration
+--- before counts whole.
 ---@param traj tempo.rl.Trajectory
 ---@return tempo.Tensor
 function rl.episode_return(traj)
@@ -215,8 +227,8 @@ function rl.episode_return(traj)
   return sum
 end
 
---- Adds up the returns of episodes that ended (terminated or truncated) over the dims in `over`, which has time, and
---- counts these episodes: their mean return is sum / number.
+--- Adds up the returns of episodes that ended (terminated or truncated) over the dims in `over`,
+--- which has time, and counts these episodes: their mean return is sum / number.
 ---@param traj tempo.rl.Trajectory
 ---@param over tempo.Index[]
 ---@return tempo.Tensor the sum of returns
@@ -224,7 +236,9 @@ end
 ---@return tempo.Tensor the mean return so far at the last step, for when none ended
 function rl.episodes(traj, over)
   arguments("rl.episodes", traj, nil, "")
-  for _, d in ipairs(util.sequence("rl.episodes", over, "{ b, t }")) do util.expect("rl.episodes: over", "dim", d) end
+  for _, d in ipairs(util.sequence("rl.episodes", over, "{ b, t }")) do
+    util.expect("rl.episodes: over", "dim", d)
+  end
   local t, score = traj.time, rl.episode_return(traj)
   local done = ends(traj, {}):to(score:dtype())
   local all, others = {}, {}

@@ -9,5 +9,6 @@ v7 = (v6 + tempo.arange({2}, { dtype = "i64" }))
 case = { outputs = { v4 = v4, v7 = v7, bounds = w:value() + I:value() + J:value() },
   options = { passes = { tile = false } },
   inputs = { { "x3", { "J" }, {}, "i64" } },
-  bounds = { { I = 3, J = 3, w = 1 }, { I = 1, J = 1, w = 2 }, { I = 5, J = 4, w = 1 }, { I = 1, J = 0, w = 3 }, { I = 4, J = 5, w = 3 } },
+  bounds = { { I = 3, J = 3, w = 1 }, { I = 1, J = 1, w = 2 }, { I = 5, J = 4, w = 1 },
+    { I = 1, J = 0, w = 3 }, { I = 4, J = 5, w = 3 } },
 }

@@ -18,6 +18,7 @@ v21 = v18:sum()
 v22 = tempo.grad(v21, { x2 })[1]
 case = { outputs = { v22 = v22, bounds = w:value() + I:value() + J:value() },
   options = { passes = { vectorize = false, tile = false, fuse = false } },
-  inputs = { { "x2", { "I", "J" }, {2, 3}, "f32" }, { "x3", { "I" }, {}, "i64" }, { "v9", { "J" }, {}, "f32" }, { "v20", { "J" }, {3}, "f32" } },
+  inputs = { { "x2", { "I", "J" }, {2, 3}, "f32" }, { "x3", { "I" }, {}, "i64" },
+    { "v9", { "J" }, {}, "f32" }, { "v20", { "J" }, {3}, "f32" } },
   bounds = { { I = 0, J = 0, w = 0 }, { I = 2, J = 3, w = 0 } },
 }

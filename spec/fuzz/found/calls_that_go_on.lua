@@ -12,7 +12,8 @@ z4[0] = (((x8):detach():gt(0)):to "i64") % 1000
 z4[{ [j] = j + 1 }] = (v5) % 1000
 v10 = (x8 + v6:to "f64" * 0.1):tanh()
 v12 = (v10 + tempo.arange({2}, { dtype = "f64" }))
-v13 = P:call(function(a) return ANSWER(a) end, { x2 }, { { domain = {i}, shape = {}, dtype = "f64" } })
+v13 = P:call(function(a) return ANSWER(a) end, { x2 },
+  { { domain = {i}, shape = {}, dtype = "f64" } })
 v19 = (v12 * v10)
 z25 = P:tensor { domain = {i, j}, shape = {2}, dtype = "f64", name = "z25" }
 v30 = z25[{ i, j - 1 }]
@@ -26,10 +27,11 @@ v44 = (v19:sin() + v19):sum()
 v45 = tempo.grad(v44, { v39 })[1]
 v46 = tempo.grad(v44, { v41 })[1]
 v47 = tempo.grad(v44, { x8 })[1]
-case = { outputs = { v44 = v44, v45 = v45, v46 = v46, v47 = v47, v10 = v10, v13 = v13, bounds = w:value() + I:value() + J:value() },
-  cycles = true,
+case = { outputs = { v44 = v44, v45 = v45, v46 = v46, v47 = v47, v10 = v10, v13 = v13,
+  bounds = w:value() + I:value() + J:value() }, cycles = true,
   ends = { i = I:value(), j = J:value() },
   options = { passes = { vectorize = false } },
   inputs = { { "x2", { "I" }, {}, "f64" }, { "x8", {  }, {}, "f64" } },
-  bounds = { { I = 4, J = 3, w = 3 }, { I = 1, J = 1, w = 3 }, { I = 4, J = 2, w = 2 }, { I = 0, J = 1, w = 0 }, { I = 4, J = 6, w = 2 } },
+  bounds = { { I = 4, J = 3, w = 3 }, { I = 1, J = 1, w = 3 }, { I = 4, J = 2, w = 2 },
+    { I = 0, J = 1, w = 0 }, { I = 4, J = 6, w = 2 } },
 }

@@ -13,5 +13,6 @@ v7 = x1[{ j = tempo.min(j + 1, J - 1) }]
 case = { outputs = { z3 = z3, v7 = v7, bounds = w:value() + I:value() + J:value() },
   options = { precise = true },
   inputs = { { "x1", { "J" }, {}, "f64" }, { "v4", { "I", "J" }, {}, "f64" } },
-  bounds = { { I = 4, J = 2, w = 2 }, { I = 1, J = 1, w = 3 }, { I = 4, J = 5, w = 1 }, { I = 0, J = 2, w = 3 }, { I = 6, J = 6, w = 3 } },
+  bounds = { { I = 4, J = 2, w = 2 }, { I = 1, J = 1, w = 3 }, { I = 4, J = 5, w = 1 },
+    { I = 0, J = 2, w = 3 }, { I = 6, J = 6, w = 3 } },
 }

@@ -21,10 +21,11 @@ v15 = tempo.grad(v13, { x2 })[1]
 v16 = tempo.grad(v13, { z4 })[1]
 v17 = tempo.grad((v16 * v16):sum(), { x1 })[1]
 P:sink({ v15 }, function(a, p) HEAR("s18", a, p) end)
-case = { outputs = { v14 = v14, v15 = v15, v16 = v16, v17 = v17, v15 = v15, bounds = w:value() + I:value() },
-  cycles = true,
+case = { outputs = { v14 = v14, v15 = v15, v16 = v16, v17 = v17, v15 = v15,
+  bounds = w:value() + I:value() }, cycles = true,
   ends = { i = I:value() },
   options = { passes = { cse = false } },
-  inputs = { { "x1", { "I" }, {}, "f64" }, { "x2", { "I" }, {2}, "f64" }, { "x3", { "I" }, {}, "i64" } },
+  inputs = { { "x1", { "I" }, {}, "f64" }, { "x2", { "I" }, {2}, "f64" },
+    { "x3", { "I" }, {}, "i64" } },
   bounds = { { I = 3, w = 0 } },
 }

@@ -4,12 +4,14 @@ j, J = P:dim "j"
 k, K = P:dim "k"
 w = P:bound "w"
 x2 = P:input("x2", { domain = {j, k}, shape = {}, dtype = "i64" })
-w3 = P:param("w3", { along = {i}, domain = {j, k}, shape = {}, dtype = "f32", init = ((x2):to "f32"):tanh() })
+w3 = P:param("w3",
+  { along = {i}, domain = {j, k}, shape = {}, dtype = "f32", init = ((x2):to "f32"):tanh() })
 v4 = (1 / (w3 * w3 + 1))
 w3:update((w3 - tempo.grad((v4 * v4):sum(), { w3 })[1] * 0.1):tanh())
 z10 = P:tensor { domain = {i}, shape = {3}, dtype = "f32", name = "z10" }
 v11 = z10[tempo.max(i - 1, 0)]
-z10[0] = ((v4[{ j = 0 .. J }]:sum(0)[{ k = 0 .. K }]:sum(0) + tempo.zeros({3}, { dtype = "f32" }))):tanh()
+z10[0] = ((v4[{ j = 0 .. J }]:sum(0)[{ k = 0 .. K }]:sum(0) + tempo.zeros({3},
+  { dtype = "f32" }))):tanh()
 z10[{ [i] = i + 1 }] = (v11):tanh()
 z16 = P:tensor { domain = {i, j, k}, shape = {}, dtype = "f32", name = "z16" }
 v17 = P:input("v17", { domain = {j, k}, shape = {}, dtype = "f32" })

@@ -12,6 +12,9 @@ case = { outputs = { v5 = v5, bounds = w:value() + I:value() + J:value() + K:val
   cycles = true,
   ends = { i = I:value(), k = K:value() },
   options = { passes = 'none' },
-  inputs = { { "x1", { "I", "K" }, {2, 3}, "f32" }, { "v5", { "I", "K" }, {}, "i64" }, { "x8", { "K" }, {}, "f32" } },
-  bounds = { { I = 2, J = 4, K = 2, w = 2 }, { I = 1, J = 1, K = 1, w = 3 }, { I = 2, J = 4, K = 2, w = 3 }, { I = 3, J = 0, K = 3, w = 2 }, { I = 5, J = 5, K = 4, w = 1 } },
+  inputs = { { "x1", { "I", "K" }, {2, 3}, "f32" }, { "v5", { "I", "K" }, {}, "i64" },
+    { "x8", { "K" }, {}, "f32" } },
+  bounds = { { I = 2, J = 4, K = 2, w = 2 }, { I = 1, J = 1, K = 1, w = 3 },
+    { I = 2, J = 4, K = 2, w = 3 }, { I = 3, J = 0, K = 3, w = 2 },
+    { I = 5, J = 5, K = 4, w = 1 } },
 }

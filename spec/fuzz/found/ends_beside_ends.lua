@@ -18,6 +18,7 @@ case = { outputs = { v15 = v15, bounds = w:value() + I:value() + J:value() + K:v
   cycles = true,
   ends = { j = J:value(), k = K:value() },
   options = { passes = 'none' },
-  inputs = { { "x2", { "J" }, {2, 3}, "f32" }, { "x3", { "J", "K" }, {}, "i64" }, { "x10", { "I", "K" }, {}, "f32" }, { "v15", { "J" }, {}, "f32" } },
+  inputs = { { "x2", { "J" }, {2, 3}, "f32" }, { "x3", { "J", "K" }, {}, "i64" },
+    { "x10", { "I", "K" }, {}, "f32" }, { "v15", { "J" }, {}, "f32" } },
   bounds = { { I = 4, J = 6, K = 6, w = 1 } },
 }

@@ -15,8 +15,8 @@ z6[{ [j] = j + 1 }] = ((v9 + tempo.zeros({3}, { dtype = "f64" }))):tanh()
 z6:otherwise((((v5[{ i = 0 .. I }]:sum(0)):to "f64" + tempo.zeros({3}, { dtype = "f64" }))):tanh())
 z7[{ [j] = j + 1 }] = (v11):tanh()
 z7:otherwise(((x3):to "f64"):tanh())
-case = { outputs = { z7 = z7, v9 = v9, v8 = v8, z6 = z6, bounds = w:value() + I:value() + J:value() },
-  cycles = true,
+case = { outputs = { z7 = z7, v9 = v9, v8 = v8, z6 = z6,
+  bounds = w:value() + I:value() + J:value() }, cycles = true,
   ends = { i = I:value() },
   options = { passes = { tile = false } },
   inputs = { { "x2", { "I", "J" }, {2}, "f64" }, { "x3", { "J" }, {}, "i64" } },

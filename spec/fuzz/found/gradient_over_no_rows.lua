@@ -16,6 +16,7 @@ case = { outputs = { v15 = v15, bounds = w:value() + I:value() + J:value() },
   cycles = true,
   ends = { i = I:value() },
   options = { passes = { algebra = false } },
-  inputs = { { "x1", { "I", "J" }, {}, "f64" }, { "v5", { "I" }, {3}, "f64" }, { "x6", {  }, {}, "f64" } },
+  inputs = { { "x1", { "I", "J" }, {}, "f64" }, { "v5", { "I" }, {3}, "f64" },
+    { "x6", {  }, {}, "f64" } },
   bounds = { { I = 1, J = 0, w = 0 } },
 }

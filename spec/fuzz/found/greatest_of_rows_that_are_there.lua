@@ -11,6 +11,7 @@ case = { outputs = { v17 = v17, x3 = x3, bounds = w:value() + I:value() + J:valu
   cycles = true,
   ends = { i = I:value(), j = J:value() },
   options = { passes = { cse = false } },
-  inputs = { { "x2", { "I", "J" }, {}, "f32" }, { "x3", { "I", "J" }, {}, "i64" }, { "v17", { "I" }, {}, "f32" } },
+  inputs = { { "x2", { "I", "J" }, {}, "f32" }, { "x3", { "I", "J" }, {}, "i64" },
+    { "v17", { "I" }, {}, "f32" } },
   bounds = { { I = 3, J = 3, w = 1 } },
 }

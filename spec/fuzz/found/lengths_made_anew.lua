@@ -16,5 +16,6 @@ case = { outputs = { v13 = v13, bounds = w:value() + I:value() + J:value() },
   ends = { j = J:value(), i = I:value() },
   options = { passes = { tile = false } },
   inputs = { { "x1", { "J" }, {3}, "f32" }, { "x2", { "I", "J" }, {}, "f32" } },
-  bounds = { { I = 4, J = 2, w = 3 }, { I = 1, J = 1, w = 0 }, { I = 5, J = 2, w = 0 }, { I = 1, J = 0, w = 3 }, { I = 5, J = 6, w = 1 } },
+  bounds = { { I = 4, J = 2, w = 3 }, { I = 1, J = 1, w = 0 }, { I = 5, J = 2, w = 0 },
+    { I = 1, J = 0, w = 3 }, { I = 5, J = 6, w = 1 } },
 }

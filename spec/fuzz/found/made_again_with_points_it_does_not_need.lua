@@ -16,7 +16,8 @@ z5:when(i:gt(w), (v9) % 1000)
 z5:otherwise((v8) % 1000)
 z10 = P:tensor { domain = {j}, shape = {2, 3}, dtype = "f32", name = "z10" }
 v12 = z10[j - 1]
-z10[0] = ((((z5[{ i = 0 .. I }]:sum(0)):to "f32"):sum() + tempo.zeros({2, 3}, { dtype = "f32" }))):tanh()
+z10[0] = ((((z5[{ i = 0 .. I }]:sum(0)):to "f32"):sum() + tempo.zeros({2, 3},
+  { dtype = "f32" }))):tanh()
 z10[{ j = 1 }] = (((x2):sum() + tempo.zeros({2, 3}, { dtype = "f32" }))):tanh()
 z10:otherwise((v12):tanh())
 v14 = (z4 * z10 + z4)

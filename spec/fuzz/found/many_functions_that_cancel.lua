@@ -12,11 +12,14 @@ z6[{ j = 0 }] = (x9):tanh()
 z6:when(j:lt(J - 2), (v7):tanh())
 z6:otherwise((v8):tanh())
 v12 = (z6 + v4:to "f32" * 0.1):tanh()
-w18 = P:param("w18", { along = {i}, domain = {}, shape = {}, dtype = "f32", init = (v12[{ i = 0 .. I }]:sum(0)[{ j = 0 .. J }]:sum(0)):tanh() })
+w18 = P:param("w18",
+  { along = {i}, domain = {}, shape = {}, dtype = "f32",
+  init = (v12[{ i = 0 .. I }]:sum(0)[{ j = 0 .. J }]:sum(0)):tanh() })
 v21 = P:input("v21", { domain = {i}, shape = {}, dtype = "f32" })
 w18:update((v21):tanh())
 case = { outputs = { w18 = w18, bounds = w:value() + I:value() + J:value() },
   options = { passes = { num_neg = false, matmul_right = false } },
-  inputs = { { "x2", { "I", "J" }, {}, "i64" }, { "x9", { "J" }, {}, "f32" }, { "v21", { "I" }, {}, "f32" } },
+  inputs = { { "x2", { "I", "J" }, {}, "i64" }, { "x9", { "J" }, {}, "f32" },
+    { "v21", { "I" }, {}, "f32" } },
   bounds = { { I = 0, J = 0, w = 0 } },
 }

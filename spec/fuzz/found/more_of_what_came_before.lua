@@ -13,5 +13,7 @@ case = { outputs = { v9 = v9, x2 = x2, bounds = w:value() + I:value() + J:value(
   ends = { i = I:value() },
   options = { passes = 'none' },
   inputs = { { "x1", { "I", "J", "K" }, {}, "f64" }, { "x2", { "I", "K" }, {}, "i64" } },
-  bounds = { { I = 2, J = 2, K = 3, w = 3 }, { I = 1, J = 1, K = 1, w = 1 }, { I = 2, J = 1, K = 4, w = 3 }, { I = 1, J = 0, K = 3, w = 1 }, { I = 4, J = 5, K = 5, w = 2 } },
+  bounds = { { I = 2, J = 2, K = 3, w = 3 }, { I = 1, J = 1, K = 1, w = 1 },
+    { I = 2, J = 1, K = 4, w = 3 }, { I = 1, J = 0, K = 3, w = 1 },
+    { I = 4, J = 5, K = 5, w = 2 } },
 }

@@ -18,6 +18,7 @@ case = { outputs = { bounds = w:value() + I:value() },
   cycles = true,
   ends = { i = I:value() },
   options = { precise = true },
-  inputs = { { "x2", { "I" }, {3}, "f32" }, { "v4", { "I" }, {}, "i64" }, { "v12", { "I" }, {}, "f32" } },
+  inputs = { { "x2", { "I" }, {3}, "f32" }, { "v4", { "I" }, {}, "i64" },
+    { "v12", { "I" }, {}, "f32" } },
   bounds = { { I = 2, w = 0 } },
 }

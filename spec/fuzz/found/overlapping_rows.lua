@@ -21,6 +21,7 @@ z33:otherwise(((v14 + tempo.zeros({3}, { dtype = "f64" }))):tanh())
 v47 = z33:sum()
 case = { outputs = { v47 = v47, v9 = v9, v16 = v16, bounds = w:value() + I:value() + J:value() },
   options = { passes = { algebra = false } },
-  inputs = { { "x2", { "I" }, {}, "f64" }, { "x3", { "J" }, {}, "i64" }, { "v8", {  }, {}, "i64" } },
+  inputs = { { "x2", { "I" }, {}, "f64" }, { "x3", { "J" }, {}, "i64" },
+    { "v8", {  }, {}, "i64" } },
   bounds = { { I = 3, J = 4, w = 2 } },
 }

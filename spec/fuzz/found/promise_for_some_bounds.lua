@@ -22,5 +22,6 @@ z13:otherwise(((x2):to "f64"):tanh())
 case = { outputs = { z13 = z13, v7 = v7, x2 = x2, bounds = w:value() + I:value() },
   options = { passes = 'none' },
   inputs = { { "x1", { "I" }, {3}, "f64" }, { "x2", { "I" }, {}, "i64" } },
-  bounds = { { I = 3, w = 1 }, { I = 1, w = 1 }, { I = 2, w = 1 }, { I = 0, w = 2 }, { I = 6, w = 3 } },
+  bounds = { { I = 3, w = 1 }, { I = 1, w = 1 }, { I = 2, w = 1 }, { I = 0, w = 2 },
+    { I = 6, w = 3 } },
 }

@@ -14,6 +14,7 @@ case = { outputs = { v22 = v22, v21 = v21, bounds = w:value() + I:value() + J:va
   cycles = true,
   ends = { i = I:value() },
   options = { passes = { vectorize = false } },
-  inputs = { { "x2", { "I", "J", "K" }, {}, "f64" }, { "v11", { "I", "J", "K" }, {2}, "f64" }, { "x19", {  }, {2, 3}, "f64" } },
+  inputs = { { "x2", { "I", "J", "K" }, {}, "f64" }, { "v11", { "I", "J", "K" }, {2}, "f64" },
+    { "x19", {  }, {2, 3}, "f64" } },
   bounds = { { I = 6, J = 3, K = 6, w = 1 } },
 }

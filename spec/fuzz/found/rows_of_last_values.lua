@@ -3,7 +3,8 @@ i, I = P:dim "i"
 j, J = P:dim "j"
 w = P:bound "w"
 v4 = P:input("v4", { domain = {j}, shape = {2, 3}, dtype = "f32" })
-w9 = P:param("w9", { along = {i}, domain = {j}, shape = {}, dtype = "f32", init = ((v4):sum()):tanh() })
+w9 = P:param("w9",
+  { along = {i}, domain = {j}, shape = {}, dtype = "f32", init = ((v4):sum()):tanh() })
 v12 = v4:mT()
 v13 = (w9[{ i, tempo.max(0, j - 1) .. j + 1 }]):sum(0) * 0.5
 v14 = v13:detach()

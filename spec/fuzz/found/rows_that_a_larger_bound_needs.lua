@@ -12,5 +12,6 @@ v13 = v10:sum()
 case = { outputs = { v13 = v13, bounds = w:value() + I:value() },
   options = { passes = { cse = false } },
   inputs = { { "v5", { "I" }, {3}, "f32" } },
-  bounds = { { I = 3, w = 2 }, { I = 1, w = 2 }, { I = 2, w = 2 }, { I = 0, w = 0 }, { I = 4, w = 3 } },
+  bounds = { { I = 3, w = 2 }, { I = 1, w = 2 }, { I = 2, w = 2 }, { I = 0, w = 0 },
+    { I = 4, w = 3 } },
 }

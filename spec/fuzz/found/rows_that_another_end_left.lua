@@ -12,6 +12,7 @@ case = { outputs = { x3 = x3, bounds = w:value() + I:value() + J:value() + K:val
   cycles = true,
   ends = { j = J:value(), k = K:value() },
   options = { passes = { tile = false } },
-  inputs = { { "x1", { "I", "J", "K" }, {2, 3}, "f32" }, { "x2", { "I", "K" }, {}, "f32" }, { "x3", { "J", "K" }, {}, "i64" } },
+  inputs = { { "x1", { "I", "J", "K" }, {2, 3}, "f32" }, { "x2", { "I", "K" }, {}, "f32" },
+    { "x3", { "J", "K" }, {}, "i64" } },
   bounds = { { I = 2, J = 2, K = 3, w = 1 } },
 }

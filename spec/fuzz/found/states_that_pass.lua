@@ -13,14 +13,18 @@ z3:otherwise(((v8 + tempo.zeros({3}, { dtype = "f64" }))):tanh())
 z15 = P:tensor { domain = {j}, shape = {2}, dtype = "i64", name = "z15" }
 v16 = z15[j - 1]
 v17 = (1 / (z3 * z3 + 1))
-z15[{ j = 0 }] = (((((x7):detach():gt(0)):to "i64"):sum() + tempo.zeros({2}, { dtype = "i64" }))) % 1000
+z15[{ j = 0 }] =
+  (((((x7):detach():gt(0)):to "i64"):sum() + tempo.zeros({2}, { dtype = "i64" }))) % 1000
 z15:otherwise((v16) % 1000)
 v18 = (v17:sin() + v17):sum()
 v19 = tempo.grad(v18, { x1 })[1]
 v20 = tempo.grad(v18, { x7 })[1]
-case = { outputs = { v18 = v18, v19 = v19, v20 = v20, v18 = v18, z15 = z15, z15 = z15, v17 = v17, bounds = w:value() + I:value() + J:value() + K:value() },
+case = { outputs = { v18 = v18, v19 = v19, v20 = v20, v18 = v18, z15 = z15, z15 = z15, v17 = v17,
+  bounds = w:value() + I:value() + J:value() + K:value() },
   options = { passes = { cse = false, incremental = false, evolve = false, turn = false } },
   inputs = { { "x1", { "I", "K" }, {2, 3}, "f64" }, { "x7", {  }, {3}, "f64" } },
-  bounds = { { I = 4, J = 3, K = 2, w = 0 }, { I = 1, J = 1, K = 1, w = 1 }, { I = 5, J = 2, K = 4, w = 0 }, { I = 2, J = 0, K = 1, w = 2 }, { I = 5, J = 6, K = 5, w = 2 } },
+  bounds = { { I = 4, J = 3, K = 2, w = 0 }, { I = 1, J = 1, K = 1, w = 1 },
+    { I = 5, J = 2, K = 4, w = 0 }, { I = 2, J = 0, K = 1, w = 2 },
+    { I = 5, J = 6, K = 5, w = 2 } },
   smooth = { loss = "v18", { "x1", "v19" }, { "x7", "v20" } },
 }

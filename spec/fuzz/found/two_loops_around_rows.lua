@@ -13,7 +13,8 @@ v16 = P:input("v16", { domain = {i, k}, shape = {}, dtype = "f64" })
 v17 = tempo.grad(v15, { x2 })[1]
 case = { outputs = { v16 = v16, v17 = v17, bounds = w:value() + I:value() + J:value() + K:value() },
   options = { passes = { cse = false, incremental = false } },
-  inputs = { { "x2", { "I" }, {3}, "f64" }, { "x3", { "K" }, {}, "i64" }, { "v16", { "I", "K" }, {}, "f64" } },
+  inputs = { { "x2", { "I" }, {3}, "f64" }, { "x3", { "K" }, {}, "i64" },
+    { "v16", { "I", "K" }, {}, "f64" } },
   bounds = { { I = 3, J = 1, K = 3, w = 1 } },
   smooth = { loss = "v15", { "x2", "v17" } },
 }
