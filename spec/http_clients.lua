@@ -2,7 +2,7 @@
 -- its own. CASES returns a list of { send = text, sleep = seconds before it, slow = bytes a step,
 -- deaf = it reads nothing, leave = it closes after so many bytes, wait = seconds before it leaves }.
 -- OUT returns what each read until the server closed, or false if that took longer than 20 seconds.
-local ffi = require "ffi"
+local ffi, bit = require "ffi", require "bit"
 ffi.cdef [[
 typedef struct { uint16_t family, port; uint32_t address; char zero[8]; } tempo_address;
 typedef struct { int fd; short events, revents; } tempo_poll;

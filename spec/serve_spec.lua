@@ -242,7 +242,7 @@ describe("the server", function()
       { send = ask("POST", "/v1/completions", endless) },
       { send = ask("GET", "/v1/models", "", "Authorization: Bearer wrong\r\n") },
       { send = ask("GET", "/health", "") },
-    }, { key = "secret", slots = 1, queue = 1 })
+    }, { key = "secret", slots = 1, queue = 1, unsent = 2 ^ 40 })
     refused(got[3], 429, "1 requests wait")
     refused(got[4], 401, "the key")
     refused(got[5], 401, "the key")
