@@ -250,7 +250,7 @@ describe("the server", function()
   end)
 
   it("ends what runs when it closes", function()
-    local server = serve.open(fake.model, { port = 0, engine = fake.engine(16) })
+    local server = serve.open(fake.model, { port = 0, engine = fake.engine(16), unsent = 2 ^ 40 })
     local file, out = os.tmpname(), os.tmpname()
     os.remove(out)
     local f = assert(io.open(file, "wb"))
