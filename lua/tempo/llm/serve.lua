@@ -90,6 +90,7 @@ function Server:_submit(kind, request, body)
   end
   local job = openai.read(kind, body, self.model.tokenizer)
   self.made = self.made + 1
+  job.seed = job.seed or (os.time() * 7919 + self.made) % 2 ^ 31
   job.request, job.tokenizer, job.told, job.at = request, self.model.tokenizer, 0, 0
   job.head = { kind = kind, model = self.name, created = os.time(),
     id = ("%s-%x-%d"):format(kind == "chat" and "chatcmpl" or "cmpl", self.created, self.made) }
