@@ -24,7 +24,11 @@ end
 
 function Engine:submit(o)
   local prompt = o.prompt
-  if type(prompt) == "table" then prompt = string.char((table.unpack or unpack)(prompt)) end  -- luacheck: ignore
+  if type(prompt) == "table" then
+    local bytes = {}
+    for k, id in ipairs(prompt) do bytes[k] = string.char(id % 256) end
+    prompt = table.concat(bytes)
+  end
   local text, stopped = fake.answer(prompt), false
   for _, stop in ipairs(o.stop or {}) do
     local at = text:find(stop, 1, true)

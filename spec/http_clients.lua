@@ -1,5 +1,5 @@
--- `luajit spec/http_clients.lua PORT CASES OUT`: a client for each case, all at once, over sockets of
--- its own. CASES returns a list of { send = text, sleep = seconds before it, slow = bytes it sends
+-- `luajit spec/http_clients.lua PORT CASES OUT`: a client for each case, all at once, over sockets
+-- of its own. CASES returns a list of { send = text, sleep = seconds before it, slow = bytes it sends
 -- each 10 ms, deaf = seconds in which it reads nothing before it leaves, leave = it leaves after so
 -- many bytes }. OUT returns what each read until the server closed, or false if that took longer
 -- than a minute; in `first` and `last` the seconds to the first and last event of a stream.
@@ -41,7 +41,8 @@ local buffer = ffi.new("char[?]", 65536)
 local start = now()
 local clients = {}
 for k, case in ipairs(cases) do
-  clients[k] = { fd = dial(), case = case, at = 1, got = {}, n = 0, begins = start + (case.sleep or 0) }
+  clients[k] = { fd = dial(), case = case, at = 1, got = {}, n = 0,
+    begins = start + (case.sleep or 0) }
 end
 
 local function leave(c)
@@ -99,7 +100,9 @@ for _, c in ipairs(clients) do
 end
 for _, name in ipairs { "first", "last" } do
   file:write(name, " = {")
-  for _, c in ipairs(clients) do file:write(c[name] and ("%.6f"):format(c[name]) or "false", ", ") end
+  for _, c in ipairs(clients) do
+    file:write(c[name] and ("%.6f"):format(c[name]) or "false", ", ")
+  end
   file:write "},\n"
 end
 file:write "}\n"

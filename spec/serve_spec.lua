@@ -13,7 +13,7 @@ local function exists(path)
   return f ~= nil
 end
 
--- Serves the cases of spec/http_clients.lua until each of them has ended; what each of them read.
+-- Serves the cases of spec/http_clients.lua until each has ended; what each of them read.
 local function run(cases, o)
   o = o or {}
   local engine = fake.engine(16)
@@ -45,8 +45,8 @@ local function run(cases, o)
 end
 
 local function ask(method, path, body, headers)
-  return ("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%s"):format(
-    method, path, headers or "", #body, body)
+  return ("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%s")
+    :format(method, path, headers or "", #body, body)
 end
 
 local function post(path, t) return { send = ask("POST", path, encode(t)) } end
@@ -95,8 +95,8 @@ end
 
 describe("the server", function()
   it("answers in OpenAI's forms", function()
-    local user = { { role = "system", content = "s" },
-      { role = "user", content = { { type = "text", text = "h\195\169" }, { type = "text", text = "y" } } } }
+    local parts = { { type = "text", text = "h\195\169" }, { type = "text", text = "y" } }
+    local user = { { role = "system", content = "s" }, { role = "user", content = parts } }
     local got = run {
       { send = ask("GET", "/health", "") },
       { send = ask("GET", "/v1/models", "") },
@@ -105,8 +105,8 @@ describe("the server", function()
       post("/v1/chat/completions", { messages = user, stop = "|s", logprobs = true }),
       post("/v1/completions", { prompt = "a b", max_tokens = 9, stream = true,
         stream_options = { include_usage = true } }),
-      post("/v1/chat/completions", { messages = { { role = "user", content = "a b" } }, stream = true,
-        logprobs = true, temperature = 0 }),
+      post("/v1/chat/completions", { messages = { { role = "user", content = "a b" } },
+        stream = true, logprobs = true, temperature = 0 }),
       { send = ask("GET", "/v1/models/fake", "") },
     }
     assert.same({ status = "ok", running = 0, waiting = 0 }, json(got[1]))
@@ -185,11 +185,13 @@ describe("the server", function()
       { completion { stream = "yes" }, 400, "true or false", "stream" },
       { completion { model = 3 }, 400, "a string", "model" },
       { completion { presence_penalty = 1 }, 400, "not supported", "presence_penalty" },
-      { completion { prompt = ("x"):rep(5000) }, 400, "5000 tokens, the model at most 5000", "prompt" },
+      { completion { prompt = ("x"):rep(5000) }, 400, "the model at most 5000", "prompt" },
+      { completion { stop = ("x"):rep(257) }, 400, "1 to 256 bytes", "stop" },
       { chat {}, 400, "a list of messages", "messages" },
       { chat { { role = "tool", content = "x" } }, 400, "need a role", "messages" },
       { chat { { role = "user" } }, 400, "need a content", "messages" },
-      { chat { { role = "user", content = { { type = "image_url" } } } }, 400, "type text", "messages" },
+      { chat { { role = "user", content = { { type = "image_url" } } } }, 400, "type text",
+        "messages" },
       { chat { 1, 2 }, 400, "need a role", "messages" },
       { { send = ask("GET", "/v1/none", "") }, 404, "there is no /v1/none" },
       { { send = ask("GET", "/v1/completions", "") }, 405, "GET is no method" },
@@ -207,7 +209,8 @@ describe("the server", function()
       { send = ask("POST", "/v1/completions", '{"prompt":"endless","stream":true}'), deaf = 2 },
       { send = ask("POST", "/v1/completions", '{"prompt":"endless","stream":true}'), leave = 5000 },
       { send = "\255\254rubbish\r\n\r\n\0\1\2" },
-      { send = "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n{", deaf = 0.2 },
+      { send = "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n{",
+        deaf = 0.2 },
       { send = ask("POST", "/v1/completions", '{"prompt":"slow"}'), slow = 1 },
       { send = ask("POST", "/v1/completions", "\0\255{[[["):rep(3) },
     }
@@ -276,7 +279,8 @@ describe("the server", function()
 
   it("makes UTF-8 of anything", function()
     local clean, bad = openai.clean, "\239\191\189"
-    for _, s in ipairs { "", "abc", "h\195\169", "\226\130\172", "\240\159\152\128", "\244\143\191\191" } do
+    for _, s in ipairs { "", "abc", "h\195\169", "\226\130\172", "\240\159\152\128",
+      "\244\143\191\191" } do
       assert.equal(s, clean(s))
     end
     for s, want in pairs { ["\255"] = bad, ["a\195"] = "a" .. bad, ["\195a"] = bad .. "a",
@@ -290,7 +294,9 @@ describe("the server", function()
   it("says what it needs", function()
     assert.error_matches(function() serve.open({}, {}) end, "no tokenizer")
     assert.error_matches(function() serve.open(fake.model, { prot = 1 }) end, "did you mean 'port'")
-    assert.error_matches(function() serve.open(fake.model, { host = "256.0.0.1", port = 0, engine = {} }) end,
-      "file: cannot listen at 256.0.0.1")
+    assert.error_matches(function()
+      serve.open(fake.model, { host = "256.0.0.1", port = 0, engine = {} })
+    end, "file: cannot listen at 256.0.0.1")
+    assert.error_matches(function() serve.open(fake.model, { port = 70000 }) end, "0 to 65535")
   end)
 end)

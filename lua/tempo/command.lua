@@ -259,8 +259,8 @@ end
 
 function commands.serve(args)
   local path = table.remove(args, 1) or fail("serve: which model?\n\n%s", usage)
-  local o = cli(args, { port = 8080, host = "127.0.0.1", slots = 16, queue = 128, name = "", key = "",
-    dtype = "", ["max-length"] = 0, threads = 0 }, "tempo serve MODEL")
+  local o = cli(args, { port = 8080, host = "127.0.0.1", slots = 16, queue = 128, name = "",
+    key = "", dtype = "", ["max-length"] = 0, threads = 0 }, "tempo serve MODEL")
   local m = tempo.llm.load(path, { dtype = some(o.dtype), max_length = some(o["max-length"]),
     threads = some(o.threads) })
   local name = some(o.name) or path:gsub("/+$", ""):match "[^/]*$"

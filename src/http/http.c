@@ -76,7 +76,7 @@ static void look(tp_http *s) {
 tp_hreq *tp_http_next(tp_http *s, double seconds) {
   pthread_mutex_lock(&s->lock);
   look(s);
-  if (!s->first && seconds > 0) tp_os_wait(&s->came, &s->lock, seconds);
+  if (!s->first && seconds > 0) tp_os_wait(&s->came, &s->lock, TP_MIN(seconds, 60));
   tp_hreq *r = s->first;
   if (r && !(s->first = r->next)) s->last = &s->first;
   pthread_mutex_unlock(&s->lock);
@@ -141,6 +141,20 @@ static char *copy(const char *s) {
   return p ? memcpy(p, s, n) : NULL;
 }
 
+/* tp_putn, which returns under the lock too when there is no memory. */
+static bool store(tp_buf *b, const char *p, size_t n) {
+  if (b->cap - b->n < n) {
+    size_t cap = TP_MAX(b->cap * 2, TP_MAX(b->n + n, 256));
+    char *s = tp_realloc(b->s, cap);
+    if (!s) return false;
+    b->s = s;
+    b->cap = cap;
+  }
+  if (n) memcpy(b->s + b->n, p, n);
+  b->n += n;
+  return true;
+}
+
 /* Under the lock: it counts to 0 at one of its two sides. */
 static void unref(tp_hreq *r) {
   tp_http *s = r->s;
@@ -180,8 +194,7 @@ bool tp_hreq_take(tp_hreq *r, const char *p, size_t n) {
     r->sent += n;
     return r->sent <= 16 * limit;
   }
-  tp_putn(&r->body, p, n);
-  return !r->body.failed;
+  return store(&r->body, p, n);
 }
 
 tp_hkind tp_hreq_turn(tp_hreq *r) {
@@ -240,15 +253,14 @@ const char *tp_hreq_body(const tp_hreq *r, size_t *n) {
   return r->body.n ? r->body.s : "";
 }
 
-/* Adds bytes to what is sent. Without memory for them the client is dropped. */
+/* Adds bytes to what is sent. A client for which there is no memory is dropped. */
 static void put(tp_hreq *r, const char *text, size_t n) {
   if (!r->out.n) r->moved = tp_now();
-  if (r->sent > r->out.n / 2) {
+  if (r->sent > r->out.n / 2) { /* what was sent makes room */
     memmove(r->out.s, r->out.s + r->sent, r->out.n -= r->sent);
     r->sent = 0;
   }
-  tp_putn(&r->out, text, n);
-  if (r->out.failed || is_stalled(r, tp_now())) drop(r);
+  if (!store(&r->out, text, n) || is_stalled(r, tp_now())) drop(r);
   else wake(r);
 }
 

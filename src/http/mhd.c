@@ -141,9 +141,9 @@ static void *start_mhd(void *arg) {
   tp_http *s = a->s;
   s->daemon = mhd.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
       NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, a->fd, MHD_OPTION_CONNECTION_LIMIT,
-      (unsigned)s->limits.connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)s->limits.idle + 1,
-      MHD_OPTION_NOTIFY_COMPLETED, on_done, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-      MHD_OPTION_END);
+      (unsigned)s->limits.connections, MHD_OPTION_CONNECTION_TIMEOUT,
+      (unsigned)TP_MIN(s->limits.idle, 1e6) + 1, MHD_OPTION_NOTIFY_COMPLETED, on_done, s,
+      MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
   return NULL;
 }
 

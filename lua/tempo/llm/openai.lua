@@ -12,7 +12,7 @@ local types = { [401] = "authentication_error", [429] = "rate_limit_error", [500
 
 --- The table that is raised and sent.
 function openai.error(status, message, param, code)
-  return { status = status, error = { message = message, param = param or core.null,
+  return { status = status, error = { message = openai.clean(message), param = param or core.null,
     type = types[status] or "invalid_request_error", code = code or core.null } }
 end
 
@@ -20,7 +20,7 @@ local function refuse(param, ...)
   error(openai.error(400, "'" .. param .. "' " .. string.format(...), param), 0)
 end
 
--- ---- text: JSON is UTF-8, which an unfinished text need not be --------------------------------------
+-- ---- text: JSON is UTF-8, which an unfinished text need not be ----------------------------------
 
 -- Bytes of the character whose first byte is b; nil: none begins so.
 local function length(b)
@@ -56,7 +56,7 @@ function openai.clean(s)
   return table.concat(out)
 end
 
--- ---- what a request asks for -----------------------------------------------------------------------
+-- ---- what a request asks for --------------------------------------------------------------------
 
 local function given(v)
   if v == core.null then return nil end
@@ -93,7 +93,9 @@ local function stop_strings(t)
   if v == nil then return {} end
   if not is_list(v) or #v > 16 then refuse("stop", "must be a string or a list of up to 16") end
   for _, s in ipairs(v) do
-    if type(s) ~= "string" or s == "" then refuse("stop", "must be a string or a list of them") end
+    if type(s) ~= "string" or #s < 1 or #s > 256 then
+      refuse("stop", "must be a string of 1 to 256 bytes, or a list of them")
+    end
   end
   return v
 end
@@ -169,22 +171,23 @@ end
 function openai.read(kind, body, tokenizer)
   local ok, t = pcall(core.json_decode, body, "the body")
   if not ok or type(t) ~= "table" or #t > 0 then
-    local why = not ok and tostring(type(t) == "table" and t.message or t) or "it is no object"
+    local why = ok and "it is no object" or tostring(type(t) == "table" and t.message or t)
     error(openai.error(400, "the body is no JSON: " .. why), 0)
   end
-  if t.response_format and type(t.response_format) == "table" and t.response_format.type == "text" then
-    t.response_format = nil
-  end
-  if given(t.model) ~= nil and type(t.model) ~= "string" then refuse("model", "must be a string") end
+  local format = given(t.response_format)
+  if type(format) == "table" and format.type == "text" then t.response_format = nil end
+  if type(given(t.model) or "") ~= "string" then refuse("model", "must be a string") end
   local o = kind == "chat" and chat(t, tokenizer) or kind ~= "chat" and completion(t)
   o.stream = boolean(t, "stream")
   local options = given(t.stream_options)
-  if options ~= nil and type(options) ~= "table" then refuse("stream_options", "must be an object") end
+  if options ~= nil and type(options) ~= "table" then
+    refuse("stream_options", "must be an object")
+  end
   o.usage = options and boolean(options, "include_usage") or false
   return o
 end
 
--- ---- replies ---------------------------------------------------------------------------------------
+-- ---- replies ------------------------------------------------------------------------------------
 
 local function list(t) return setmetatable(t, core.json_list) end
 
@@ -240,8 +243,8 @@ end
 --- A part of a stream, as the event's text. The first part of a chat has `role`; the last `reason`;
 --- one with `usage` alone follows it.
 function openai.part(head, p)
-  local choice = { index = 0, finish_reason = p.reason and (reasons[p.reason] or "stop") or core.null,
-    logprobs = logprobs(head.kind, p.tokens) }
+  local choice = { index = 0, logprobs = logprobs(head.kind, p.tokens),
+    finish_reason = p.reason and (reasons[p.reason] or "stop") or core.null }
   local text = p.text and openai.clean(p.text)
   if head.kind == "chat" then choice.delta = { role = p.role, content = text }
   else choice.text = text or "" end

@@ -25,11 +25,18 @@ function serve.open(m, o)
   o = util.options("llm.serve", o,
     "host port slots queue name key body connections idle stalled unsent chunk engine")
   if not m.tokenizer then util.fail("option", "llm.serve: the model has no tokenizer") end
+  util.expect_options("llm.serve", "count", o, "slots body connections unsent chunk")
+  util.expect_options("llm.serve", "number", o, "queue idle stalled")
+  util.expect_options("llm.serve", "string", o, "host name key")
+  local port = util.expect("llm.serve: port", "number", o.port or 8080)
+  if port ~= math.floor(port) or port < 0 or port > 65535 then
+    util.fail("option", "llm.serve: port: expected 0 to 65535, got %g", port)
+  end
   local s = setmetatable({ jobs = {}, made = 0, key = o.key, slots = o.slots or 16,
     queue = o.queue or 128, name = name_of(m, o), model = m, created = os.time() }, Server)
   s.engine = o.engine
     or require "tempo.llm.engine".new(m, { slots = s.slots, chunk = o.chunk })
-  s.http = core.http_open(o.host or "127.0.0.1", o.port or 8080, o.body or 2 ^ 20,
+  s.http = core.http_open(o.host or "127.0.0.1", port, o.body or 2 ^ 20,
     o.unsent or 2 ^ 18, o.connections or 256, o.idle or 30, o.stalled or 30)
   return s
 end
@@ -45,7 +52,7 @@ end
 
 local function refuse(request, e) send(request, e.status, { error = e.error }) end
 
--- ---- a job: a request that the engine works on -------------------------------------------------------
+-- ---- a job: a request that the engine works on --------------------------------------------------
 
 -- The tokens since the last part of a stream, or all; nil: the request asks for none.
 local function take_tokens(job)
@@ -97,8 +104,9 @@ function Server:_submit(kind, request, body)
   local most = self.model.max_length or math.huge
   job.run = self.engine:submit {
     prompt = job.prompt, max_tokens = math.min(job.max_tokens or most, 2 ^ 31),
-    temperature = job.temperature, top_p = job.top_p, top_k = job.top_k, min_p = job.min_p, seed = job.seed, stop = job.stop,
-    repetition_penalty = job.repetition_penalty, logprobs = job.logprobs,
+    temperature = job.temperature, top_p = job.top_p, top_k = job.top_k, min_p = job.min_p,
+    seed = job.seed, stop = job.stop, repetition_penalty = job.repetition_penalty,
+    logprobs = job.logprobs,
     on_token = job.stream and function(_, text)
       if text == "" then return end
       request:write(openai.part(job.head, { text = text, tokens = take_tokens(job) }))
@@ -118,7 +126,7 @@ function Server:_submit(kind, request, body)
   end
 end
 
--- ---- paths ----------------------------------------------------------------------------------------
+-- ---- paths --------------------------------------------------------------------------------------
 
 function Server:_card()
   return { id = self.name, object = "model", created = self.created, owned_by = "tempo" }
@@ -169,7 +177,7 @@ function Server:_take(request)
   refuse(request, openai.error(status, tostring(type(e) == "table" and e.message or e)))
 end
 
--- ---- running ------------------------------------------------------------------------------------------
+-- ---- running ------------------------------------------------------------------------------------
 
 --- Takes requests, for which it waits up to `seconds` while there is nothing else to do, and makes
 --- one step of all texts. Returns how many requests are not finished.
