@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { CLIENTS = 64, PARTS = 40, BODY = 20000 };
-static int port;
+static int port, rounds = 3; /* requests that a good client sends */
 static atomic_int running;
 
 /* ---- the server: a thread that answers as an engine would, a part of each stream a step ---- */
@@ -163,7 +163,7 @@ static bool good(int k) {
   reply r;
   bool ok = true;
   int fd = dial();
-  for (int round = 0; ok && round < 3; round++) { /* one connection, several requests */
+  for (int round = 0; ok && round < rounds; round++) { /* one connection, several requests */
     snprintf(text, sizeof text, "client %d, round %d;", k, round);
     bool streams = (k + round) % 2;
     ok = ask(fd, "POST", streams ? "/stream" : "/whole", text) && hear(fd, &r) && r.status == 200 &&
@@ -342,6 +342,7 @@ static void many(void) {
   int threads = entries("/proc/self/task"), files = entries("/proc/self/fd");
   tp_http *s = tp_http_open("127.0.0.1", 0, &limits, &err);
   if (!CHECKF(s != NULL, "%s", err.msg)) return;
+  stops = false;
   port = tp_http_port(s);
   pthread_create(&t, NULL, serve, s);
   running = CLIENTS;
@@ -358,6 +359,25 @@ static void many(void) {
   for (int k = 0; k < 100 && entries("/proc/self/task") > threads; k++) usleep(10000);
   CHECK(entries("/proc/self/task") == threads);
   CHECK(entries("/proc/self/fd") == files);
+}
+
+/* Each request of memory fails once: a client may lose its connection, the next one does not. */
+static void without_memory(void) {
+  tp_error err = { 0 };
+  pthread_t t;
+  stops = false;
+  tp_http *s = tp_http_open("127.0.0.1", 0, &limits, &err);
+  port = tp_http_port(s);
+  pthread_create(&t, NULL, serve, s);
+  rounds = 1;
+  for (int n = 1; n < 24; n++) { /* a request takes up to eight */
+    tp_fail_alloc(n / 2);
+    good(n);
+    tp_fail_alloc(0);
+    CHECKF(good(n + 1), "after request %d failed", n / 2);
+  }
+  stops = true;
+  pthread_join(t, NULL);
 }
 
 /* Closing sends what is answered, and cuts streams, waiting requests and idle connections. */
@@ -410,5 +430,6 @@ int main(void) {
   refuses();
   closes();
   many();
+  without_memory();
   return check_report();
 }
