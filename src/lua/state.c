@@ -15,6 +15,7 @@ static const char *const class_name[TL_NTYPE] = {
   "tempo.Array",
   "tempo.Function",
   "tempo.State",
+  "tempo.Weights",
 };
 
 static void new_weak_table(lua_State *L, const char *mode) {
@@ -65,7 +66,8 @@ typedef struct {
   char name[];
 } called_t;
 
-static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s" };
+static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s",
+  "f" };
 
 void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;
