@@ -1,4 +1,5 @@
--- bin/tempo: commands over scripts that call rl.train, and over the folders of their runs.
+-- bin/tempo: commands over scripts that call rl.train, over the folders of their runs, and over
+-- language models.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local cli = require "tempo.cli"
@@ -14,6 +15,9 @@ usage: tempo COMMAND ...
                                         says what tempo makes of the script's program
   export DIR [--to DIR/policy] [--params best]
                                         writes the policy that a run has kept as C
+  serve MODEL [--port 8080] [--host 127.0.0.1] [--slots 16] [--queue 128] [--name ..] [--key ..]
+              [--dtype ..] [--max-length ..] [--threads ..]
+                                        answers as OpenAI's server does, until Ctrl-C
   plot DIR... [--to curve.svg] [--column return] [--x steps] [--title ..]
                                         draws runs; of runs in one folder the mean, and a deviation
   generate MODEL "TEXT" [--tokens 64] [--temperature 0] [--top-k 0] [--top-p 1] [--min-p 0] [--seed 0]
@@ -139,6 +143,28 @@ function commands.explain(args)
   local status = run(script, rest)
   if status == 0 then fail("explain: %s compiled nothing", script) end
   return status
+end
+
+-- ---- serve --------------------------------------------------------------------------------------
+
+-- nil for an option that was not given: 0 or "".
+local function some(v)
+  if v ~= 0 and v ~= "" then return v end
+end
+
+function commands.serve(args)
+  local path = table.remove(args, 1) or fail("serve: which model?\n\n%s", usage)
+  local o = cli(args, { port = 8080, host = "127.0.0.1", slots = 16, queue = 128, name = "",
+    key = "", dtype = "", ["max-length"] = 0, threads = 0 }, "tempo serve MODEL")
+  local m = tempo.llm.load(path, { dtype = some(o.dtype), max_length = some(o["max-length"]),
+    threads = some(o.threads) })
+  local name = some(o.name) or path:gsub("/+$", ""):match "[^/]*$"
+  local server = require "tempo.llm.serve".open(m, { port = o.port, host = o.host, slots = o.slots,
+    queue = o.queue, name = name, key = some(o.key) })
+  print(("tempo: %s answers at http://%s:%d/v1"):format(name, o.host, server:port()))
+  io.stdout:flush()
+  server:run()
+  return 0
 end
 
 -- ---- play, export -------------------------------------------------------------------------------

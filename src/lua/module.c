@@ -159,6 +159,7 @@ static const luaL_Reg hidden[] = {
   { "mkdir", tl_make_folder },
   { "lift", module_lift },
   { "feeds", tl_fn_feeds },
+  { "http_open", tl_http_open },
   { "json_decode", tl_json_decode },
   { "json_encode", tl_json_encode },
   { "llm_sample", tl_llm_sample },

@@ -419,4 +419,5 @@ int tl_fn_state(lua_State *L);
 int tl_fn_load_state(lua_State *L);
 int tl_fn_save(lua_State *L);
 int tl_fn_load(lua_State *L);
+int tl_http_open(lua_State *L);
 #endif
