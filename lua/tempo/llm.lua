@@ -111,8 +111,7 @@ function llm.tokenizer(path, o) return require "tempo.llm.tokenizer".open(path, 
 
 --- Compiles a program of the model, once: `rows` is the name of the dim of its tokens. Returns a function that takes
 --- inputs and bounds.
----@protected
-function Model:program(kind, outputs)
+function Model:_program(kind, outputs)
   local key = kind .. " " .. outputs
   local f = self._compiled[key]
   if not f then
@@ -151,14 +150,14 @@ local function checked(m, what, ids)
   end
   return ids
 end
-Model.checked = checked
+Model._checked = checked
 
 --- Logits of all positions, (n, vocabulary), f32: row k is what may follow the first k + 1 tokens.
 ---@param ids integer[]|tempo.Array
 ---@return tempo.Array
 function Model:logits(ids)
   ids = checked(self, "logits", ids)
-  return self:program("text", "logits")({ id = ids }, { T = #ids }).logits
+  return self:_program("text", "logits")({ id = ids }, { T = #ids }).logits
 end
 
 --- Hidden states of all positions after the last norm, (n, width), f32.
@@ -166,11 +165,11 @@ end
 ---@return tempo.Array
 function Model:embed(ids)
   ids = checked(self, "embed", ids)
-  return self:program("text", "hidden")({ id = ids }, { T = #ids }).hidden
+  return self:_program("text", "hidden")({ id = ids }, { T = #ids }).hidden
 end
 
 -- Does this token end a text?
-function Model:ends(id)
+function Model:_ends(id)
   for _, eos in ipairs(self.config.eos) do
     if id == eos then return true end
   end
@@ -230,5 +229,10 @@ end
 ---@param o? { slots?: integer, chunk?: integer }
 ---@return tempo.llm.Engine
 function llm.engine(m, o) return require "tempo.llm.engine".new(m, o) end
+
+--- Serves the model to clients of OpenAI's API until Ctrl-C: docs/llm.md has the options.
+---@param m tempo.llm.Model
+---@param o? table
+function llm.serve(m, o) require "tempo.llm.serve".open(m, o):run() end
 
 return util.library("llm", llm)

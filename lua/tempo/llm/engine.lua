@@ -14,7 +14,7 @@ local core = getmetatable(tempo)
 local Engine = {}
 Engine.__index = Engine
 
---- A request, from Engine:submit.
+-- A request, from Engine:submit.
 ---@class tempo.llm.Request
 ---@field ids integer[] what was generated, without EOS and stop string
 ---@field text string? the same as text, where the model has a tokenizer
@@ -31,6 +31,7 @@ local function rounded(n) return math.ceil(n / PLACES) * PLACES end
 ---@param m tempo.llm.Model
 ---@param o? { slots?: integer, chunk?: integer }
 ---@return tempo.llm.Engine
+---@protected
 function Engine.new(m, o)
   o = util.options("llm.engine", o, "slots chunk")
   util.expect_options("llm.engine", "count", o, "slots chunk")
@@ -76,12 +77,12 @@ end
 
 -- The ids of a prompt.
 local function prompt_ids(m, prompt)
-  if type(prompt) ~= "string" then return m:checked("prompt", prompt) end
+  if type(prompt) ~= "string" then return m:_checked("prompt", prompt) end
   local tok = m.tokenizer
   if not tok then util.fail("option", "generate: this model has no tokenizer: give a list of ids") end
   local ids = tok:encode(prompt, { bos = tok.add_bos })
   if #ids == 0 then util.fail("shape", "generate: an empty prompt, and the model has no token to begin with") end
-  return m:checked("prompt", ids)
+  return m:_checked("prompt", ids)
 end
 
 --- Adds a request: prompt (text or ids) and the options of Model:generate. It may be called at any time between steps.
@@ -96,15 +97,15 @@ function Engine:submit(o)
   if m.tokenizer then r.writer = text.writer(m.tokenizer, stop) end
   if o.repetition_penalty and o.repetition_penalty ~= 1 then
     r.seen, r.is_seen = {}, {}
-    for _, id in ipairs(prompt) do self:saw(r, id) end
+    for _, id in ipairs(prompt) do self:_saw(r, id) end
   end
-  if #prompt >= m.max_length then self:finish(r, "length") else self.queue[#self.queue + 1] = r end
+  if #prompt >= m.max_length then self:_finish(r, "length") else self.queue[#self.queue + 1] = r end
   return r
 end
 
 --- Notes that the request's text has the token.
 ---@protected
-function Engine:saw(r, id)
+function Engine:_saw(r, id)
   if r.seen and not r.is_seen[id] then
     r.is_seen[id] = true
     r.seen[#r.seen + 1] = id
@@ -113,7 +114,7 @@ end
 
 --- Ends a request.
 ---@protected
-function Engine:finish(r, reason)
+function Engine:_finish(r, reason)
   r.reason = reason
   if r.writer then
     r.text = r.writer:finish()
@@ -134,7 +135,7 @@ end
 --- Ends a request before its time.
 ---@param r tempo.llm.Request
 function Engine:cancel(r)
-  if not r.reason then self:finish(r, "cancelled") end
+  if not r.reason then self:_finish(r, "cancelled") end
 end
 
 -- ---- places of keys and values ------------------------------------------------------------------
@@ -176,9 +177,9 @@ local function tell(e, r, id, shown)
   local ok, answer = pcall(r.on_token, id, shown, r)
   if not ok then
     r.error = answer
-    if not r.reason then e:finish(r, "error") end
+    if not r.reason then e:_finish(r, "error") end
   elseif answer == false and not r.reason then
-    e:finish(r, "stop")
+    e:_finish(r, "stop")
   end
 end
 
@@ -186,23 +187,23 @@ end
 local function choose(e, r, logits, row)
   local m = e.model
   local id, logprob = core.llm_sample(logits, row, r.settings, r.done, r.seen, r.logprobs ~= nil)
-  if m:ends(id) then
+  if m:_ends(id) then
     local rest = r.writer and r.writer:rest() or ""
     if rest ~= "" then tell(e, r, id, rest) end
-    if not r.reason then e:finish(r, "eos") end
+    if not r.reason then e:_finish(r, "eos") end
     return
   end
   local n = #r.ids + 1
   r.ids[n] = id
   if r.logprobs then r.logprobs[n] = logprob end
-  e:saw(r, id)
+  e:_saw(r, id)
   local shown, stopped = "", false
   if r.writer then shown, stopped = r.writer:write(id) end
   local full = n == r.max_tokens or r.prompt_tokens + n >= m.max_length
   if full and r.writer and not stopped then shown = shown .. r.writer:rest() end
   tell(e, r, id, shown)
   if r.reason then return end
-  if stopped then e:finish(r, "stop") elseif full then e:finish(r, "length") end
+  if stopped then e:_finish(r, "stop") elseif full then e:_finish(r, "length") end
 end
 
 -- One chunk of the request's prompt; the last one gives its first token.
@@ -212,7 +213,7 @@ local function read(e, r)
   local ids = {}
   for k = 1, n do ids[k] = r.prompt[from + k] end
   reserve(e, from + n)
-  local run = e.model:program("chunk", last and "k v logits hidden" or "k v hidden")
+  local run = e.model:_program("chunk", last and "k v logits hidden" or "k v hidden")
   local out = run({ id = ids, start = from, past_k = r.k, past_v = r.v }, { N = n, C = e.places })
   keep(r, out, 0, n)
   if last then choose(e, r, out.logits, 0) end
@@ -226,7 +227,7 @@ local function advance(e, list)
   for b, r in ipairs(list) do
     ids[b], start[b], k[b], v[b] = r.ids[#r.ids], r.done, r.k, r.v
   end
-  local out = e.model:program("next", "k v logits")(
+  local out = e.model:_program("next", "k v logits")(
     { id = ids, start = start, past_k = tempo.rows(k), past_v = tempo.rows(v) }, { B = #list, C = e.places })
   for b, r in ipairs(list) do
     if not r.reason then                              -- an on_token may cancel others
