@@ -9,13 +9,13 @@ local util = require "tempo.util"
 local text = require "tempo.llm.text"
 
 local core = getmetatable(tempo)
+local engine = {}
 
 ---@class tempo.llm.Engine
 local Engine = {}
 Engine.__index = Engine
 
--- A request, from Engine:submit.
----@class tempo.llm.Request
+---@class tempo.llm.Request what Engine:submit gives
 ---@field ids integer[] what was generated, without EOS and stop string
 ---@field text string? the same as text, where the model has a tokenizer
 ---@field logprobs number[]? of the ids, where they were asked for
@@ -31,8 +31,7 @@ local function rounded(n) return math.ceil(n / PLACES) * PLACES end
 ---@param m tempo.llm.Model
 ---@param o? { slots?: integer, chunk?: integer }
 ---@return tempo.llm.Engine
----@protected
-function Engine.new(m, o)
+function engine.new(m, o)
   o = util.options("llm.engine", o, "slots chunk")
   util.expect_options("llm.engine", "count", o, "slots chunk")
   local e = setmetatable({ model = m, slots = o.slots or 16, chunk = o.chunk or 128 }, Engine)
@@ -265,4 +264,4 @@ function Engine:step()
   return #self.active + #self.queue
 end
 
-return Engine
+return engine
