@@ -1,10 +1,11 @@
--- tempo.rows: separate arrays as one along the leading dim of an input. Against the same numbers in one dense array.
+-- tempo.rows: separate arrays as one along the leading dim of an input. Against the same numbers in
+-- one dense array.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails
 
 local tiers = { "reference", "interpreter", "native" }
-local D = 20                                             -- rows of 400 elements: long enough to be read where they lie
+local D = 20              -- rows of 400 elements: long enough to be read where they lie
 
 local function weights(n, seed, shape, dtype)
   local next, v = helper.rng(seed), {}
@@ -63,7 +64,7 @@ describe("rows", function()
     fails(function() tempo.rows {} end, "shape", "empty list")
     fails(function() tempo.rows(a) end, "option", "expected a list of arrays")
     fails(function() tempo.rows { a, 3 } end, "option", "number 2 of the list, got a number")
-    fails(function() tempo.rows { a, tempo.array { 1, 2, 3 } } end, "shape", "array 2 has another shape")
+    fails(function() tempo.rows { a, tempo.array { 1, 2, 3 } } end, "shape", "another shape")
     fails(function() tempo.rows { a, tempo.array({ 1, 2 }, "i64") } end, "dtype", "array 2 is i64")
     fails(function() return tempo.rows { a }[1] end, "input", "row 1 is out of range")
     fails(function() return tempo.rows { a }:get(0) end, "option")
@@ -78,11 +79,11 @@ describe("rows", function()
       local b = weights(n, 9, { D })
       for _, tier in ipairs(tiers) do
         local f, x = net { tier = tier }
-        local want = f({ x = x, w = tempo.array(tempo.rows(v)), b = tempo.array(tempo.rows(b)) }, { L = n }).y
-        local got = f({ x = x, w = tempo.rows(v), b = tempo.rows(b) }, { L = n }).y
-        assert.are.same(want:totable(), got:totable())
-        local again = f({ x = x, w = tempo.array(tempo.rows(v)), b = tempo.rows(b) }, { L = n }).y
-        assert.are.same(want:totable(), again:totable())
+        local function y(w, c) return f({ x = x, w = w, b = c }, { L = n }).y:totable() end
+        local rows, short = tempo.rows(v), tempo.rows(b)
+        local want = y(tempo.array(rows), tempo.array(short))
+        assert.are.same(want, y(rows, short))
+        assert.are.same(want, y(tempo.array(rows), short))
       end
     end
   end)
@@ -97,18 +98,20 @@ describe("rows", function()
     local big = helper.random(helper.rng(3), { 4, D, D }, "f32")
     local f, x = net { tier = "native" }
     local b = tempo.array(0, "f32", { 3, D })
-    local got = f({ x = x, w = tempo.rows { big[2], big[0], big[2] }, b = b }, { L = 3 }).y
-    local want = f({ x = x, w = tempo.array { big[2]:totable(), big[0]:totable(), big[2]:totable() }, b = b }, { L = 3 }).y
-    assert.are.same(want:totable(), got:totable())
+    local r = tempo.rows { big[2], big[0], big[2] }
+    local got = f({ x = x, w = r, b = b }, { L = 3 }).y
+    local dense = tempo.array { big[2]:totable(), big[0]:totable(), big[2]:totable() }
+    assert.are.same(f({ x = x, w = dense, b = b }, { L = 3 }).y:totable(), got:totable())
   end)
 
   it("are checked against bounds and dtypes", function()
     local f, x = net { tier = "interpreter" }
     local b = tempo.array(0, "f32", { 2, D })
     local v = weights(2, 1)
-    fails(function() f({ x = x, w = tempo.rows { v[1] }, b = b }, { L = 2 }) end, "shape", "'w'")
-    fails(function() f({ x = x, w = tempo.rows(weights(2, 1, { D }, "f32")), b = b }, { L = 2 }) end, "shape", "'w'")
-    fails(function() f({ x = x, w = tempo.rows(weights(2, 1, nil, "f64")), b = b }, { L = 2 }) end, "dtype", "'w'")
+    local function run(r) f({ x = x, w = tempo.rows(r), b = b }, { L = 2 }) end
+    fails(function() run { v[1] } end, "shape", "'w'")
+    fails(function() run(weights(2, 1, { D })) end, "shape", "'w'")
+    fails(function() run(weights(2, 1, nil, "f64")) end, "dtype", "'w'")
   end)
 
   it("are copied where several rows are read at once", function()
@@ -119,12 +122,13 @@ describe("rows", function()
       local w = P:input("w", { domain = { l }, shape = { D, D } })
       local u = P:input("u", { domain = { l, i }, shape = { 300 } })
       local s = P:input("s", { shape = { 3, D } })
-      local f = P:compile { tier = tier, outputs = { all = w[0 .. L]:sum(0), twice = w * 2, far = u[{ l = l, i = I - 1 - i }] + 1,
-        last = w[L - 1], s = s * 3 } }
-      local v, g, q = weights(3, 5), weights(3, 6, { 2, 300 }), weights(3, 8, { D })
-      local bounds = { L = 3, I = 2 }
-      local want = f({ w = tempo.array(tempo.rows(v)), u = tempo.array(tempo.rows(g)), s = tempo.array(tempo.rows(q)) }, bounds)
-      local got = f({ w = tempo.rows(v), u = tempo.rows(g), s = tempo.rows(q) }, bounds)
+      local f = P:compile { tier = tier, outputs = { all = w[0 .. L]:sum(0), twice = w * 2,
+        far = u[{ l = l, i = I - 1 - i }] + 1, last = w[L - 1], s = s * 3 } }
+      local r = { w = tempo.rows(weights(3, 5)), u = tempo.rows(weights(3, 6, { 2, 300 })),
+        s = tempo.rows(weights(3, 8, { D })) }
+      local dense, bounds = {}, { L = 3, I = 2 }
+      for name, v in pairs(r) do dense[name] = tempo.array(v) end
+      local want, got = f(dense, bounds), f(r, bounds)
       for name, a in pairs(want) do assert.are.same(a:totable(), got[name]:totable()) end
     end
   end)
@@ -134,7 +138,8 @@ describe("rows", function()
       local f, v = steps(tier), weights(3, 2)
       local xs = helper.random(helper.rng(4), { 4, 3, D }, "f32")
       local want = f({ x = xs, w = tempo.array(tempo.rows(v)) }, { T = 4, L = 3 })
-      local by_rows = f({ x = tempo.rows { xs[0], xs[1], xs[2], xs[3] }, w = tempo.rows(v) }, { T = 4, L = 3 })
+      local x = tempo.rows { xs[0], xs[1], xs[2], xs[3] }
+      local by_rows = f({ x = x, w = tempo.rows(v) }, { T = 4, L = 3 })
       assert.are.same(want.y:totable(), by_rows.y:totable())
       f:start({ w = tempo.rows(v) }, { T = 4, L = 3 })
       f:step { x = xs[0] }
@@ -149,7 +154,8 @@ describe("rows", function()
       assert.is_true(done)
       assert.are.same(want.all[3]:totable(), last.all:totable())
       v = weights(3, 2)
-      assert.are.same(want.y:totable(), f({ x = xs, w = tempo.rows(v) }, { T = 4, L = 3 }, { state = state }).y:totable())
+      local rest = f({ x = xs, w = tempo.rows(v) }, { T = 4, L = 3 }, { state = state })
+      assert.are.same(want.y:totable(), rest.y:totable())
     end
   end)
 
@@ -167,6 +173,7 @@ describe("rows", function()
     local l = P:dim "l"
     local w = P:input("w", { domain = { l }, shape = { 2 } })
     local r = tempo.rows { tempo.array { 1, 2 }, tempo.array { 3, 4 } }
-    assert.are.same({ 6, 8 }, (w * 2):peek { inputs = { w = r }, bounds = { L = 2 }, at = { l = 1 } }:totable())
+    local two = (w * 2):peek { inputs = { w = r }, bounds = { L = 2 }, at = { l = 1 } }
+    assert.are.same({ 6, 8 }, two:totable())
   end)
 end)

@@ -14,11 +14,11 @@ typedef struct tp_array {
   void *data;            /* 64-byte aligned when owned; contiguous */
   struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
   bool borrowed;         /* data belongs to the host */
+  bool mapped;           /* data is a file's, to be read only; a view's too */
   /* Rows that are arrays of their own (tp_array_rows): place[i] is where row i begins, in elements
    * from data. NULL: the array is dense. Only runs take such an array as it is. */
   struct tp_array **row;
   int64_t *place;
-  bool mapped;           /* data is a file's, to be read only; a view's too */
 } tp_array;
 /* zeroed; NULL: no memory or a size that overflows */
 TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);

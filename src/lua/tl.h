@@ -29,8 +29,8 @@ typedef enum {
   TL_ARRAY,
   TL_FN,
   TL_STATE,
-  TL_ROWS,
   TL_WEIGHTS,
+  TL_ROWS,
   TL_TOKENIZER,
   TL_NTYPE
 } tl_type;
@@ -54,6 +54,8 @@ typedef struct tl_prog {
   bool scratch;    /* where loose literals are tried out */
   tp_hmap lines;   /* (file, line) -> how many nodes it recorded */
   tp_hmap numbers; /* number -> its node */
+  /* the elements of a large array -> a copy, which nodes hold */
+  tp_hmap constants;
   tp_hmap nexts;   /* id of a parameter -> its next(), which the update defines */
   int *line, seen; /* the line that records now; nodes before it */
   tp_pos pos;

@@ -4,19 +4,22 @@
  *   in b3{4096*l; lead 64; span l to l}   =>   in b3{0; ring l mod L by 4096; lead 64}   b3 by rows
  *
  * All windows on the input stay in a row. Its number becomes a ring as wide as the dim, which
- * changes nothing for a dense array. For others the run finds where the row begins in a table. It is
- * the last pass that rewrites windows: none is kept from joining rows into one product or copy; such
- * an input is then made dense at the call. So are short rows, whose copy is nothing. */
+ * changes nothing for a dense array; for rows the run finds in a table where each begins. No
+ * earlier pass is kept from joining rows into one product or copy: such an input is made dense at
+ * the call. So are short rows, whose copy is nothing. */
 #include "plan/priv.h"
 
-enum { SHORT = 256 }; /* elements */
+enum { BRIEF_ROW = 256 }; /* elements */
 
 static int outermost(const tp_pbuf *b) { return b->order ? b->order[0] : 0; }
 
+/* Is each point of the input long? */
 static bool is_long(tp_ictx *ix, const tp_pbuf *b) {
   int64_t n;
+  const tp_ix *all = tp_ix_const(ix, 1);
+  for (int i = 0; i < b->rank; i++) all = tp_ix_mul(ix, all, b->slots[b->ndim + i]);
   return b->kind == TP_BUF_INPUT && b->ndim > 0 && !tp_is_number(b->slots[outermost(b)], 1) &&
-      (!tp_ix_is_const(tp_pbuf_stride(ix, b, outermost(b)), &n) || n >= SHORT);
+      (!tp_ix_is_const(all, &n) || n >= BRIEF_ROW);
 }
 
 static bool stays_in_row(const tp_nd *x, int dim) {

@@ -71,10 +71,12 @@ typedef struct tp_dnd {
 /* ---- regions ---- */
 /* next: number of the execution that is timed next. first, later: seconds of the first executions,
  * and of the nlater timed ones after them, without waits for a processor; most: the longest of
- * these. ran: how long the thread had run when its clock was last read before the execution. */
+ * these. ran: how long the thread had run when its clock was last read before the execution, at the
+ * time `looked`; looks: it was read right before, so the next execution is timed. */
 typedef struct tp_clock {
+  bool looks;
   int64_t calls, next, nlater;
-  double first, later, most, ran;
+  double first, later, most, ran, looked;
 } tp_clock;
 typedef struct tp_dreg tp_dreg;
 typedef struct tp_watch tp_watch;
