@@ -103,6 +103,71 @@ describe("a checkpoint of transformers:", function()
   end)
 end)
 
+-- The checkpoint `name` as llama.cpp's converter would write it: its names, and of Llama rows of q and k in its order.
+local function gguf(name, path, formats)
+  local c, a, named = settings(name), arrays(name), {}
+  local arch, model = c.model_type, require("tempo.llm.models." .. (name == "gpt2" and "gpt2" or "llama"))
+  local function neighbours(w, heads)
+    local rows, out = w:totable(), {}
+    local head = #rows / heads
+    for h = 0, heads - 1 do
+      for i = 0, head / 2 - 1 do
+        for s = 0, 1 do out[h * head + 2 * i + s + 1] = rows[h * head + s * head / 2 + i + 1] end
+      end
+    end
+    return tempo.array(out)
+  end
+  local function turned(w)
+    local rows, out = w:totable(), {}
+    for j = 1, #rows[1] do
+      out[j] = {}
+      for i = 1, #rows do out[j][i] = rows[i][j] end
+    end
+    return tempo.array(out)
+  end
+  for _, list in ipairs { model.weights, model.ffn_weights } do
+    for _, row in ipairs(list) do
+      for l = 0, row[2]:find "%%d" and 1 or 0 do
+        local w = a[row[2]:format(l)]
+        if w then
+          w = tempo.array(w, "f32")
+          if row[1] == "q" and arch == "llama" then w = neighbours(w, 4) end
+          if row[1] == "k" and arch == "llama" then w = neighbours(w, 2) end
+          if row[1]:find "'" then w = turned(w) end
+          named[row[3]:format(l)] = w
+        end
+      end
+    end
+  end
+  local function f32(v) return { f32 = v } end
+  local meta = { ["general.architecture"] = arch }
+  local own = name == "gpt2" and { embedding_length = 32, block_count = 2, ["attention.head_count"] = 4, context_length = 64,
+    ["attention.layer_norm_epsilon"] = f32(1e-5) }
+    or { embedding_length = 32, block_count = 2, ["attention.head_count"] = 4, ["attention.head_count_kv"] = 2,
+      context_length = 128, ["attention.layer_norm_rms_epsilon"] = f32(1e-6), ["rope.freq_base"] = f32(10000) }
+  for key, v in pairs(own) do meta[arch .. "." .. key] = v end
+  if name == "llama" then                              -- what llama3's scaling divides by
+    local factors, c0 = {}, require("tempo.llm.config").from_json(core.json_encode(c))
+    for k, f in ipairs(c0.frequencies) do factors[k] = 10000 ^ (-2 * (k - 1) / 8) / f end
+    named["rope_freqs.weight"] = tempo.array(factors)
+  end
+  tempo.save(path, named, { meta = meta, format = formats })
+end
+
+describe("a GGUF file", function()
+  local path = os.tmpname()
+  os.remove(path)
+  path = path .. ".gguf"
+  after_each(function() os.remove(path) end)
+
+  for _, name in ipairs { "llama", "qwen2", "gpt2" } do
+    it("of " .. name .. " gives the checkpoint's numbers", function()
+      gguf(name, path)
+      close(fixture[name].logits[#ids], llm.load(path):logits(ids):totable()[#ids], 1e-4)
+    end)
+  end
+end)
+
 describe("a text", function()
   it("is the same in chunks and at once", function()
     for _, name in ipairs(families) do

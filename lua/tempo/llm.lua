@@ -43,8 +43,7 @@ end
 
 -- The configuration that belongs to what was opened.
 local function configured(path, from)
-  local meta = from:meta()
-  if type(meta) == "table" and meta["general.architecture"] then return config.from_gguf(meta) end
+  if from:meta "general.architecture" then return config.from_gguf(from) end
   local folder = path
   local text = read(path .. "/config.json")
   if not text then
@@ -82,7 +81,9 @@ function llm.load(path, o)
   end
   local from = tempo.open(path)
   local m = made(configured(path, from), from, o)
-  m.tokenizer = require "tempo.llm.tokenizer".beside(path)
+  if not from:meta "general.architecture" or from:meta "tokenizer.ggml.model" then
+    m.tokenizer = require "tempo.llm.tokenizer".beside(path)
+  end
   return m
 end
 

@@ -112,9 +112,19 @@ end
 
 -- ---- GGUF ---------------------------------------------------------------------------------------
 
---- The configuration in the metadata of a GGUF file.
-function config.from_gguf(meta)
-  local arch = meta["general.architecture"]
+-- What Llama 3.1 and later divide their frequencies by.
+local function divide(c, factors)
+  if not factors or not c.frequencies then return end
+  if #factors ~= #c.frequencies then
+    refuse("rope_freqs.weight has %d factors for %d frequencies", #factors, #c.frequencies)
+  end
+  for k = 1, #c.frequencies do c.frequencies[k] = c.frequencies[k] / factors[k - 1] end
+end
+
+--- The configuration in the metadata of a GGUF file, as tempo.open gives it.
+function config.from_gguf(from)
+  local meta = setmetatable({}, { __index = function(_, key) return from:meta(key) end })
+  local arch, embed = meta["general.architecture"], from:stored "token_embd.weight"
   local family = families[arch or ""]
   if not family then refuse("GGUF models of architecture '%s' are not known", tostring(arch)) end
   local t = setmetatable({}, { __index = function(_, key) return meta[arch .. "." .. key] end })
@@ -135,8 +145,8 @@ function config.from_gguf(meta)
     c.window = whole(t, "attention.sliding_window")
   end
   c.paired = arch == "llama"                        -- llama.cpp turns neighbours: rows of q and k are so ordered
-  local tokens = meta["tokenizer.ggml.tokens"]
-  c.vocabulary = tokens and #tokens or whole(t, "vocab_size")
+  divide(c, from["rope_freqs.weight"])
+  c.vocabulary = embed and embed:shape()[1] or whole(t, "vocab_size")
   c.bos, c.eos = meta["tokenizer.ggml.bos_token_id"], ids(meta["tokenizer.ggml.eos_token_id"])
   local eot = meta["tokenizer.ggml.eot_token_id"]
   if eot and eot ~= c.eos[1] then c.eos[#c.eos + 1] = eot end
