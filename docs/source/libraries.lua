@@ -388,6 +388,15 @@ local ids, info = m:generate({ 3, 17, 42 }, { max_tokens = 4, logprobs = true })
 print(#ids, info.reason, #info.logprobs)
 local batch = m:generate({ { 3, 17, 42 }, { 5 } }, { max_tokens = 4, temperature = 0.8, top_p = 0.9, seed = 1 })
 print(#batch, #batch[2])]])
+share("tempo.llm", "Model:record Model:inputs", [[
+local m = tempo.llm.load "spec/fixtures/llm/llama"
+local u, U = P:dim "u"
+local id = P:tensor { domain = { u }, dtype = "i64" }
+local _, logits = m:record(P, id, u)
+id[0] = P:constant(tempo.array(5, "i64"))
+id[u] = logits:argmax(-1)[u - 1]
+local f = P:compile { outputs = { id = id } }
+print(f(m:inputs {}, { U = 4, L = m.config.layers }).id[0], #m:generate({ 5 }, { max_tokens = 3 }))]])
 examples["tempo.llm model"] = [[
 local arrays, settings = {}, { model_type = "llama", hidden_size = 8, num_hidden_layers = 1,
   num_attention_heads = 2, intermediate_size = 16, vocab_size = 10, tie_word_embeddings = true }

@@ -135,6 +135,27 @@ function Model:_program(kind, outputs)
   end
 end
 
+--- Records the model in a program of the script's: hidden states after the last norm, and logits, of the tokens `id`,
+--- an i64 scalar whose dims are positions t and, if there are more, rows beside each other. Layers are a further dim l:
+--- a call needs the bound L = m.config.layers, and m:inputs.
+---@param P tempo.Program
+---@param id tempo.Tensor
+---@param t tempo.Index
+---@return tempo.Tensor hidden
+---@return tempo.Tensor logits
+function Model:record(P, id, t)
+  util.program("record", P)
+  util.expect("record: id", "tensor", id)
+  local net = Net.new(P, self.config, { rows = id:domain(), time = util.expect("record: t", "dim", t) })
+  weights.declare(net, self._weights)
+  return self.config.model.forward(net, id)
+end
+
+--- Adds the weights to a table of inputs, for a program in which the model was recorded.
+---@param inputs table
+---@return table inputs
+function Model:inputs(inputs) return weights.inputs(self._weights, inputs) end
+
 -- A list or an array of ids, checked.
 local function checked(m, what, ids)
   if type(ids) == "userdata" and util.is_array(ids) then ids = ids:totable() end
