@@ -159,8 +159,12 @@ static const luaL_Reg hidden[] = {
   { "mkdir", tl_make_folder },
   { "lift", module_lift },
   { "feeds", tl_fn_feeds },
+  { "http_open", tl_http_open },
   { "json_decode", tl_json_decode },
   { "json_encode", tl_json_encode },
+  { "llm_sample", tl_llm_sample },
+  { "llm_keep", tl_llm_keep },
+  { "llm_grow", tl_llm_grow },
   { "tokenizer", tl_tokenizer_open },
   { 0 },
 };

@@ -395,6 +395,11 @@ int tl_array_shape(lua_State *L);
 int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
+/* ---- llm.c ---- */
+int tl_llm_sample(lua_State *L);
+int tl_llm_keep(lua_State *L);
+int tl_llm_grow(lua_State *L);
+/* ---- files ---- */
 int tl_open_weights(lua_State *L); /* path */
 int tl_save_weights(lua_State *L); /* as tl_array_save_named, to a path that it takes */
 int tl_make_folder(lua_State *L);  /* path */
@@ -416,4 +421,5 @@ int tl_fn_state(lua_State *L);
 int tl_fn_load_state(lua_State *L);
 int tl_fn_save(lua_State *L);
 int tl_fn_load(lua_State *L);
+int tl_http_open(lua_State *L);
 #endif
