@@ -277,7 +277,7 @@ static bool read_added(tp_tokenizer *t, const tp_json *j, tp_error *err) {
     .single = flag_at(j, "single_word", false) };
   if (added.single && !tp_utf8proc_open(t, err)) return false;
   tp_encoding e = { .t = t, .err = err };
-  tp_encoding_begin(&e);
+  tp_encoding_begin(&e, text.n);
   bool ok = !late || tp_normal(&e, added.text, &added.text);
   added.text = tp_chars_dup(t, added.text);
   tp_encoding_end(&e);
