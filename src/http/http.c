@@ -8,7 +8,7 @@
 #include "http/priv.h"
 #include "os/os.h"
 
-enum { TEXT = 4096 }; /* the longest path and the longest header */
+enum { HTTP_WORD = 4096 }; /* the longest path and the longest header */
 
 /* ---- the server ---- */
 
@@ -137,7 +137,7 @@ void tp_hconn_close(tp_http *s, tp_hconn *c) {
 
 static char *copy(const char *s) {
   size_t n = strlen(s) + 1;
-  char *p = n <= TEXT ? tp_alloc(n) : NULL;
+  char *p = n <= HTTP_WORD ? tp_alloc(n) : NULL;
   return p ? memcpy(p, s, n) : NULL;
 }
 
