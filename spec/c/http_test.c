@@ -25,7 +25,7 @@ typedef struct {
   bool endless;
 } stream;
 
-static tp_hlimits limits = { BODY, 60000, 256, 1.0, 0.7 };
+static tp_hlimits limits = { BODY, 60000, 256, 3.0, 1.5 };
 static atomic_int gone_seen, streams_cut;
 static atomic_bool stops;
 
