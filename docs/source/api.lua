@@ -126,6 +126,13 @@ local b = a:clone():set(9, 0)
 a:free()
 print(a, b)]]
 
+shown.rows = [[
+local a, b = tempo.array { 1, 2 }, tempo.array { 3, 4 }
+local r = tempo.rows { a, b }
+local w = P:input("w", { domain = { t }, shape = { 2 } })
+print(#r, r[1], r:dtype(), #r:shape(), P:compile { outputs = { y = w * 2 } }({ w = r }, { T = 2 }).y)
+r:free()]]
+
 --- Runs before every example of these classes.
 api.prelude = [[
 tempo = require "tempo"
@@ -142,8 +149,8 @@ api.aliases = {
   { "tempo.Number", "integer|tempo.Index", "part of an index" },
   { "tempo.Operand", "tempo.Tensor|tempo.Index|tempo.Condition|tempo.Array|number|boolean",
     "what may stand where a tensor is wanted" },
-  { "tempo.Data", "tempo.Array|table|number|boolean",
-    "host data: an array, a nested table or a number" },
+  { "tempo.Data", "tempo.Array|tempo.Rows|table|number|boolean",
+    "host data: an array, rows, a nested table or a number" },
   { "tempo.Spec", "{ domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }",
     "a result of a callback" },
   { "tempo.Key", "integer|tempo.Index|tempo.Range|table",
@@ -193,6 +200,15 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
           text = "A copy in the host's memory. A number with a shape fills it.",
         errors = "`dtype` for a number that an integer cannot hold.",
         example = 'print(tempo.array({ { 1, 2 }, { 3, 4 } }, "i64"))\nprint(tempo.array(0, "f32", { 3 }))', fails = "tempo.array { { 1, 2 }, { 3 } }" },
+      { name = "rows", args = { arg("arrays", "tempo.Array[]", "of one dtype and shape") },
+        returns = { { "tempo.Rows" } },
+        text = "The arrays as one, along a leading axis, without a copy: an input takes it in the "
+          .. "place of an array. A program that reads a long input (256 elements a point, or a "
+          .. "size that bounds say) one place of its first dim at a time reads each array where "
+          .. "it lies: `f:explain \"plan\"` says `by rows`. Other inputs are made one array at "
+          .. "the call, and so are those of devices.",
+        errors = "`dtype` and `shape` where an array differs from the first, or there is none.",
+        example = shown.rows, fails = "tempo.rows { tempo.array { 1 }, tempo.array { 1, 2 } }" },
       { name = "save",
         args = { arg("path", "string", ""),
           arg("arrays", "tempo.Array|table<string, tempo.Array>", "by name; for .npy an array") },
@@ -864,6 +880,19 @@ os.remove(path)]] },
         example = shown.shape_2 },
       { name = "free", args = {}, returns = {}, text = "Gives its memory back.",
         example = shown.clone },
+    },
+  },
+
+  { title = "Rows", class = "tempo.Rows", receiver = "r",
+    text = "What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, from 0; "
+      .. "`tempo.array(r)` copies all into one.",
+    index = "tempo.Array",
+    entries = {
+      { name = "shape", args = {}, returns = { { "integer[]" } },
+        text = "The number of arrays, then their shape.", example = shown.rows },
+      { name = "dtype", args = {}, returns = { { "tempo.Dtype" } },
+        text = "The dtype of the arrays.", example = shown.rows },
+      { name = "free", args = {}, returns = {}, text = "Lets go of the arrays.", example = shown.rows },
     },
   },
 }

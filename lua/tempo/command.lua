@@ -20,6 +20,10 @@ usage: tempo COMMAND ...
                                         answers as OpenAI's server does, until Ctrl-C
   plot DIR... [--to curve.svg] [--column return] [--x steps] [--title ..]
                                         draws runs; of runs in one folder the mean, and a deviation
+  generate MODEL "TEXT" [--tokens 64] [--temperature 0] [--top-k 0] [--top-p 1] [--min-p 0] [--seed 0]
+        [--dtype bf16] [--stop TEXT]
+                                        goes on with a text; MODEL is a folder of Hugging Face or a
+                                        GGUF file
 
 DIR is what `out =` of rl.train says. play and export want evaluate = { policy = .. } in the script.
 ]]
@@ -269,6 +273,24 @@ function commands.plot(args)
   local svg = require "tempo.rl.plot".svg(folders, o)
   require "tempo.rl.record".write(o.to, svg)
   print("wrote " .. o.to)
+  return 0
+end
+
+-- ---- language models --------------------------------------------------------------------------
+
+function commands.generate(args)
+  local path = table.remove(args, 1) or fail("generate: which model?\n\n%s", usage)
+  local prompt = table.remove(args, 1) or fail("generate: which text?\n\n%s", usage)
+  local o = cli(args, { tokens = 64, temperature = 0, ["top-k"] = 0, ["top-p"] = 1, ["min-p"] = 0,
+    seed = 0, dtype = "", stop = "" }, 'tempo generate MODEL "TEXT"')
+  local m = tempo.llm.load(path, { dtype = o.dtype ~= "" and o.dtype or nil })
+  m:generate(prompt, { max_tokens = o.tokens, temperature = o.temperature, top_k = o["top-k"],
+    top_p = o["top-p"], min_p = o["min-p"], seed = o.seed, stop = o.stop ~= "" and o.stop or nil,
+    on_token = function(_, text)
+      io.write(text)
+      io.flush()
+    end })
+  print()
   return 0
 end
 

@@ -318,6 +318,9 @@ int tl_array_new(lua_State *L) {
     tp_array *a = tl_toarray(L, 1, "array");
     tl_setarray(L, u, tp_array_cast(a, lua_isnil(L, 2) ? a->dtype : d));
     if (rank >= 0) reshape(L, u->a, rank, shape);
+  } else if (tl_typeof(L, 1) == TL_ROWS && lua_isnil(L, 2)) {
+    tl_setarray(L, u, tp_array_dense(tl_torows(L, 1, "array")));
+    if (rank >= 0) reshape(L, u->a, rank, shape);
   } else
     tl_fail(L,
         "option: array: expected a number, a nested table, a string of bytes or an array, got %s",

@@ -138,6 +138,7 @@ static const tl_reg functions[] = {
   { "program", tl_program, 1 },
   { "grad", tl_grad, 3 },
   { "array", tl_array_new, 3 },
+  { "rows", tl_rows_new, 1 },
   { "load", tl_array_load, 1 },
   { "save", tl_array_save_named, 3 },
   { "open", tl_open_weights, 1 },
@@ -161,6 +162,10 @@ static const luaL_Reg hidden[] = {
   { "http_open", tl_http_open },
   { "json_decode", tl_json_decode },
   { "json_encode", tl_json_encode },
+  { "llm_sample", tl_llm_sample },
+  { "llm_keep", tl_llm_keep },
+  { "llm_grow", tl_llm_grow },
+  { "tokenizer", tl_tokenizer_open },
   { 0 },
 };
 
@@ -247,10 +252,12 @@ int luaopen_tempo(lua_State *L) {
   tl_open_index(L, S);
   tl_open_tensor(L, S);
   tl_open_array(L, S);
+  tl_open_rows(L, S);
   tl_open_loose(L, S);
   tl_open_fn(L, S);
   tl_open_saved(L, S);
   tl_open_files(L, S);
+  tl_open_tokenizer(L, S);
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", TL_NONE);
   tl_setfuncs(L, S, functions);

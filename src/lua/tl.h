@@ -30,6 +30,8 @@ typedef enum {
   TL_FN,
   TL_STATE,
   TL_WEIGHTS,
+  TL_ROWS,
+  TL_TOKENIZER,
   TL_NTYPE
 } tl_type;
 
@@ -52,6 +54,8 @@ typedef struct tl_prog {
   bool scratch;    /* where loose literals are tried out */
   tp_hmap lines;   /* (file, line) -> how many nodes it recorded */
   tp_hmap numbers; /* number -> its node */
+  /* the elements of a large array -> a copy, which nodes hold */
+  tp_hmap constants;
   tp_hmap nexts;   /* id of a parameter -> its next(), which the update defines */
   int *line, seen; /* the line that records now; nodes before it */
   tp_pos pos;
@@ -261,6 +265,9 @@ int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
 tl_array *tl_pusharray(lua_State *L);                             /* still empty */
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
+/* rows.c: the array of a tempo.rows */
+tp_array *tl_torows(lua_State *L, int i, const char *what);
+int tl_rows_new(lua_State *L);
 void tl_charge(lua_State *L, tl_array *u);      /* its bytes to the collector */
 void tl_array_empty(lua_State *L, tl_array *u); /* any number of times */
 void tl_lease_drop(tl_lease *l);
@@ -352,9 +359,11 @@ void tl_open_index(lua_State *L, tl_state *S);
 void tl_open_tensor(lua_State *L, tl_state *S);
 void tl_open_loose(lua_State *L, tl_state *S);
 void tl_open_array(lua_State *L, tl_state *S);
+void tl_open_rows(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
 void tl_open_files(lua_State *L, tl_state *S);
+void tl_open_tokenizer(lua_State *L, tl_state *S);
 void tl_open_json(lua_State *L); /* values into the table on top */
 int tl_define(lua_State *L);
 int tl_unnamed(lua_State *L);
@@ -386,9 +395,17 @@ int tl_array_shape(lua_State *L);
 int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
+/* ---- llm.c ---- */
+int tl_llm_sample(lua_State *L);
+int tl_llm_keep(lua_State *L);
+int tl_llm_grow(lua_State *L);
+/* ---- files ---- */
 int tl_open_weights(lua_State *L); /* path */
 int tl_save_weights(lua_State *L); /* as tl_array_save_named, to a path that it takes */
 int tl_make_folder(lua_State *L);  /* path */
+int tl_make_folder(lua_State *L); /* path */
+/* kind, path[, pattern, special tokens] */
+int tl_tokenizer_open(lua_State *L);
 int tl_json_decode(lua_State *L);
 int tl_json_encode(lua_State *L);
 int tl_fn_parameters(lua_State *L);

@@ -12,8 +12,8 @@
 ---@alias tempo.Number integer|tempo.Index
 --- what may stand where a tensor is wanted
 ---@alias tempo.Operand tempo.Tensor|tempo.Index|tempo.Condition|tempo.Array|number|boolean
---- host data: an array, a nested table or a number
----@alias tempo.Data tempo.Array|table|number|boolean
+--- host data: an array, rows, a nested table or a number
+---@alias tempo.Data tempo.Array|tempo.Rows|table|number|boolean
 --- a result of a callback
 ---@alias tempo.Spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
 --- a point, a range, or a table of them by position, name or dim
@@ -25,6 +25,7 @@
 ---@field optim tempo.optim
 ---@field dist tempo.dist
 ---@field rl tempo.rl
+---@field llm tempo.llm
 ---@field logger tempo.logger
 ---@field data tempo.data
 ---@field viz tempo.viz
@@ -51,6 +52,11 @@ function tempo.grad(loss, x, options) end
 ---@param shape? integer[] for bytes, and to reshape
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
+
+--- The arrays as one, along a leading axis, without a copy: an input takes it in the place of an array. A program that reads a long input (256 elements a point, or a size that bounds say) one place of its first dim at a time reads each array where it lies: `f:explain "plan"` says `by rows`. Other inputs are made one array at the call, and so are those of devices.
+---@param arrays tempo.Array[] of one dtype and shape
+---@return tempo.Rows
+function tempo.rows(arrays) end
 
 --- Writes what the extension says, .safetensors or .gguf, else a NumPy file (an array: .npy; by name: .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; `{ f32 = 10000 }` names the type.
 ---@param path string
@@ -2157,5 +2163,21 @@ function Array:int64() end
 
 --- Gives its memory back.
 function Array:free() end
+
+--- What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, from 0; `tempo.array(r)` copies all into one.
+---@class tempo.Rows
+---@field [tempo.Key] tempo.Array
+local Rows = {}
+
+--- The number of arrays, then their shape.
+---@return integer[]
+function Rows:shape() end
+
+--- The dtype of the arrays.
+---@return tempo.Dtype
+function Rows:dtype() end
+
+--- Lets go of the arrays.
+function Rows:free() end
 
 return tempo
