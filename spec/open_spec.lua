@@ -310,6 +310,21 @@ describe("open", function()
     end)
   end)
 
+  it("reads GGUF in parts", function()
+    local path = scratch "-00001-of-00002.gguf"
+    local second, meta = path:gsub("00001", "00002"), { ["split.count"] = 2, name = "x" }
+    paths[#paths + 1] = second
+    tempo.save(path, { a = tempo.array { 1 } }, { meta = meta })
+    refused("file", "00002-of-00002.gguf: No such file", tempo.open, path)
+    tempo.save(second, { b = tempo.array { 2 } }, { meta = meta })
+    local f = tempo.open(path)
+    assert.same({ 1, 2 }, { f.a:item(), f.b:item() })
+    assert.same(meta, f:meta())
+    refused("file", "open the first one", tempo.open, second)
+    tempo.save(second, { a = tempo.array { 2 } }, { meta = meta })
+    refused("file", "'a' twice", tempo.open, path)
+  end)
+
   it("refuses indices that lead elsewhere", function()
     local path = scratch ".safetensors.index.json"
     local name = path:match "[^/]*$"

@@ -211,8 +211,8 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
         example = shown.save },
       { name = "open", args = { arg("path", "string", "a file, a folder, an index") },
         returns = { { "tempo.Weights" } },
-        text = "Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3), .npz or "
-          .. ".npy. A folder has a `*.safetensors.index.json`, which may be given itself, a "
+        text = "Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3; of several "
+          .. "parts the first one's name), .npz or .npy. A folder has a `*.safetensors.index.json`, which may be given itself, a "
           .. "`model.safetensors`, or one file of weights.",
         errors = "`file` says path, mistake and place.",
         example = shown.open, fails = 'tempo.open "none.gguf"' },

@@ -48,7 +48,7 @@ static void damage_all(const char *path, trial *t, size_t behind) {
 }
 
 static bool try_gguf(const uint8_t *p, size_t n) {
-  return opens_or_refuses(open_bytes, &(bytes_t){ "x.gguf", p, n, tp_gguf_read }, "x.gguf");
+  return opens_or_refuses(open_bytes, &(bytes_t){ "x.gguf", p, n, gguf_of }, "x.gguf");
 }
 
 static bool try_safetensors(const uint8_t *p, size_t n) {

@@ -59,7 +59,7 @@ function tempo.array(data, dtype, shape) end
 ---@return true
 function tempo.save(path, arrays, options) end
 
---- Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3), .npz or .npy. A folder has a `*.safetensors.index.json`, which may be given itself, a `model.safetensors`, or one file of weights.
+--- Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3; of several parts the first one's name), .npz or .npy. A folder has a `*.safetensors.index.json`, which may be given itself, a `model.safetensors`, or one file of weights.
 ---@param path string a file, a folder, an index
 ---@return tempo.Weights
 function tempo.open(path) end
