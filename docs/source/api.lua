@@ -200,8 +200,8 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
           arg("format", "string", "of these: of all matrices of floats whose rows can have it"),
           arg("formats", "table", "of these: by name") },
         returns = { { "true" } },
-        text = "Writes what the extension says, .safetensors or .gguf, else a NumPy file (an array: "
-          .. ".npy; by name: .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, "
+        text = "Writes what the extension says, .npz, .npy, .safetensors or .gguf (another: .npy for "
+          .. "an array, else .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, "
           .. "`q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, "
           .. "while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are "
           .. "turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of "
@@ -776,8 +776,9 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
   { title = "Files of weights", class = "tempo.Weights", receiver = "f",
     text = "What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are "
       .. "mapped: opening reads what describes the arrays, an array's elements are read when they "
-      .. "are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not), "
-      .. "and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in "
+      .. "are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not; a "
+      .. "write by way of `a:pointer()` or `a:data()` ends the process), and keep the map when "
+      .. "`f` is closed. Copied are packed members of an .npz, arrays in "
       .. "Fortran's order or big endian, bools, and what does not lie at a multiple of its size. "
       .. "Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; "
       .. "GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, "
@@ -796,13 +797,13 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
         example = shown.open },
       { name = "meta", args = { arg("key?", "string", "one value; nil where there is none") },
         returns = { { "any" } },
-        text = "The metadata by key: numbers, booleans, strings, sequences of them. Of a model in "
-          .. "several files the first one's.", example = shown.open },
+        text = "The metadata by key: numbers, booleans, strings, sequences of them. A model in "
+          .. "several files has the first one's.", example = shown.open },
       { name = "stored", args = { arg("name", "string", "") },
         returns = { { "tempo.Array?", "a view" }, { "string?", "the format" },
           { "integer[]?", "the shape" } },
-        text = "The array as it is stored. What is no dtype of ours is u8, with the bytes of a row "
-          .. "as last axis; the shape is that of its elements.", example = shown.open },
+        text = "The array as it is stored. A kind that is no dtype of ours comes as u8, with the "
+          .. "bytes of a row as last axis; the shape is that of its elements.", example = shown.open },
       { name = "close", args = {}, returns = {},
         text = "Gives the map back when its last array goes.", example = shown.open },
     },

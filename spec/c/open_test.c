@@ -1,6 +1,6 @@
 /* open: files of weights that are cut at each byte, or of which each byte is another: they are
- * refused with their path, or give arrays, and nothing is read beyond their end. What is read of
- * whole files, spec/open_spec.lua compares. */
+ * refused with their path, or give arrays, and nothing is read beyond their end.
+ * spec/open_spec.lua compares the values of whole files. */
 #include "weights.h"
 #include "check.h"
 #include <unistd.h>

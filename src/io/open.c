@@ -182,7 +182,7 @@ typedef struct {
   int n[KINDS];
 } found_t;
 
-/* Of a GGUF in parts the first. */
+/* A GGUF in parts counts by its first. */
 static void note_found(void *ud, const char *name) {
   static const char *const ends[KINDS] = { ".safetensors.index.json", ".safetensors", ".gguf" };
   found_t *f = ud;

@@ -52,7 +52,7 @@ function tempo.grad(loss, x, options) end
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
 
---- Writes what the extension says, .safetensors or .gguf, else a NumPy file (an array: .npy; by name: .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; `{ f32 = 10000 }` names the type.
+--- Writes what the extension says, .npz, .npy, .safetensors or .gguf (another: .npy for an array, else .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; `{ f32 = 10000 }` names the type.
 ---@param path string
 ---@param arrays tempo.Array|table<string, tempo.Array> by name; for .npy an array
 ---@param options? { meta?: table, format?: string, formats?: table }
@@ -2056,7 +2056,7 @@ function Function:free() end
 ---@class tempo.State
 local State = {}
 
---- What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are mapped: opening reads what describes the arrays, an array's elements are read when they are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not), and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in Fortran's order or big endian, bools, and what does not lie at a multiple of its size. Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is called as the file. Names of the methods below are theirs: `f:arrays().meta` is an array of that name.
+--- What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are mapped: opening reads what describes the arrays, an array's elements are read when they are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not; a write by way of `a:pointer()` or `a:data()` ends the process), and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in Fortran's order or big endian, bools, and what does not lie at a multiple of its size. Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is called as the file. Names of the methods below are theirs: `f:arrays().meta` is an array of that name.
 ---@class tempo.Weights
 ---@field [tempo.Key] tempo.Array?
 local Weights = {}
@@ -2069,12 +2069,12 @@ function Weights:arrays() end
 ---@return string[]
 function Weights:names() end
 
---- The metadata by key: numbers, booleans, strings, sequences of them. Of a model in several files the first one's.
+--- The metadata by key: numbers, booleans, strings, sequences of them. A model in several files has the first one's.
 ---@param key? string one value; nil where there is none
 ---@return any
 function Weights:meta(key) end
 
---- The array as it is stored. What is no dtype of ours is u8, with the bytes of a row as last axis; the shape is that of its elements.
+--- The array as it is stored. A kind that is no dtype of ours comes as u8, with the bytes of a row as last axis; the shape is that of its elements.
 ---@param name string
 ---@return tempo.Array? # a view
 ---@return string? # the format
