@@ -481,6 +481,28 @@ describe("draws under keys", function()
     assert.same(out.d[2], out.d[4])
   end)
 
+  it("do not know a text's slot in a batch, nor its neighbours", function()
+    local slots = { { 5, 2 ^ 42, 0, 2 ^ 42 - 1 }, { 2 ^ 42 - 1, 5, 2 ^ 42, 1 } }
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local P = tempo.program { seed = 6 }
+      local b, t = P:dims "b t"
+      local request = P:input("request", { domain = { b }, dtype = "i64" })
+      local key = request * 2 ^ 20 + t                   -- up to 2^62: no double has them all
+      local f = P:compile { tier = tier, outputs = { u = tempo.uniform({ 3 }, { key = key }) } }
+      local drawn = {}
+      for k, requests in ipairs(slots) do
+        local out = f({ request = tempo.array(requests, "i64") }, { B = 4, T = 3 })
+        drawn[k] = {}
+        for j, r in ipairs(requests) do drawn[k][r] = out.u[j - 1]:totable() end
+      end
+      for r, text in pairs(drawn[1]) do
+        if r > 0 then assert.same(text, drawn[2][r]) end
+        for e = 1, 3 do assert.not_equal(text[1][e], text[2][e]) end
+      end
+      assert.not_same(drawn[1][2 ^ 42], drawn[1][2 ^ 42 - 1])
+    end
+  end)
+
   it("need a name of their own, and warn of no missing domain", function()
     local P = tempo.program()
     local t = P:dim "t"

@@ -14,6 +14,8 @@ typedef struct tp_host {
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
   uint64_t seed;
 #ifndef TP_ALONE
+  /* by buffer: where rows of an input begin, in elements; NULL: one after another */
+  const int64_t *const *rows;
   /* o[i * orow + j] = a[j * arow + i], elements of so many bytes */
   void (*turn)(
       int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);

@@ -76,6 +76,40 @@ tp_array *tp_array_view(tp_array *a, int64_t row) {
   return tp_array_part(a, bytes * (size_t)row, a->dtype, a->rank - 1, a->shape + 1);
 }
 
+tp_array *tp_array_rows(int n, tp_array *const *row) {
+  int64_t shape[TP_MAXRANK + 1] = { n };
+  TP_COPYN(shape + 1, row[0]->shape, row[0]->rank);
+  tp_array *a = head(row[0]->dtype, row[0]->rank + 1, shape);
+  if (!a) return NULL;
+  a->borrowed = true;
+  a->row = tp_calloc(sizeof *a->row * (size_t)n);
+  a->place = tp_calloc(sizeof *a->place * (size_t)n);
+  uintptr_t size = (uintptr_t)tp_dtype_size(a->dtype);
+  bool ok = a->row && a->place;
+  for (int i = 0; i < n && ok; i++) {
+    bool aligned = (uintptr_t)row[i]->data % size == 0;
+    a->row[i] = aligned ? tp_array_ref(row[i]) : tp_array_cast(row[i], a->dtype);
+    ok = a->row[i];
+    if (!ok) break;
+    if (!i) a->data = a->row[0]->data;
+    a->place[i] = (int64_t)((uintptr_t)a->row[i]->data - (uintptr_t)a->data) / (int64_t)size;
+  }
+  return ok ? a : tp_array_unref(a);
+}
+
+tp_array *tp_array_dense(tp_array *a) {
+  if (!a->row) return tp_array_ref(a);
+  tp_array *b = tp_array_blank(a->dtype, a->rank, a->shape);
+  if (!b) return NULL;
+  char *to = b->data;
+  for (int64_t i = 0; i < a->shape[0]; i++) {
+    size_t bytes = tp_array_bytes(a->row[i]);
+    if (bytes) memcpy(to, a->row[i]->data, bytes);
+    to += bytes;
+  }
+  return b;
+}
+
 tp_array *tp_array_ref(tp_array *a) {
   __atomic_add_fetch(&a->refs, 1, __ATOMIC_RELAXED);
   return a;
@@ -86,6 +120,9 @@ tp_array *tp_array_unref(tp_array *a) {
   if (a->base) tp_array_unref(a->base);
   else if (a->mapped) tp_os_unmap(a->data, tp_array_bytes(a));
   else if (!a->borrowed) tp_block_free(a->data, tp_array_bytes(a));
+  for (int64_t i = 0; a->row && i < a->shape[0]; i++) tp_array_unref(a->row[i]);
+  tp_free(a->row);
+  tp_free(a->place);
   tp_free(a);
   return NULL;
 }

@@ -15,6 +15,10 @@ typedef struct tp_array {
   struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
   bool borrowed;         /* data belongs to the host */
   bool mapped;           /* data is a file's, to be read only; a view's too */
+  /* Rows that are arrays of their own (tp_array_rows): place[i] is where row i begins, in elements
+   * from data. NULL: the array is dense. Only runs take such an array as it is. */
+  struct tp_array **row;
+  int64_t *place;
 } tp_array;
 /* zeroed; NULL: no memory or a size that overflows */
 TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);
@@ -28,6 +32,10 @@ TP_GIVE tp_array *tp_array_map(const char *path, tp_error *err);
 TP_GIVE tp_array *tp_array_part(
     TP_KEEP tp_array *a, size_t at, tp_dtype d, int rank, const int64_t *shape);
 TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row); /* a[row], rank - 1 */
+/* n > 0 arrays of one dtype and shape as rows of one, without a copy, unless a row's data is not
+ * aligned to its dtype. */
+TP_GIVE tp_array *tp_array_rows(int n, TP_KEEP tp_array *const *row);
+TP_GIVE tp_array *tp_array_dense(TP_KEEP tp_array *a); /* a itself, if it is dense */
 TP_KEEP tp_array *tp_array_ref(tp_array *a);
 /* NULL-safe, gives NULL */
 tp_array *tp_array_unref(tp_array *a);

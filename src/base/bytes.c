@@ -6,7 +6,9 @@ void tp_put_array_bytes(tp_buf *b, const tp_array *a) {
   if (!a) return;
   tp_put_i64(b, a->dtype);
   for (int k = 0; k < a->rank; k++) tp_put_i64(b, a->shape[k]);
-  tp_put_bytes(b, a->data, tp_array_bytes(a));
+  for (int64_t i = 0; a->row && i < a->shape[0]; i++)
+    tp_put_bytes(b, a->row[i]->data, tp_array_bytes(a->row[i]));
+  if (!a->row) tp_put_bytes(b, a->data, tp_array_bytes(a));
 }
 
 tp_array *tp_take_array(tp_reader *r) {

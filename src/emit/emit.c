@@ -71,6 +71,9 @@ static void declare(tp_emit *e, tp_buf *b) {
     if (e->buf[i])
       tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_cell(e, e->p->bufs.v[i]->dtype),
           i, tp_emit_cell(e, e->p->bufs.v[i]->dtype), i);
+  for (int i = 0; i < e->p->bufs.n && e->to->host; i++)
+    if (e->buf[i] && e->p->bufs.v[i]->by_rows)
+      tp_putf(b, "  const int64_t *const r%d = h->rows[%d];\n", i, i);
 }
 
 static void end_function(tp_emit *e, function *f, const char *head) {

@@ -78,6 +78,13 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
   for (int k = 0; k < r->ninput; k++)
     r->need[k] = tp_fn_needs_input(u->f, k) && !(resumes && in_state(L, u, i, k));
   tl_run_inputs(L, r, i, tp_fn_graph(u->f), NULL);
+  /* what is taken point by point is taken from a dense array */
+  for (int k = 0; k < r->ninput; k++) {
+    tp_array *a = r->inputs[k];
+    if (!a || !a->row || !tp_fn_fed(u->f, k)) continue;
+    if (!(r->inputs[k] = tp_array_dense(a))) tl_fail(L, "memory: no memory for dense rows");
+    tp_array_unref(a);
+  }
 }
 
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {

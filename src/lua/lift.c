@@ -2,14 +2,28 @@
  * literals become tensors. */
 #include "lua/tl.h"
 
-static tp_val constant(lua_State *L, tl_prog *lp, const tp_array *a) {
-  tp_error e = { 0 };
-  tp_array *copy = tp_array_cast((tp_array *)a, a->dtype);
+static bool is_large(const tp_array *a) { return tp_array_bytes(a) >= 4096; }
+
+/* A copy that no script changes. A large array that comes again is copied once, if it is as it was;
+ * a scratch program never looks at its elements. */
+static tp_array *kept(lua_State *L, tl_prog *lp, tp_array *a) {
+  if (lp->scratch) return tp_array_ref(a);
+  tp_array *had = is_large(a) ? tp_hmap_get(&lp->constants, &a->data, sizeof a->data) : NULL;
+  bool same = had && tp_array_is(had, a->dtype, a->rank, a->shape) &&
+      !memcmp(had->data, a->data, tp_array_bytes(a));
+  tp_array *copy = same ? tp_array_ref(had) : tp_array_cast(a, a->dtype);
   if (!copy) tl_fail(L, "memory: no memory for a constant of %zu bytes", tp_array_bytes(a));
+  return copy;
+}
+
+static tp_val constant(lua_State *L, tl_prog *lp, tp_array *a) {
+  tp_error e = { 0 };
+  tp_array *copy = kept(L, lp, a);
   tp_node *n =
       tp_build(lp->p->g, TP_OP_CONST, 0, NULL, &(tp_attr){ .data = copy, .dtype = a->dtype }, &e);
   tp_array_unref(copy);
   if (!n) tl_raise(L, &e);
+  if (is_large(a)) tp_hmap_set(&lp->constants, &a->data, sizeof a->data, copy);
   return tp_v(n);
 }
 

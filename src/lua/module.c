@@ -138,6 +138,7 @@ static const tl_reg functions[] = {
   { "program", tl_program, 1 },
   { "grad", tl_grad, 3 },
   { "array", tl_array_new, 3 },
+  { "rows", tl_rows_new, 1 },
   { "load", tl_array_load, 1 },
   { "save", tl_array_save_named, 3 },
   { "open", tl_open_weights, 1 },
@@ -246,6 +247,7 @@ int luaopen_tempo(lua_State *L) {
   tl_open_index(L, S);
   tl_open_tensor(L, S);
   tl_open_array(L, S);
+  tl_open_rows(L, S);
   tl_open_loose(L, S);
   tl_open_fn(L, S);
   tl_open_saved(L, S);

@@ -134,19 +134,22 @@ static void put_number(lua_State *L, tp_array **to, const char *what, tp_dtype d
   tl_putelem(L, what, TP_E_INPUT, *to, 0, i);
 }
 
-static void convert_input(
-    lua_State *L, tp_array **to, int i, const tp_node *x, int rank, const int64_t *shape) {
+/* dense: rows become one array */
+static void convert_input(lua_State *L, tp_array **to, int i, const tp_node *x, bool dense,
+    int rank, const int64_t *shape) {
   const tp_out *o = &x->out[0];
   const char *name = x->attr.str;
-  if (tl_typeof(L, i) == TL_ARRAY) {
-    tp_array *a = tl_toarray(L, i, name);
+  bool rows = tl_typeof(L, i) == TL_ROWS;
+  if (rows || tl_typeof(L, i) == TL_ARRAY) {
+    tp_array *a = rows ? tl_torows(L, i, name) : tl_toarray(L, i, name);
     if (a->dtype != o->dtype)
       tl_fail(L,
           "input: '%s' is declared with dtype %s, the array has dtype %s: tempo.array(a, \"%s\") "
           "converts",
           name, tp_dtype_name(o->dtype), tp_dtype_name(a->dtype), tp_dtype_name(o->dtype));
     tp_array_unref(*to);
-    *to = tp_array_ref(a);
+    *to = dense ? tp_array_dense(a) : tp_array_ref(a);
+    if (!*to) tl_fail(L, "memory: no memory for a dense copy of input '%s'", name);
     return;
   }
   char what[256];
@@ -198,7 +201,7 @@ void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, tp_fn *step) {
           step ? "f:step" : "f", x->attr.str);
     int rank = step ? tp_fn_fed_shape(step, k, NULL, shape)
                     : tp_run_shape(&r->run, x->ndom, x->dom, &x->out[0], shape);
-    convert_input(L, &r->inputs[k], lua_gettop(L), x, rank, shape);
+    convert_input(L, &r->inputs[k], lua_gettop(L), x, step || !x->ndom, rank, shape);
     lua_pop(L, 1);
   }
 }

@@ -16,6 +16,7 @@ static const char *const class_name[TL_NTYPE] = {
   "tempo.Function",
   "tempo.State",
   "tempo.Weights",
+  "tempo.Rows",
 };
 
 static void new_weak_table(lua_State *L, const char *mode) {
@@ -67,7 +68,7 @@ typedef struct {
 } called_t;
 
 static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s",
-  "f" };
+  "f", "r" };
 
 void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;
@@ -331,6 +332,7 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed, tp_dtype d) {
   lua_pop(L, 1);
   tp_hmap_init(&lp->lines, tp_ictx_arena(lp->p->ix));
   tp_hmap_init(&lp->numbers, tp_ictx_arena(lp->p->ix));
+  tp_hmap_init(&lp->constants, tp_ictx_arena(lp->p->ix));
   tp_hmap_init(&lp->nexts, tp_ictx_arena(lp->p->ix));
   return lp;
 }

@@ -30,6 +30,7 @@ typedef enum {
   TL_FN,
   TL_STATE,
   TL_WEIGHTS,
+  TL_ROWS,
   TL_NTYPE
 } tl_type;
 
@@ -52,6 +53,8 @@ typedef struct tl_prog {
   bool scratch;    /* where loose literals are tried out */
   tp_hmap lines;   /* (file, line) -> how many nodes it recorded */
   tp_hmap numbers; /* number -> its node */
+  /* the elements of a large array -> a copy, which nodes hold */
+  tp_hmap constants;
   tp_hmap nexts;   /* id of a parameter -> its next(), which the update defines */
   int *line, seen; /* the line that records now; nodes before it */
   tp_pos pos;
@@ -261,6 +264,9 @@ int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
 tl_array *tl_pusharray(lua_State *L);                             /* still empty */
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
+/* rows.c: the array of a tempo.rows */
+tp_array *tl_torows(lua_State *L, int i, const char *what);
+int tl_rows_new(lua_State *L);
 void tl_charge(lua_State *L, tl_array *u);      /* its bytes to the collector */
 void tl_array_empty(lua_State *L, tl_array *u); /* any number of times */
 void tl_lease_drop(tl_lease *l);
@@ -352,6 +358,7 @@ void tl_open_index(lua_State *L, tl_state *S);
 void tl_open_tensor(lua_State *L, tl_state *S);
 void tl_open_loose(lua_State *L, tl_state *S);
 void tl_open_array(lua_State *L, tl_state *S);
+void tl_open_rows(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
 void tl_open_files(lua_State *L, tl_state *S);

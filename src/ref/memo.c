@@ -187,8 +187,17 @@ static void copy_box(const ref_data *box, const ref_data *to, const ref_data *fr
 
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
   ref_data v, slot;
+  int ndim = c->node->ndom;
+  int64_t number = number_of(r, c);
   if (!ref_view(r, c, 0, &v)) return false;
-  if (!slot_of(a, c->node->ndom, number_of(r, c), &v, &slot))
+  if (a->row) {
+    int64_t each = 1;
+    for (int k = 1; k < ndim; k++) each *= ref_bound(r, c->node->dom[k]);
+    a = a->row[number / each];
+    number %= each;
+    ndim--;
+  }
+  if (!slot_of(a, ndim, number, &v, &slot))
     return ref_fail(r, c, TP_E_INPUT, "the array given has another dtype or shape than declared");
   if (same_shape(&v, &slot)) {
     c->data[0] = slot.data;

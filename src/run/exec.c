@@ -17,6 +17,8 @@ static bool compile(tp_exec *x, const struct tp_gdriver *driver, int which) {
   x->mem->spilled = TP_NEWN(&x->a, tp_spilled, nbuf);
   x->base = TP_NEWN(&x->a, char *, nbuf);
   x->count = TP_NEWN(&x->a, int64_t, nbuf);
+  x->rows = TP_NEWN(&x->a, const int64_t *, nbuf);
+  x->copied = TP_NEWN(&x->a, tp_array *, nbuf);
   x->written = TP_NEWN(&x->a, int, nbuf);
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
@@ -55,6 +57,7 @@ tp_exec *tp_exec_free(tp_exec *x) {
   for (int i = 0; i < x->nreg; i++)
     if (x->reg[i]->rg->kind == TP_RG_CALL) tp_call_free(x->reg[i]);
     else tp_watch_free(x->reg[i]);
+  for (int i = 0; x->copied && i < x->plan->bufs.n; i++) tp_array_unref(x->copied[i]);
   tp_workers_free(x);
   x->target->close(x);
   if (x->device) x->offload->close(x);
@@ -96,8 +99,10 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
       : b->kind == TP_BUF_OUTPUT                   ? r->outputs
       : b->kind == TP_BUF_PARAM                    ? r->params
                                                    : NULL;
-  const tp_array *a = b->kind == TP_BUF_CONST ? b->data : given ? given[b->slot] : NULL;
+  tp_array *a = b->kind == TP_BUF_CONST ? b->data : given ? given[b->slot] : NULL;
   x->base[b->id] = nowhere;
+  x->rows[b->id] = NULL;
+  x->copied[b->id] = tp_array_unref(x->copied[b->id]);
   if (b->kind == TP_BUF_TEMP && x->mem->spilled[b->id].chunk)
     x->base[b->id] = x->mem->file.p + x->mem->spilled[b->id].at;
   else if (b->kind == TP_BUF_TEMP && x->mem->offset[b->id] >= 0)
@@ -109,6 +114,10 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
         b->name ? b->name : "?");
   if (a && (a->dtype != b->dtype || a->count < x->count[b->id]))
     return tp_fail(x->err, TP_E_INPUT, TP_NOWHERE, "'%s' has another dtype or shape than declared",
+        b->name ? b->name : "?");
+  if (a && a->row && b->by_rows && !x->device) x->rows[b->id] = a->place;
+  else if (a && a->row && !(a = x->copied[b->id] = tp_array_dense(a)))
+    return tp_fail(x->err, TP_E_MEMORY, TP_NOWHERE, "no memory for a dense copy of '%s'",
         b->name ? b->name : "?");
   if (a && a->data) x->base[b->id] = a->data;
   return true;

@@ -74,6 +74,7 @@ tp_host tp_native_host(tp_exec *x) {
   const bool *cancel = w && w->who ? &w->all->over : x->run->cancel;
   return (tp_host){ .env = x->env,
     .base = x->base,
+    .rows = x->rows,
     .cancel = (const volatile unsigned char *)(cancel ? cancel : &goes_on),
     .exec = x,
     .leaf = native_leaf,

@@ -19,7 +19,9 @@ static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
   if (d->buf < 0 || tp_view_count(&d->v) == 0 ||
       (r->rg->kind == TP_RG_PINIT && x->plan->bufs.v[d->buf]->kind == TP_BUF_PARAM))
     return true;
-  int64_t lo = ((char *)d->v.p - x->base[d->buf]) / d->size, hi = lo;
+  int64_t lo = x->rows[d->buf] ? tp_dx_get(&d->off, x->env)
+                               : ((char *)d->v.p - x->base[d->buf]) / d->size,
+          hi = lo;
   for (int i = 0; i < d->v.rank; i++) {
     int64_t reach =
         ((i == d->wrap ? TP_MIN(tp_dx_get(&d->wmod, x->env), d->v.shape[i]) : d->v.shape[i]) - 1) *

@@ -4,8 +4,10 @@
  * irregular distances (the last iteration of a loop may be the dear one), which stand for the
  * others. Waits for a processor do not count: an execution takes no longer than the thread has run
  * since its clock was read shortly before. That clock is dear, so it is read at long executions,
- * and now and then. Both clocks may say too much but never too little, so no rate is above the true
- * one. */
+ * and now and then. If the thread has waited longer than the time between that look and the
+ * execution, it waited inside: the wait is taken off, or, where it would hide the execution, the
+ * execution is not counted. Another thread gets its turn where a clock is read, and leaves cold
+ * caches: the execution after a look is not timed, but the next. */
 #include "run/priv.h"
 #include "os/os.h"
 #include <math.h>
@@ -22,19 +24,30 @@ static void see_run(tp_exec *x) {
 }
 
 double tp_clock_begin(tp_exec *x, tp_clock *c) {
-  c->next += c->calls <= FIRST ? 1 : 33 + (int64_t)((uint32_t)c->calls * 2654435761u >> 26);
-  if (tp_now() - x->looked > LOOK_EACH) see_run(x);
-  c->ran = x->ran;
+  bool looks = tp_now() - x->looked > LOOK_EACH;
+  if (looks) see_run(x);
+  c->looks = looks && !c->looks && c->calls > FIRST;
+  c->next +=
+      c->looks || c->calls <= FIRST ? 1 : 33 + (int64_t)((uint32_t)c->calls * 2654435761u >> 26);
+  c->ran = x->ran, c->looked = x->looked;
   return tp_now();
+}
+
+/* An execution's time without waits, which began `before` after a look at the thread's clock; < 0:
+ * the waits hide it. NaN and infinity of that clock: unknown. */
+static double without_waits(tp_exec *x, const tp_clock *c, double took, double before) {
+  see_run(x);
+  double most = x->ran - c->ran, waited = x->looked - c->looked - most;
+  if (waited > before) return took - waited > before ? took - waited : -1;
+  return most < took ? most : took;
 }
 
 void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
   double took = tp_now() - from;
-  if (took > LONG_ENOUGH) {
-    see_run(x);
-    double most = x->ran - c->ran; /* NaN and infinity: unknown */
-    if (most < took) took = most;
-  }
+  if (c->looks) return;
+  if (took > LONG_ENOUGH) took = without_waits(x, c, took, from - c->looked);
+  if (took < 0 && c->calls > FIRST) return;
+  if (took < 0) took = c->calls > 1 ? c->first / (double)(c->calls - 1) : 0;
   if (c->calls <= FIRST) c->first += took;
   else c->later += took, c->nlater++, c->most = TP_MAX(c->most, took);
 }

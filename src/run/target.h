@@ -71,10 +71,12 @@ typedef struct tp_dnd {
 /* ---- regions ---- */
 /* next: number of the execution that is timed next. first, later: seconds of the first executions,
  * and of the nlater timed ones after them, without waits for a processor; most: the longest of
- * these. ran: how long the thread had run when its clock was last read before the execution. */
+ * these. ran: how long the thread had run when its clock was last read before the execution, at the
+ * time `looked`; looks: it was read right before, so the next execution is timed. */
 typedef struct tp_clock {
+  bool looks;
   int64_t calls, next, nlater;
-  double first, later, most, ran;
+  double first, later, most, ran, looked;
 } tp_clock;
 typedef struct tp_dreg tp_dreg;
 typedef struct tp_watch tp_watch;
@@ -151,6 +153,10 @@ struct tp_exec {
   bool bound_once; /* ids of bounds */
   char **base;
   int64_t *count; /* every buffer: its first element, its elements */
+  /* by buffer: where the rows of its array begin, in elements from base (NULL: it is dense); the
+   * dense copy of another input that was given by rows, or NULL */
+  const int64_t **rows;
+  tp_array **copied;
   int nreg;
   tp_dreg **reg, **regat; /* in order; by position */
   /* by buffer: position after which nothing writes it */
@@ -218,11 +224,12 @@ bool tp_cut_is_own(const int64_t *lo, const int64_t *hi, const tp_region *r, con
 /* The element of its buffer at which the operand begins in this execution; finds its place. */
 static inline int64_t tp_dnd_begin(const tp_exec *x, const tp_dnd *d) {
   int64_t o = tp_dx_get(&d->off, x->env);
+  const int64_t *rows = x->rows[d->buf];
   for (int i = 0; i < d->nlive; i++) {
     const tp_dring *r = &d->ring[i];
     int64_t at = tp_dx_get(&r->idx, x->env);
     if ((uint64_t)at >= (uint64_t)r->w) at = tp_floormod(at, r->w);
-    o += at * r->s;
+    o += rows ? rows[at] : at * r->s;
   }
   return o;
 }

@@ -12,8 +12,8 @@
 ---@alias tempo.Number integer|tempo.Index
 --- what may stand where a tensor is wanted
 ---@alias tempo.Operand tempo.Tensor|tempo.Index|tempo.Condition|tempo.Array|number|boolean
---- host data: an array, a nested table or a number
----@alias tempo.Data tempo.Array|table|number|boolean
+--- host data: an array, rows, a nested table or a number
+---@alias tempo.Data tempo.Array|tempo.Rows|table|number|boolean
 --- a result of a callback
 ---@alias tempo.Spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
 --- a point, a range, or a table of them by position, name or dim
@@ -52,6 +52,11 @@ function tempo.grad(loss, x, options) end
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
 
+--- The arrays as one, along a leading axis, without a copy: an input takes it in the place of an array. A program that reads a long input (256 elements a point, or a size that bounds say) one place of its first dim at a time reads each array where it lies: `f:explain "plan"` says `by rows`. Other inputs are made one array at the call, and so are those of devices.
+---@param arrays tempo.Array[] of one dtype and shape
+---@return tempo.Rows
+function tempo.rows(arrays) end
+
 --- Writes what the extension says, .npz, .npy, .safetensors or .gguf (another: .npy for an array, else .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; `{ f32 = 10000 }` names the type.
 ---@param path string
 ---@param arrays tempo.Array|table<string, tempo.Array> by name; for .npy an array
@@ -68,6 +73,18 @@ function tempo.open(path) end
 ---@param path string
 ---@return any # the array, or a table of arrays by name
 function tempo.load(path) end
+
+--- `a:quantize(format)`.
+---@param a tempo.Array floats
+---@param format string
+---@return tempo.Array # bytes
+function tempo.quantize(a, format) end
+
+--- The numbers of blocks along the last axis: `a:dequantize(format)`, `x:dequantize(format)`.
+---@param x tempo.Operand bytes
+---@param format string
+---@return tempo.Array|tempo.Tensor # f32, of an array an array
+function tempo.dequantize(x, format) end
 
 --- `lo .. hi`, half open, where both are numbers: `2 .. 5` is the string "25" in Lua.
 ---@param lo tempo.Number
@@ -1951,6 +1968,11 @@ function Tensor:kl_div(target, options) end
 ---@return tempo.Tensor
 function Tensor:to(dtype) end
 
+--- The numbers that u8 holds in blocks along its last axis, as GGUF files do: q8_0, q4_0, q4_1, q5_0, q4_k, q5_k or q6_k. Products read blocks as they are stored.
+---@param format string
+---@return tempo.Tensor
+function Tensor:dequantize(format) end
+
 --- The same value, through which no gradient goes.
 ---@return tempo.Tensor
 function Tensor:detach() end
@@ -2113,6 +2135,16 @@ function Array:clone() end
 ---@return tempo.Array
 function Array:orthonormal() end
 
+--- Its floats in blocks along the last axis, as GGUF files hold weights, byte for byte what llama.cpp's reference makes of them.
+---@param format string `q8_0`, `q4_0`, `q4_1`, `q5_0` (blocks of 32 numbers), `q4_k`, `q5_k`, `q6_k` (of 256)
+---@return tempo.Array # u8
+function Array:quantize(format) end
+
+--- The numbers that its bytes hold in blocks along the last axis.
+---@param format string
+---@return tempo.Array # f32
+function Array:dequantize(format) end
+
 --- Iterates over index (from 0) and row.
 ---@return fun(): integer?, tempo.Array|number|boolean
 function Array:rows() end
@@ -2157,5 +2189,21 @@ function Array:int64() end
 
 --- Gives its memory back.
 function Array:free() end
+
+--- What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, from 0; `tempo.array(r)` copies all into one.
+---@class tempo.Rows
+---@field [tempo.Key] tempo.Array
+local Rows = {}
+
+--- The number of arrays, then their shape.
+---@return integer[]
+function Rows:shape() end
+
+--- The dtype of the arrays.
+---@return tempo.Dtype
+function Rows:dtype() end
+
+--- Lets go of the arrays.
+function Rows:free() end
 
 return tempo
