@@ -222,20 +222,21 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
           arg("format", "string", "of these: of all matrices of floats whose rows can have it"),
           arg("formats", "table", "of these: by name") },
         returns = { { "true" } },
-        text = "Writes what the extension says, .npz, .npy, .safetensors or .gguf (another: .npy for "
-          .. "an array, else .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, "
-          .. "`q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, "
-          .. "while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are "
-          .. "turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of "
-          .. "them, and numbers: u32 where they can (i32 in lists), f32 for fractions; "
+        text = "Writes what the extension says, .npz, .npy, .safetensors or .gguf (another: .npy "
+          .. "for an array, else .npz), whole or not at all. A format is a dtype, or in GGUF "
+          .. "`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of "
+          .. "floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's "
+          .. "shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of "
+          .. "one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; "
           .. "`{ f32 = 10000 }` names the type.",
         errors = "`dtype`, `shape` for what the kind of file cannot hold.",
         example = shown.save },
       { name = "open", args = { arg("path", "string", "a file, a folder, an index") },
         returns = { { "tempo.Weights" } },
         text = "Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3; of several "
-          .. "parts the first one's name), .npz or .npy. A folder has a `*.safetensors.index.json`, which may be given itself, a "
-          .. "`model.safetensors`, or one file of weights.",
+          .. "parts the first one's name), .npz or .npy. A folder has a "
+          .. "`*.safetensors.index.json`, which may be given itself, a `model.safetensors`, or one "
+          .. "file of weights.",
         errors = "`file` says path, mistake and place.",
         example = shown.open, fails = 'tempo.open "none.gguf"' },
       { name = "load", args = { arg("path", "string", "") },
@@ -833,7 +834,8 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
         returns = { { "tempo.Array?", "a view" }, { "string?", "the format" },
           { "integer[]?", "the shape" } },
         text = "The array as it is stored. A kind that is no dtype of ours comes as u8, with the "
-          .. "bytes of a row as last axis; the shape is that of its elements.", example = shown.open },
+          .. "bytes of a row as last axis; the shape is that of its elements.",
+        example = shown.open },
       { name = "close", args = {}, returns = {},
         text = "Gives the map back when its last array goes.", example = shown.open },
     },
