@@ -256,6 +256,8 @@ describe("open", function()
     local function bad(what, s, data) refused("file", what, tempo.open, header(s, data)) end
     refused("file", "No such file", tempo.open, "/nonexistent/x.gguf")
     refused("file", "begins as no file of weights", tempo.open, write(path, "hello there"))
+    refused("file", "begins as no file of weights", tempo.open, write(path, ""))
+    refused("file", "no regular file", tempo.open, "/dev/null")
     refused("file", path .. ": the header's length, 1000000, is beyond the file's at byte 0",
       tempo.open, write(path, u64(1000000) .. "{}"))
     bad("no JSON", '{"a": }')
