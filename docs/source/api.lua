@@ -811,6 +811,7 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
       .. "write by way of `a:pointer()` or `a:data()` ends the process), and keep the map when "
       .. "`f` is closed. Copied are packed members of an .npz, arrays in "
       .. "Fortran's order or big endian, bools, and what does not lie at a multiple of its size. "
+      .. "Checksums in an .npz are looked at where a member is copied. "
       .. "Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; "
       .. "GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, "
       .. "f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is "
