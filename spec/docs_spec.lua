@@ -125,7 +125,8 @@ describe("the API", function()
   it("has every method of programs, functions, arrays and ranges", function()
     local f = P:compile { outputs = { t = t:value() } }
     for name, object in pairs { ["tempo.Program"] = P, ["tempo.Function"] = f,
-      ["tempo.Array"] = tempo.array { 1 }, ["tempo.Range"] = 0 .. t } do
+      ["tempo.Array"] = tempo.array { 1 }, ["tempo.Range"] = 0 .. t,
+        ["tempo.Weights"] = tempo.open "spec/fixtures/weights/small.gguf" } do
       same_names(names_of(class[name]), live_methods(object))
     end
   end)

@@ -12,7 +12,8 @@ end
 
 describe("json", function()
   it("reads values", function()
-    local v = decode [[{"a": [1, -2.5, 1e3, true, false, null], "b": {"c": "h\u00e9\n\ud83d\ude00"}, "d": []}]]
+    local v = decode [[{"a": [1, -2.5, 1e3, true, false, null],
+      "b": {"c": "h\u00e9\n\ud83d\ude00"}, "d": []}]]
     assert.same({ 1, -2.5, 1000, true, false, core.null }, setmetatable(v.a, nil))
     assert.equal("h\195\169\n\240\159\152\128", v.b.c)
     assert.equal(9007199254740991, decode "9007199254740991")
@@ -25,8 +26,8 @@ describe("json", function()
   end)
 
   it("writes what it reads", function()
-    for _, text in ipairs { "[]", "{}", '{"a":[],"b":{}}', "[[1],[2.5,null]]", '"\\"\\\\\\n\\u0001"',
-      "1e+100", "0.1", "true", "null", '{"a":"\195\169","b":-3}' } do
+    for _, text in ipairs { "[]", "{}", '{"a":[],"b":{}}', "[[1],[2.5,null]]",
+      '"\\"\\\\\\n\\u0001"', "1e+100", "0.1", "true", "null", '{"a":"\195\169","b":-3}' } do
       assert.equal(text, encode(decode(text)))
     end
     assert.equal('{"1":2,"a":1,"b":1}', encode { b = 1, a = 1, ["1"] = 2 })
@@ -57,7 +58,8 @@ describe("json", function()
   it("refuses what is no JSON", function()
     local deep = {}
     for _ = 1, 300 do deep = { deep } end
-    for _, v in ipairs { { 1, nil, 3, x = 1 }, { [2.5] = 1 }, { f = print }, 0 / 0, math.huge, deep, { ["a\0"] = 1 } } do
+    for _, v in ipairs { { 1, nil, 3, x = 1 }, { [2.5] = 1 }, { f = print }, 0 / 0, math.huge, deep,
+      { ["a\0"] = 1 } } do
       local ok, e = pcall(encode, v)
       assert.is_false(ok)
       assert.equal("option", e.code)

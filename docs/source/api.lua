@@ -18,6 +18,16 @@ local path = os.tmpname()
 tempo.save(path, { a = tempo.array { 1, 2 }, b = tempo.array { 3 } })
 print(tempo.load(path).b)
 os.remove(path)]]
+shown.open = [[
+local path = os.tmpname() .. ".gguf"
+local w = tempo.array({ { 1, 2 }, { 3, 4 } })
+tempo.save(path, { w = w, b = tempo.array(0.5, "f32", { 1, 32 }) },
+  { meta = { author = "me" }, formats = { b = "q8_0" } })
+local f = tempo.open(path)
+print(f.w, f:meta "author", f.none)
+for _, name in ipairs(f:names()) do print(name, f[name]:dtype(), (select(2, f:stored(name)))) end
+f:close()
+os.remove(path)]]
 shown.range = [[
 print(tempo.range(2, 5), 0 .. t + 1, tempo.min(t + 10, T - 1), tempo.max(0, t - 2))
 print(tempo.floordiv(t, 2), tempo.floordiv(-7, 2), tempo.mod(t, 2), tempo.mod(-7, 2))]]
@@ -201,9 +211,27 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
         example = shown.rows, fails = "tempo.rows { tempo.array { 1 }, tempo.array { 1, 2 } }" },
       { name = "save",
         args = { arg("path", "string", ""),
-        arg("arrays", "tempo.Array|table<string, tempo.Array>", "an array: .npy; by name: .npz") },
-        returns = { { "true" } }, text = "Writes a NumPy file, whole or not at all.",
+          arg("arrays", "tempo.Array|table<string, tempo.Array>", "by name; for .npy an array") },
+        options = { arg("meta", "table", "metadata, of .safetensors (strings) and .gguf"),
+          arg("format", "string", "of these: of all matrices of floats whose rows can have it"),
+          arg("formats", "table", "of these: by name") },
+        returns = { { "true" } },
+        text = "Writes what the extension says, .safetensors or .gguf, else a NumPy file (an array: "
+          .. ".npy; by name: .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, "
+          .. "`q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, "
+          .. "while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are "
+          .. "turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of "
+          .. "them, and numbers: u32 where they can (i32 in lists), f32 for fractions; "
+          .. "`{ f32 = 10000 }` names the type.",
+        errors = "`dtype`, `shape` for what the kind of file cannot hold.",
         example = shown.save },
+      { name = "open", args = { arg("path", "string", "a file, a folder, an index") },
+        returns = { { "tempo.Weights" } },
+        text = "Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3), .npz or "
+          .. ".npy. A folder has a `*.safetensors.index.json`, which may be given itself, a "
+          .. "`model.safetensors`, or one file of weights.",
+        errors = "`file` says path, mistake and place.",
+        example = shown.open, fails = 'tempo.open "none.gguf"' },
       { name = "load", args = { arg("path", "string", "") },
         returns = { { "any", "the array, or a table of arrays by name" } },
         text = "Reads a .npy or .npz file.", example = shown.save },
@@ -761,6 +789,41 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
   { title = "States", class = "tempo.State", receiver = "s",
     text = "What `f:state()` gives: a run between two ticks. It has no methods.", entries = {} },
 
+  { title = "Files of weights", class = "tempo.Weights", receiver = "f",
+    text = "What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are "
+      .. "mapped: opening reads what describes the arrays, an array's elements are read when they "
+      .. "are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not), "
+      .. "and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in "
+      .. "Fortran's order or big endian, bools, and what does not lie at a multiple of its size. "
+      .. "Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; "
+      .. "GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, "
+      .. "f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is "
+      .. "called as the file. Names of the methods below are theirs: `f:arrays().meta` is an array "
+      .. "of that name.\n\nA file that was changed in place is the error `file` when the next "
+      .. "array is asked for. One that is cut while it is mapped ends the process (SIGBUS) where "
+      .. "an array's missing part is read: replace files, as `tempo.save` does, in place of "
+      .. "cutting them.",
+    index = "tempo.Array?",
+    entries = {
+      { name = "arrays", args = {}, returns = { { "table<string, tempo.Array>" } },
+        text = "All arrays, for `pairs`. Each is made when it is reached; under LuaJIT all at once.",
+        example = shown.open },
+      { name = "names", args = {}, returns = { { "string[]" } }, text = "In the order of the file.",
+        example = shown.open },
+      { name = "meta", args = { arg("key?", "string", "one value; nil where there is none") },
+        returns = { { "any" } },
+        text = "The metadata by key: numbers, booleans, strings, sequences of them. Of a model in "
+          .. "several files the first one's.", example = shown.open },
+      { name = "stored", args = { arg("name", "string", "") },
+        returns = { { "tempo.Array?", "a view" }, { "string?", "the format" },
+          { "integer[]?", "the shape" } },
+        text = "The array as it is stored. What is no dtype of ours is u8, with the bytes of a row "
+          .. "as last axis; the shape is that of its elements.", example = shown.open },
+      { name = "close", args = {}, returns = {},
+        text = "Gives the map back when its last array goes.", example = shown.open },
+    },
+  },
+
   { title = "Arrays", class = "tempo.Array", receiver = "a",
     text = "Dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is the error `input`, so `ipairs` cannot skip row 0. "
       .. "`#a` is the first extent; printing is NumPy's.",
@@ -791,14 +854,14 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
       { name = "set",
         args = { arg("v", "number|boolean", ""), arg("...", "integer", "one for each axis") },
         returns = { { "tempo.Array", "itself" } },
-        text = "Changes an element; not of an array that a callback was lent.",
+        text = "Changes an element; not of an array that a callback was lent, or of a file's.",
         example = shown.shape_2 },
       { name = "copy_to", args = { arg("list?", "table", "a new one unless given") },
         returns = { { "table", "the list" } },
         text = "Puts all elements into a list, row by row, from 1.", example = shown.lists },
       { name = "copy_from", args = { arg("list", "table", "") },
         returns = { { "tempo.Array", "itself" } },
-        text = "Takes all elements from a list, row by row; not of an array that a callback was lent.", example = shown.lists },
+        text = "Takes all elements from a list, row by row; not of an array that a callback was lent, or of a file's.", example = shown.lists },
       { name = "pointer", args = {},
         returns = { { "any", "`float *` and so on; of f16 and bf16 `uint16_t *`" } },
         text = "LuaJIT only: a pointer to the elements, row by row, from 0. The array must live as long as it is used.",

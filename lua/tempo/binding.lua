@@ -57,7 +57,7 @@ local libraries = {}
 for name in ("nn optim dist rl data logger viz associative_scan"):gmatch "%S+" do
   libraries[name] = true
 end
-local later = { llm = "language models", open = "reading safetensors and GGUF" }
+local later = { llm = "language models" }
 
 -- A library is read when a script first asks for it.
 function hidden.__index(_, name)

@@ -1,12 +1,14 @@
 /* What reads texts and files, under libFuzzer (make fuzz-parsers): whatever the bytes, each parser
  * refuses them with an error or gives what the rest can take. FUZZ_PARSER names the parser.
  * graph, plan: what was read prints as a text that is read again and prints the same.
- * state: of a function that steps along two dims. npy, npz. */
+ * state: of a function that steps along two dims. npy, npz. json, gguf, safetensors, index: also
+ * all that they say is read. */
 #include "graph/graph.h"
 #include "io/io.h"
 #include "cpu/machine.h"
 #include "plan/plan.h"
 #include "tempo.h"
+#include "../c/weights.h"
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -72,6 +74,49 @@ static void arrays(const uint8_t *data, size_t n) {
   if (f && !tp_arrays_read(f, (int64_t)n, "fuzz", &a, &err) && !err.code) abort();
   if (f && !err.code) tp_arrays_free(&a);
   if (f) fclose(f);
+}
+
+/* ---- files of weights ---- */
+
+static void gguf(const uint8_t *data, size_t n) {
+  if (!opens_or_refuses(open_bytes, &(bytes_t){ "fuzz", data, n, tp_gguf_read }, "fuzz")) abort();
+}
+
+static void safetensors(const uint8_t *data, size_t n) {
+  if (!opens_or_refuses(open_bytes, &(bytes_t){ "fuzz", data, n, safetensors_of }, "fuzz")) abort();
+}
+
+static void json(const uint8_t *data, size_t n) {
+  char *text = text_of(data, n);
+  if (!json_or_refuses(text, n)) abort();
+  free(text);
+}
+
+/* A folder with links to files that the specs have. */
+static const char *shards(void) {
+  static char folder[] = "/tmp/tempo_fuzz_XXXXXX";
+  char here[2048], to[4096], path[128];
+  if (!mkdtemp(folder) || !getcwd(here, sizeof here)) abort();
+  for (int k = 1; k <= 2; k++) {
+    const char *name = "model-0000%d-of-00002.safetensors";
+    int n = snprintf(to, sizeof to, "%s/spec/fixtures/weights/sharded/", here);
+    snprintf(to + n, sizeof to - (size_t)n, name, k);
+    n = snprintf(path, sizeof path, "%s/", folder);
+    snprintf(path + n, sizeof path - (size_t)n, name, k);
+    if (symlink(to, path)) abort();
+  }
+  return folder;
+}
+
+static void index_of(const uint8_t *data, size_t n) {
+  static const char *folder;
+  char path[128];
+  if (!folder) folder = shards();
+  snprintf(path, sizeof path, "%s/x.index.json", folder);
+  remove(path); /* quicker than to cut it */
+  FILE *f = fopen(path, "wb");
+  if (!f || fwrite(data, 1, n, f) != n || fclose(f)) abort();
+  if (!opens_or_refuses(open_path, path, folder)) abort();
 }
 
 /* ---- states ---- */
@@ -146,13 +191,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     { "state", state },
     { "npy", arrays },
     { "npz", arrays },
+    { "json", json },
+    { "gguf", gguf },
+    { "safetensors", safetensors },
+    { "index", index_of },
   };
   const char *name = getenv("FUZZ_PARSER"), *seed = getenv("FUZZ_SEED");
   tempo_error err;
   size_t n;
   for (size_t i = 0; i < TP_LEN(of); i++)
     if (name && !strcmp(name, of[i].name)) chosen = of[i].fn;
-  if (!chosen) return fprintf(stderr, "FUZZ_PARSER: graph, plan, state, npy or npz\n"), exit(1), 1;
+  if (!chosen) return fprintf(stderr, "FUZZ_PARSER names no parser\n"), exit(1), 1;
   if (!seed) return 0;
   begin();
   for (int k = 0; k < 4; k++) step();

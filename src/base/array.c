@@ -1,5 +1,6 @@
 /* Host arrays. A view holds a reference to its owner. */
 #include "base/array.h"
+#include "os/os.h"
 #include <math.h>
 
 static bool mul_fits(size_t *n, int64_t by) {
@@ -49,13 +50,30 @@ tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data) 
   return a;
 }
 
+tp_array *tp_array_map(const char *path, tp_error *err) {
+  const char *why;
+  int64_t n;
+  void *p = tp_os_map_file(path, &n, &why);
+  tp_array *a = p ? head(TP_U8, 1, &n) : NULL;
+  if (a) a->data = p, a->mapped = true;
+  else if (p) tp_os_unmap(p, (size_t)n), tp_no_memory(err, TP_NOWHERE);
+  else tp_fail(err, TP_E_FILE, TP_NOWHERE, "file: %s: %s", path, why);
+  return a;
+}
+
+tp_array *tp_array_part(tp_array *a, size_t at, tp_dtype d, int rank, const int64_t *shape) {
+  tp_array *v = head(d, rank, shape);
+  if (!v) return NULL;
+  v->data = (char *)a->data + at;
+  v->base = tp_array_ref(a);
+  v->mapped = a->mapped;
+  return v;
+}
+
 tp_array *tp_array_view(tp_array *a, int64_t row) {
   if (a->rank == 0 || row < 0 || row >= a->shape[0]) return NULL;
-  tp_array *v = head(a->dtype, a->rank - 1, a->shape + 1);
-  if (!v) return NULL;
-  v->data = (char *)a->data + tp_array_bytes(v) * (size_t)row;
-  v->base = tp_array_ref(a);
-  return v;
+  size_t bytes = a->shape[0] ? tp_array_bytes(a) / (size_t)a->shape[0] : 0;
+  return tp_array_part(a, bytes * (size_t)row, a->dtype, a->rank - 1, a->shape + 1);
 }
 
 tp_array *tp_array_rows(int n, tp_array *const *row) {
@@ -100,6 +118,7 @@ tp_array *tp_array_ref(tp_array *a) {
 tp_array *tp_array_unref(tp_array *a) {
   if (!a || __atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) > 0) return NULL;
   if (a->base) tp_array_unref(a->base);
+  else if (a->mapped) tp_os_unmap(a->data, tp_array_bytes(a));
   else if (!a->borrowed) tp_block_free(a->data, tp_array_bytes(a));
   for (int64_t i = 0; a->row && i < a->shape[0]; i++) tp_array_unref(a->row[i]);
   tp_free(a->row);

@@ -14,6 +14,7 @@ typedef struct tp_array {
   void *data;            /* 64-byte aligned when owned; contiguous */
   struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
   bool borrowed;         /* data belongs to the host */
+  bool mapped;           /* data is a file's, to be read only; a view's too */
   /* Rows that are arrays of their own (tp_array_rows): place[i] is where row i begins, in elements
    * from data. NULL: the array is dense. Only runs take such an array as it is. */
   struct tp_array **row;
@@ -25,6 +26,11 @@ TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);
 TP_GIVE tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape);
 /* borrowed */
 TP_GIVE tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data);
+/* the bytes of a regular file, read when they are touched; NULL: err says why */
+TP_GIVE tp_array *tp_array_map(const char *path, tp_error *err);
+/* a view of what begins at byte `at` of a; the caller knows that it is there */
+TP_GIVE tp_array *tp_array_part(
+    TP_KEEP tp_array *a, size_t at, tp_dtype d, int rank, const int64_t *shape);
 TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row); /* a[row], rank - 1 */
 /* n > 0 arrays of one dtype and shape as rows of one, without a copy, unless a row's data is not
  * aligned to its dtype. */

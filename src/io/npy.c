@@ -65,13 +65,6 @@ bool tp_npy_save(const char *path, const tp_array *a, tp_error *err) {
   return ok;
 }
 
-typedef struct {
-  tp_dtype dtype;
-  bool fortran, swapped;
-  int rank;
-  int64_t shape[TP_MAXRANK], count;
-} header_t;
-
 static void skip_space(const char **s) {
   while (**s == ' ' || **s == '\n' || **s == '\t') (*s)++;
 }
@@ -84,7 +77,7 @@ static bool take(const char **s, const char *word) { /* after space */
   return true;
 }
 
-static bool parse_descr(const char **s, header_t *h, const char **why) {
+static bool parse_descr(const char **s, tp_npy *h, const char **why) {
   skip_space(s);
   char quote = **s;
   const char *from = *s + 1, *to = quote == '\'' || quote == '"' ? strchr(from, quote) : NULL;
@@ -114,7 +107,7 @@ static bool parse_extent(const char **s, int64_t *out) {
   return true;
 }
 
-static bool parse_shape(const char **s, header_t *h, const char **why) {
+static bool parse_shape(const char **s, tp_npy *h, const char **why) {
   *why = "its shape is broken";
   if (!take(s, "(")) return false;
   h->count = 1;
@@ -128,12 +121,12 @@ static bool parse_shape(const char **s, header_t *h, const char **why) {
   return true;
 }
 
-static bool parse_flag(const char **s, header_t *h) {
+static bool parse_flag(const char **s, tp_npy *h) {
   h->fortran = take(s, "True");
   return h->fortran || take(s, "False");
 }
 
-static bool parse_header(const char *s, header_t *h, const char **why) {
+static bool parse_header(const char *s, tp_npy *h, const char **why) {
   bool descr = false, order = false, shape = false;
   *why = "its header is broken";
   if (!take(&s, "{")) return false;
@@ -165,7 +158,7 @@ static bool take_bytes(source *s, void *p, size_t n) {
   return true;
 }
 
-static bool read_header(source *s, header_t *h) {
+static bool read_header(source *s, tp_npy *h) {
   unsigned char head[12];
   s->why = "it is no NumPy file";
   if (!take_bytes(s, head, 10) || memcmp(head, "\x93NUMPY", 6) != 0) return false;
@@ -214,7 +207,7 @@ static void swap_bytes(tp_array *a) {
     }
 }
 
-static tp_array *read_elements(source *s, const header_t *h) {
+static tp_array *read_elements(source *s, const tp_npy *h) {
   int64_t size;
   s->why = "its elements are cut off";
   if (__builtin_mul_overflow(h->count, (int64_t)tp_dtype_size(h->dtype), &size) || s->left < size)
@@ -236,15 +229,26 @@ static bool is_intact(source *s) {
   return !s->left && s->crc == *s->want;
 }
 
+static bool npy_fail(const source *s, const char *label, tp_error *err) {
+  if (s->why) return tp_file_fail(err, label, s->why);
+  return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for what is in %s", label);
+}
+
+bool tp_npy_head(FILE *f, int64_t n, const char *label, tp_npy *h, int64_t *head, tp_error *err) {
+  source s = { .f = f, .left = n };
+  *h = (tp_npy){ 0 };
+  bool ok = read_header(&s, h);
+  *head = n - s.left;
+  return ok || npy_fail(&s, label, err);
+}
+
 tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, const uint32_t *crc, tp_error *err) {
   source s = { .f = f, .left = n, .want = crc };
-  header_t h = { 0 };
+  tp_npy h = { 0 };
   tp_array *a = read_header(&s, &h) ? read_elements(&s, &h) : NULL;
   if (!is_intact(&s)) s.why = "its checksum is wrong", a = tp_array_unref(a);
-  if (a) return a;
-  if (s.why) tp_file_fail(err, label, s.why);
-  else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for what is in %s", label);
-  return NULL;
+  if (!a) npy_fail(&s, label, err);
+  return a;
 }
 
 void tp_arrays_free(tp_arrays *a) {

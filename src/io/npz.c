@@ -32,7 +32,7 @@ static uint64_t get(const uint8_t *p, int n) {
   return v;
 }
 
-typedef struct {
+typedef struct tp_zip {
   FILE *f;
   const char *path;
   /* members end before its start */
@@ -42,14 +42,7 @@ typedef struct {
   int64_t used;
   tp_error *err;
 } zip;
-
-typedef struct {
-  const char *name;
-  int len;
-  unsigned flags, method;
-  uint32_t crc;
-  uint64_t packed, size, at;
-} member;
+typedef tp_member member;
 
 static bool broken(zip *z, const char *why) { return tp_file_fail(z->err, z->path, why); }
 static bool no_memory(zip *z) {
@@ -211,9 +204,19 @@ static tp_array *read_deflated(zip *z, const member *m, const char *label) {
   return a;
 }
 
-static tp_array *read_member(zip *z, const member *m, const char *label) {
-  if (m->flags & ENCRYPTED) return tp_file_fail(z->err, label, "it is encrypted"), NULL;
-  if (!find_member(z, m)) return NULL;
+static bool is_encrypted(zip *z, const member *m, const char *label) {
+  return (m->flags & ENCRYPTED) && !tp_file_fail(z->err, label, "it is encrypted");
+}
+
+bool tp_npz_find(zip *z, const member *m, FILE **f) {
+  *f = NULL;
+  if ((m->flags & ENCRYPTED) || m->method != STORED || m->packed != m->size) return true;
+  *f = z->f;
+  return find_member(z, m);
+}
+
+tp_array *tp_npz_take(zip *z, const member *m, const char *label) {
+  if (is_encrypted(z, m, label) || !find_member(z, m)) return NULL;
   if (m->method == DEFLATED) return read_deflated(z, m, label);
   if (m->method != STORED || m->packed != m->size)
     return tp_file_fail(z->err, label, "its compression is neither none nor deflate"), NULL;
@@ -229,42 +232,47 @@ static char *copy_name(const char *s, int n) {
 }
 
 /* reads the member into out */
-static bool add_member(zip *z, const member *m, tp_arrays *out) {
-  if (m->len < 4 || memcmp(m->name + m->len - 4, ".npy", 4) != 0)
-    return broken(z, "it has a member whose name does not end in .npy");
+static bool read_into(void *ud, zip *z, const member *m) {
+  tp_arrays *out = ud;
   char *name = copy_name(m->name, m->len - 4);
-  if (!name) return no_memory(z);
+  if (!out->v) out->v = tp_calloc(sizeof *out->v * (size_t)z->entries);
+  if (!name || !out->v) return tp_free(name), no_memory(z);
   tp_named *to = &out->v[out->n++];
   to->name = name;
   tp_buf label;
   tp_buf_init(&label);
   tp_putf(&label, "%s: '%s'", z->path, name);
-  to->a = label.failed ? (no_memory(z), NULL) : read_member(z, m, label.s);
+  to->a = label.failed ? (no_memory(z), NULL) : tp_npz_take(z, m, label.s);
   tp_buf_free(&label);
   return to->a != NULL;
 }
 
-static bool sort_names(zip *z, tp_arrays *out) {
-  qsort(out->v, (size_t)out->n, sizeof *out->v, tp_by_text);
-  for (int k = 1; k < out->n; k++)
-    if (strcmp(out->v[k - 1].name, out->v[k].name) == 0)
-      return broken(z, "two members have one name");
-  return true;
+bool tp_npz_each(
+    FILE *f, int64_t n, const char *path, tp_npz_visit *visit, void *ud, tp_error *err) {
+  zip z = { .f = f, .path = path, .err = err };
+  member m;
+  int64_t pos = 0;
+  tp_hold h;
+  bool ok = find_directory(&z, n);
+  tp_hold_set(&h, tp_free, z.dir);
+  for (int64_t k = 0; ok && k < z.entries; k++) {
+    ok = parse_entry(&z, &pos, &m);
+    if (ok && (m.len < 4 || memcmp(m.name + m.len - 4, ".npy", 4) != 0))
+      ok = broken(&z, "it has a member whose name does not end in .npy");
+    ok = ok && visit(ud, &z, &m);
+  }
+  tp_hold_end(&h);
+  tp_free(z.dir);
+  return ok;
 }
 
 bool tp_npz_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err) {
-  zip z = { .f = f, .path = path, .err = err };
-  member m;
-  bool ok = find_directory(&z, n);
-  if (ok) {
-    out->v = tp_calloc(sizeof *out->v * (size_t)(z.entries + 1));
-    ok = out->v || no_memory(&z);
-  }
-  int64_t pos = 0;
-  for (int64_t k = 0; ok && k < z.entries; k++)
-    ok = parse_entry(&z, &pos, &m) && add_member(&z, &m, out);
-  tp_free(z.dir);
-  return ok && sort_names(&z, out);
+  if (!tp_npz_each(f, n, path, read_into, out, err)) return false;
+  if (out->n) qsort(out->v, (size_t)out->n, sizeof *out->v, tp_by_text);
+  for (int k = 1; k < out->n; k++)
+    if (strcmp(out->v[k - 1].name, out->v[k].name) == 0)
+      return tp_file_fail(err, path, "two members have one name");
+  return true;
 }
 
 /* a member's bytes before its elements */

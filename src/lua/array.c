@@ -164,10 +164,18 @@ static int array_get(lua_State *L) {
   return 1;
 }
 
-static int array_set(lua_State *L) {
-  tp_array *a = tl_toarray(L, 1, "set");
+/* The array at 1, unless it may only be read. */
+static tp_array *writable(lua_State *L, const char *what) {
+  tp_array *a = tl_toarray(L, 1, what);
   if (((tl_array *)lua_touserdata(L, 1))->lease)
-    tl_fail(L, "callback: set: an array lent to a callback is read only; a:clone() first");
+    tl_fail(L, "callback: %s: an array lent to a callback is read only; a:clone() first", what);
+  if (a->mapped)
+    tl_fail(L, "option: %s: an array of a file is read only; a:clone() can be changed", what);
+  return a;
+}
+
+static int array_set(lua_State *L) {
+  tp_array *a = writable(L, "set");
   luaL_checkany(L, 2);
   int64_t k = offset(L, a, 3, "set");
   /* LuaJIT's own integers need a call of Lua */
@@ -203,8 +211,7 @@ static int array_copy_to(lua_State *L) { /* array, list */
 }
 
 static int array_copy_from(lua_State *L) { /* array, list */
-  if (tl_toarray(L, 1, "copy_from") && ((tl_array *)lua_touserdata(L, 1))->lease)
-    tl_fail(L, "callback: copy_from: an array lent to a callback is read only; a:clone() first");
+  writable(L, "copy_from");
   a_list(L, "copy_from");
   lua_settop(L, 2);
   tl_array *held = push_held(L, "copy_from");

@@ -16,7 +16,7 @@ int tl_array_save(lua_State *L) {
 }
 
 /* Pushes the table's entries in the order of their names, so that one table gives one file. */
-static tp_named *named_arrays(lua_State *L, int i, int *n) {
+tp_named *tl_named_arrays(lua_State *L, int i, int *n) {
   int most = tl_count(L, i);
   tp_named *v = lua_newuserdata(L, sizeof *v * (size_t)(most + 1));
   *n = 0;
@@ -38,12 +38,14 @@ int tl_array_save_named(lua_State *L) {
   tp_error e = { 0 };
   int n;
   const char *path = tl_string(L, 1, "save");
+  if (tl_saves_weights(path)) return tl_save_weights(L);
+  tl_options(L, 3, "save of NumPy's files", (const char *const[]){ NULL });
   if (tl_typeof(L, 2) == TL_ARRAY)
     return done(L, tp_npy_save(path, tl_toarray(L, 2, "save"), &e), &e);
   if (!lua_istable(L, 2))
     tl_fail(L, "option: save: expected an array or a table of arrays by name, got %s",
         tl_describe(L, 2));
-  const tp_named *v = named_arrays(L, 2, &n);
+  const tp_named *v = tl_named_arrays(L, 2, &n);
   return done(L, tp_npz_save(path, n, v, &e), &e);
 }
 

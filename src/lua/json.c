@@ -59,13 +59,13 @@ int tl_json_decode(lua_State *L) { /* text[, what messages call it] -> value */
 
 /* ---- encode ---- it raises nothing: the buffer belongs to no userdata */
 
-static bool put_value(lua_State *L, int i, int depth, tp_buf *b, tp_error *err);
+static bool json_value(lua_State *L, int i, int depth, tp_buf *b, tp_error *err);
 
 static bool refuse_json(tp_error *err, const char *why) {
   return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "option: json_encode: %s", why);
 }
 
-static bool put_number(lua_State *L, int i, tp_buf *b, tp_error *err) {
+static bool json_number(lua_State *L, int i, tp_buf *b, tp_error *err) {
   char text[32];
   int64_t k;
   double v = lua_tonumber(L, i);
@@ -76,13 +76,13 @@ static bool put_number(lua_State *L, int i, tp_buf *b, tp_error *err) {
   return tp_puts(b, text), true;
 }
 
-static bool put_list(lua_State *L, int i, int n, int depth, tp_buf *b, tp_error *err) {
+static bool json_items(lua_State *L, int i, int n, int depth, tp_buf *b, tp_error *err) {
   tp_puts(b, "[");
   for (int k = 1; k <= n; k++) {
     if (k > 1) tp_puts(b, ",");
     lua_rawgeti(L, i, k);
     bool ok = lua_isnil(L, -1) ? refuse_json(err, "a list has holes")
-                               : put_value(L, lua_gettop(L), depth, b, err);
+                               : json_value(L, lua_gettop(L), depth, b, err);
     lua_pop(L, 1);
     if (!ok) return false;
   }
@@ -106,7 +106,7 @@ static const char **sorted_keys(lua_State *L, int i, int n, tp_error *err) {
   return v;
 }
 
-static bool put_object(lua_State *L, int i, int n, int depth, tp_buf *b, tp_error *err) {
+static bool json_entries(lua_State *L, int i, int n, int depth, tp_buf *b, tp_error *err) {
   const char **keys = sorted_keys(L, i, n, err);
   bool ok = keys != NULL;
   tp_puts(b, "{");
@@ -115,7 +115,7 @@ static bool put_object(lua_State *L, int i, int n, int depth, tp_buf *b, tp_erro
     tp_json_put(b, keys[k], strlen(keys[k]));
     tp_puts(b, ":");
     lua_getfield(L, i, keys[k]);
-    ok = put_value(L, lua_gettop(L), depth, b, err);
+    ok = json_value(L, lua_gettop(L), depth, b, err);
     lua_pop(L, 1);
   }
   tp_puts(b, "}");
@@ -123,7 +123,7 @@ static bool put_object(lua_State *L, int i, int n, int depth, tp_buf *b, tp_erro
   return ok;
 }
 
-static bool put_value(lua_State *L, int i, int depth, tp_buf *b, tp_error *err) {
+static bool json_value(lua_State *L, int i, int depth, tp_buf *b, tp_error *err) {
   size_t n;
   const char *s;
   if (depth > TP_JSON_DEPTH || !lua_checkstack(L, 8))
@@ -132,7 +132,7 @@ static bool put_value(lua_State *L, int i, int depth, tp_buf *b, tp_error *err) 
   case LUA_TLIGHTUSERDATA:
   case LUA_TNIL: return tp_puts(b, "null"), true;
   case LUA_TBOOLEAN: return tp_puts(b, lua_toboolean(L, i) ? "true" : "false"), true;
-  case LUA_TNUMBER: return put_number(L, i, b, err);
+  case LUA_TNUMBER: return json_number(L, i, b, err);
   case LUA_TSTRING: s = lua_tolstring(L, i, &n); return tp_json_put(b, s, n), true;
   case LUA_TTABLE: break;
   default: return refuse_json(err, "only tables, strings, numbers, booleans and null are JSON");
@@ -144,7 +144,8 @@ static bool put_value(lua_State *L, int i, int depth, tp_buf *b, tp_error *err) 
     list = lua_rawequal(L, -1, -2);
     lua_pop(L, 2);
   }
-  return list ? put_list(L, i, len, depth + 1, b, err) : put_object(L, i, keys, depth + 1, b, err);
+  return list ? json_items(L, i, len, depth + 1, b, err)
+              : json_entries(L, i, keys, depth + 1, b, err);
 }
 
 int tl_json_encode(lua_State *L) { /* value -> text */
@@ -153,7 +154,7 @@ int tl_json_encode(lua_State *L) { /* value -> text */
   luaL_checkany(L, 1);
   lua_settop(L, 1);
   tp_buf_init(&b);
-  bool ok = put_value(L, 1, 0, &b, &e);
+  bool ok = json_value(L, 1, 0, &b, &e);
   if (b.failed) ok = tp_no_memory(&e, TP_NOWHERE);
   if (ok) return tl_pushbuf(L, &b), 1;
   tp_buf_free(&b);

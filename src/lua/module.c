@@ -140,7 +140,8 @@ static const tl_reg functions[] = {
   { "array", tl_array_new, 3 },
   { "rows", tl_rows_new, 1 },
   { "load", tl_array_load, 1 },
-  { "save", tl_array_save_named, 2 },
+  { "save", tl_array_save_named, 3 },
+  { "open", tl_open_weights, 1 },
   { "clock", module_clock, 0 },
   { "devices", module_devices, 0 },
   { "warn", tl_default_warn, 1 },
@@ -250,6 +251,7 @@ int luaopen_tempo(lua_State *L) {
   tl_open_loose(L, S);
   tl_open_fn(L, S);
   tl_open_saved(L, S);
+  tl_open_files(L, S);
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", TL_NONE);
   tl_setfuncs(L, S, functions);

@@ -15,6 +15,7 @@ static const char *const class_name[TL_NTYPE] = {
   "tempo.Array",
   "tempo.Function",
   "tempo.State",
+  "tempo.Weights",
   "tempo.Rows",
 };
 
@@ -67,7 +68,7 @@ typedef struct {
 } called_t;
 
 static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s",
-  "r" };
+  "f", "r" };
 
 void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;

@@ -29,6 +29,7 @@ typedef enum {
   TL_ARRAY,
   TL_FN,
   TL_STATE,
+  TL_WEIGHTS,
   TL_ROWS,
   TL_NTYPE
 } tl_type;
@@ -280,6 +281,11 @@ tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, tp_dtyp
     int rank, const int64_t *shape);
 void tl_pushnested(lua_State *L, const tp_array *a);
 
+/* ---- array_file.c, save.c ---- */
+/* the entries of the table at i, sorted; pushes their memory */
+tp_named *tl_named_arrays(lua_State *L, int i, int *n);
+bool tl_saves_weights(const char *path); /* by its extension */
+
 /* ---- json.c ---- */
 void tl_push_json(lua_State *L, const tp_json *j); /* NULL: core.null */
 
@@ -355,6 +361,7 @@ void tl_open_array(lua_State *L, tl_state *S);
 void tl_open_rows(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
+void tl_open_files(lua_State *L, tl_state *S);
 void tl_open_json(lua_State *L); /* values into the table on top */
 int tl_define(lua_State *L);
 int tl_unnamed(lua_State *L);
@@ -386,7 +393,9 @@ int tl_array_shape(lua_State *L);
 int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
-int tl_make_folder(lua_State *L); /* path */
+int tl_open_weights(lua_State *L); /* path */
+int tl_save_weights(lua_State *L); /* as tl_array_save_named, to a path that it takes */
+int tl_make_folder(lua_State *L);  /* path */
 int tl_json_decode(lua_State *L);
 int tl_json_encode(lua_State *L);
 int tl_fn_parameters(lua_State *L);

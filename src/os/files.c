@@ -1,6 +1,7 @@
 /* files: files and folders, for all systems but Windows. */
 #ifndef _WIN32
 #include "os/os.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -124,5 +125,11 @@ void tp_os_glob(const char *pattern, bool (*each)(void *ud, const char *path), v
   if (glob(pattern, 0, NULL, &found)) return;
   for (size_t i = 0; i < found.gl_pathc && !each(ud, found.gl_pathv[i]); i++) {}
   globfree(&found);
+}
+
+void tp_os_list(const char *folder, void (*each)(void *ud, const char *name), void *ud) {
+  DIR *d = opendir(folder);
+  for (struct dirent *e; d && (e = readdir(d));) each(ud, e->d_name);
+  if (d) closedir(d);
 }
 #endif

@@ -57,6 +57,11 @@ int tp_os_map_new(tp_os_map *m, const char *dir, int64_t bytes, int64_t align);
 void tp_os_map_free(tp_os_map *m);
 /* Takes a file's space; 0, or the errno. */
 int tp_os_take(int fd, int64_t bytes);
+/* A regular file, to be read as memory: its bytes, for tp_os_unmap; NULL: `why` says so. It may be
+ * empty. If other code cuts the file, reading what is gone kills the process (POSIX), or cutting
+ * it fails (Windows). */
+void *tp_os_map_file(const char *path, int64_t *size, const char **why);
+void tp_os_unmap(void *p, size_t n);
 /* The folder for it when TMPDIR names none. */
 const char *tp_os_scratch(void);
 /* The system reads it soon, maps it to read or to write, or takes its pages. */
@@ -96,6 +101,8 @@ bool tp_os_mkdir_new(char *path);              /* the six X at its end become ot
 bool tp_os_is_mine(const char *folder); /* a folder, no link, into which only the user writes */
 /* Calls for each path of a pattern with `*`, until one answers true. */
 void tp_os_glob(const char *pattern, bool (*each)(void *ud, const char *path), void *ud);
+/* Calls for each name in a folder. */
+void tp_os_list(const char *folder, void (*each)(void *ud, const char *name), void *ud);
 
 /* ---- libraries ---- */
 void *tp_os_open(const char *path);

@@ -126,6 +126,19 @@ void tp_os_map_free(tp_os_map *m) {
   *m = (tp_os_map){ 0 };
 }
 
+void *tp_os_map_file(const char *path, int64_t *size, const char **why) {
+  FILE *f = tp_os_read(path, size, why);
+  if (!f) return NULL;
+  void *p = *size ? mmap(NULL, (size_t)*size, PROT_READ, MAP_SHARED, fileno(f), 0) : "";
+  if (p == MAP_FAILED) *why = strerror(errno), p = NULL;
+  fclose(f);
+  return p;
+}
+
+void tp_os_unmap(void *p, size_t n) {
+  if (n) munmap(p, n);
+}
+
 const char *tp_os_scratch(void) { return access("/var/tmp", W_OK | X_OK) ? "/tmp" : "/var/tmp"; }
 
 /* ---- libraries ---- */

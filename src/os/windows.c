@@ -110,6 +110,22 @@ void tp_os_map_free(tp_os_map *m) {
   *m = (tp_os_map){ 0 };
 }
 
+void *tp_os_map_file(const char *path, int64_t *size, const char **why) {
+  FILE *f = tp_os_read(path, size, why);
+  if (!f || !*size) return f ? fclose(f), "" : NULL;
+  HANDLE h = (HANDLE)_get_osfhandle(_fileno(f)),
+         whole = CreateFileMappingA(h, NULL, PAGE_READONLY, 0, 0, NULL);
+  void *p = whole ? MapViewOfFile(whole, FILE_MAP_READ, 0, 0, 0) : NULL;
+  if (whole) CloseHandle(whole);
+  if (!p) *why = "it cannot be mapped";
+  fclose(f);
+  return p;
+}
+
+void tp_os_unmap(void *p, size_t n) {
+  if (n) UnmapViewOfFile(p);
+}
+
 void tp_os_advise(char *p, int64_t n, tp_os_advice what) {
   if (what == TP_OS_LEAVE) VirtualUnlock(p, (size_t)n); /* of unlocked pages: they leave */
 }
@@ -220,6 +236,17 @@ void tp_os_glob(const char *pattern, bool (*each)(void *ud, const char *path), v
   do {
     snprintf(path, sizeof path, "%.*s%s", (int)n, pattern, found.cFileName);
   } while (!each(ud, path) && FindNextFileA(h, &found));
+  FindClose(h);
+}
+
+void tp_os_list(const char *folder, void (*each)(void *ud, const char *name), void *ud) {
+  char pattern[2 * MAX_PATH];
+  WIN32_FIND_DATAA found;
+  snprintf(pattern, sizeof pattern, "%s/*", folder);
+  HANDLE h = FindFirstFileA(pattern, &found);
+  if (h == INVALID_HANDLE_VALUE) return;
+  do each(ud, found.cFileName);
+  while (FindNextFileA(h, &found));
   FindClose(h);
 }
 
