@@ -132,6 +132,12 @@ local r = tempo.rows { a, b }
 local w = P:input("w", { domain = { t }, shape = { 2 } })
 print(#r, r[1], r:dtype(), #r:shape(), P:compile { outputs = { y = w * 2 } }({ w = r }, { T = 2 }).y)
 r:free()]]
+shown.quantize = [[
+local w = tempo.array(0, "f32", { 3, 64 })
+for i = 0, 63 do w:set(i - 32, 1, i) end
+local q = tempo.quantize(w, "q4_0")
+print(q:shape()[2], q:dtype(), tempo.dequantize(q, "q4_0"):get(1, 0), q:dequantize("q4_0"):shape()[2])
+print(#w:quantize("q8_0"))]]
 
 --- Runs before every example of these classes.
 api.prelude = [[
@@ -235,6 +241,14 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
       { name = "load", args = { arg("path", "string", "") },
         returns = { { "any", "the array, or a table of arrays by name" } },
         text = "Reads a .npy or .npz file.", example = shown.save },
+      { name = "quantize",
+        args = { arg("a", "tempo.Array", "floats"), arg("format", "string", "") },
+        returns = { { "tempo.Array", "bytes" } }, text = "`a:quantize(format)`.",
+          example = shown.quantize },
+      { name = "dequantize", row = true,
+        args = { arg("x", "tempo.Operand", "bytes"), arg("format", "string", "") },
+        returns = { { "tempo.Array|tempo.Tensor", "f32, of an array an array" } },
+        text = "The numbers of blocks along the last axis: `a:dequantize(format)`, `x:dequantize(format)`.", example = shown.quantize },
       { name = "range", args = { arg("lo", "tempo.Number", ""), arg("hi", "tempo.Number", "") },
         returns = { { "tempo.Range" } },
         text = "`lo .. hi`, half open, where both are numbers: `2 .. 5` is the string \"25\" in Lua.",
@@ -847,6 +861,18 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
         text = "A matrix of floats with its rows made orthonormal, or its columns where they are "
           .. "fewer (modified Gram-Schmidt in f64, twice).",
             example = "print(tempo.array({ { 3, 4 }, { 1, 0 } }):orthonormal())" },
+      { name = "quantize",
+        args = { arg("format", "string",
+        "`q8_0`, `q4_0`, `q4_1`, `q5_0` (blocks of 32 numbers), `q4_k`, `q5_k`, `q6_k` (of 256)") },
+        returns = { { "tempo.Array", "u8" } },
+        text = "Its floats in blocks along the last axis, as GGUF files hold weights, byte for byte "
+          .. "what llama.cpp's reference makes of them.",
+            errors = "`shape` where the axis is no multiple of a block.",
+        example = shown.quantize, fails = 'tempo.array({ 1, 2 }):quantize "q8_0"' },
+      { name = "dequantize", args = { arg("format", "string", "") },
+        returns = { { "tempo.Array", "f32" } },
+        text = "The numbers that its bytes hold in blocks along the last axis.",
+        example = shown.quantize, fails = 'tempo.array({ 1, 2 }, "u8"):dequantize "q8_0"' },
       { name = "rows", args = {}, returns = { { "fun(): integer?, tempo.Array|number|boolean" } },
         text = "Iterates over index (from 0) and row.",
         example = "for i, row in tempo.array({ { 1, 2 }, { 3, 4 } }):rows() do print(i, row) end" },
