@@ -396,7 +396,9 @@ print(P:compile { outputs = { fib = fib } }({}, { T = 10 }).fib)]] },
         example = shown.param },
       { name = "constant", args = { arg("data", "tempo.Data", "") },
         returns = { { "tempo.Tensor" } },
-        text = "A tensor with these values at every point. Arrays and numbers mix with tensors by themselves.",
+        text = "A tensor with these values at every point. Arrays and numbers mix with tensors by "
+          .. "themselves. A large array is copied once, however often it comes; an array of a file "
+          .. "is not copied.",
         example = 'print(P:constant { { 1, 2 }, { 3, 4 } })' },
       { name = "call",
         args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", ""),
@@ -914,8 +916,8 @@ os.remove(path)]] },
   },
 
   { title = "Rows", class = "tempo.Rows", receiver = "r",
-    text = "What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, from 0; "
-      .. "`tempo.array(r)` copies all into one.",
+    text = "What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, "
+      .. "from 0; `tempo.array(r)` copies all into one.",
     index = "tempo.Array",
     entries = {
       { name = "shape", args = {}, returns = { { "integer[]" } },

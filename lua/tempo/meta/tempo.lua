@@ -1053,7 +1053,7 @@ function Program:tensor(options) end
 ---@return tempo.Declared # a tensor that may be assigned to
 function Program:param(name, options) end
 
---- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves.
+--- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves. A large array is copied once, however often it comes; an array of a file is not copied.
 ---@param data tempo.Data
 ---@return tempo.Tensor
 function Program:constant(data) end
