@@ -177,18 +177,23 @@ KI float blocks_halved8(__m256 v) {
 }
 #endif
 
+/* bytes of weights that are fetched ahead */
+enum { BLOCKS_AHEAD = 2048 };
 /* Calls DO(span of w, its number) for each span; behind the last block there are blocks of 0. */
 #define BLOCKS_SPANS(f, w, k, DO) \
   do { \
+    int each_ = TP_SPAN / tp_format_elements(f) * tp_format_bytes(f); \
     int64_t n_ = (k) / TP_SPAN, left_ = (k) % TP_SPAN / tp_format_elements(f); \
     const uint8_t *w_ = (w); \
-    for (int64_t i_ = 0; i_ < n_; \
-         i_++, w_ += TP_SPAN / tp_format_elements(f) * tp_format_bytes(f)) \
+    uint8_t rest_[8 * 34]; \
+    for (int64_t i_ = 0; i_ < n_ + (left_ > 0); i_++, w_ += each_) { \
+      if (i_ == n_) { \
+        memset(rest_, 0, sizeof rest_); \
+        w_ = memcpy(rest_, w_, (size_t)(left_ * tp_format_bytes(f))); \
+      } else \
+        UNROLLED for (int o_ = 0; o_ < each_; o_ += 64) \
+            __builtin_prefetch(w_ + BLOCKS_AHEAD + o_); \
       DO(w_, i_); \
-    if (left_) { \
-      uint8_t rest_[8 * 34] = { 0 }; \
-      memcpy(rest_, w_, (size_t)(left_ * tp_format_bytes(f))); \
-      DO(rest_, n_); \
     } \
   } while (0)
 
