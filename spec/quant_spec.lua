@@ -22,14 +22,19 @@ local function draw(...)
   return tempo.array(a, "f32", shape)
 end
 
+local function flat(v, out)
+  out = out or {}
+  if type(v) ~= "table" then out[#out + 1] = v else for _, x in ipairs(v) do flat(x, out) end end
+  return out
+end
+
 -- The largest difference, and the largest number of the second.
 local function apart(got, want)
   local most, size = 0, 0
-  got, want = tempo.array(got, "f32", { -1 }), tempo.array(want, "f32", { -1 })
+  got, want = flat(got:totable()), flat(want:totable())
   assert.equal(#want, #got)
-  for i = 0, #want - 1 do
-    most = math.max(most, math.abs(got[i] - want[i]))
-    size = math.max(size, math.abs(want[i]))
+  for i, w in ipairs(want) do
+    most, size = math.max(most, math.abs(got[i] - w)), math.max(size, math.abs(w))
   end
   return most, size
 end
