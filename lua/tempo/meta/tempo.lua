@@ -63,6 +63,18 @@ function tempo.save(path, arrays) end
 ---@return any # the array, or a table of arrays by name
 function tempo.load(path) end
 
+--- `a:quantize(format)`.
+---@param a tempo.Array floats
+---@param format string
+---@return tempo.Array # bytes
+function tempo.quantize(a, format) end
+
+--- The numbers of blocks along the last axis, as the method of both.
+---@param x tempo.Operand bytes
+---@param format string
+---@return tempo.Array|tempo.Tensor # f32, of an array an array
+function tempo.dequantize(x, format) end
+
 --- `lo .. hi`, half open, where both are numbers: `2 .. 5` is the string "25" in Lua.
 ---@param lo tempo.Number
 ---@param hi tempo.Number
@@ -1945,6 +1957,11 @@ function Tensor:kl_div(target, options) end
 ---@return tempo.Tensor
 function Tensor:to(dtype) end
 
+--- The numbers that u8 holds in blocks along its last axis, as GGUF files do: q8_0, q4_0, q4_1, q5_0, q4_k, q5_k or q6_k. Products read blocks as they are stored.
+---@param format string
+---@return tempo.Tensor
+function Tensor:dequantize(format) end
+
 --- The same value, through which no gradient goes.
 ---@return tempo.Tensor
 function Tensor:detach() end
@@ -2078,6 +2095,16 @@ function Array:clone() end
 --- A matrix of floats with its rows made orthonormal, or its columns where they are fewer (modified Gram-Schmidt in f64, twice).
 ---@return tempo.Array
 function Array:orthonormal() end
+
+--- Its floats in blocks along the last axis, as GGUF files hold weights, byte for byte what llama.cpp's reference makes of them.
+---@param format string `q8_0 q4_0 q4_1 q5_0` (blocks of 32 numbers), `q4_k q5_k q6_k` (of 256)
+---@return tempo.Array # u8
+function Array:quantize(format) end
+
+--- The numbers that its bytes hold in blocks along the last axis.
+---@param format string
+---@return tempo.Array # f32
+function Array:dequantize(format) end
 
 --- Iterates over index (from 0) and row.
 ---@return fun(): integer?, tempo.Array|number|boolean
