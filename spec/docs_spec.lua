@@ -251,6 +251,9 @@ describe("libraries", function()
       Env = select(2,
         debug.getupvalue(
         getmetatable(tempo.rl.env(P, "CartPole-v1", { domain = { t }, time = t })).__index, 1)),
+      Model = getmetatable(tempo.llm.load "spec/fixtures/llm/llama").__index,
+      Engine = getmetatable(tempo.llm.engine(tempo.llm.load "spec/fixtures/llm/llama")).__index,
+      Tokenizer = getmetatable(tempo.llm.tokenizer "spec/fixtures/tokenizers/gpt2.json").__index,
       Distribution = { kl = true, sum = true } }
     local dist, v = tempo.dist, x:unsqueeze(0)
     for name, d in pairs { Normal = dist.Normal(x, 1), TanhNormal = dist.TanhNormal(x, 1),
@@ -273,7 +276,7 @@ describe("libraries", function()
           if method then documented[method] = true end
         end
         for key, value in pairs(objects[short] or {}) do
-          if type(value) == "function" and not key:find "^__" and not quiet[key]
+          if type(value) == "function" and not key:find "^_" and not quiet[key]
             and not lib.hidden[short .. ":" .. key] then live[key] = true end
         end
         assert.is_true(objects[short] ~= nil or next(documented) == nil, name)
@@ -329,7 +332,7 @@ describe("annotations", function()
 
   local function files()
     local list = { "lua/tempo/meta/tempo.lua" }
-    for name in ("nn initial optim dist rl logger data viz cli"):gmatch "%S+" do
+    for name in ("nn initial optim dist rl llm llm/engine llm/tokenizer logger data viz cli"):gmatch "%S+" do
       list[#list + 1] = "lua/tempo/" .. name .. ".lua"
     end
     return list

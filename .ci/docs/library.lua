@@ -26,6 +26,10 @@ local files = {
     trace
     train
   ]] },
+  { "llm", "tempo.llm", "llm", [[
+    engine
+    tokenizer
+  ]] },
   { "logger", "tempo.logger", "logger" },
   { "data", "tempo.data", "data" }, { "viz", "tempo.viz", "viz", "svg" },
   { "cli", "tempo.cli", "cli" },

@@ -13,7 +13,7 @@ traj = { time = t, reward = t:value():to "f32", terminated = t:eq(2):value() }
 function show(x, bounds) print(P:compile { outputs = { x = x } }({}, bounds or {}).x) end
 ]]
 
-libraries.fields = { nn = true, optim = true, dist = true, rl = true, logger = true, data = true,
+libraries.fields = { nn = true, optim = true, dist = true, rl = true, llm = true, logger = true, data = true,
   viz = true }
 
 local init = {}
@@ -380,6 +380,52 @@ show(rl.td(traj, { gamma = 0.5, next_value = v }), { T = 5 })
 show(select(2, rl.td_lambda(traj, { gamma = 0.5, lambda = 0.5, next_value = v })), { T = 5 })
 show(rl.gae(traj, { gamma = 0.5, lambda = 0, value = v, next_value = v }), { T = 5 })
 show(rl.episode_return(traj), { T = 5 })]])
+
+share("tempo.llm", "load Model:logits Model:embed Model:generate", [[
+local m = tempo.llm.load "spec/fixtures/llm/llama"          -- random weights, 64 tokens
+print(m, m:logits { 3, 17, 42 }:shape()[1], m:embed { 3, 17, 42 }:shape()[2])
+local ids, info = m:generate({ 3, 17, 42 }, { max_tokens = 4, logprobs = true })
+print(#ids, info.reason, #info.logprobs)
+local batch = m:generate({ { 3, 17, 42 }, { 5 } }, { max_tokens = 4, temperature = 0.8, top_p = 0.9, seed = 1 })
+print(#batch, #batch[2])]])
+share("tempo.llm", "Model:record Model:inputs", [[
+local m = tempo.llm.load "spec/fixtures/llm/llama"
+local u, U = P:dim "u"
+local id = P:tensor { domain = { u }, dtype = "i64" }
+local _, logits = m:record(P, id, u)
+id[0] = P:constant(tempo.array(5, "i64"))
+id[u] = logits:argmax(-1)[u - 1]
+local f = P:compile { outputs = { id = id } }
+print(f(m:inputs {}, { U = 4, L = m.config.layers }).id[0], #m:generate({ 5 }, { max_tokens = 3 }))]])
+examples["tempo.llm model"] = [[
+local arrays, settings = {}, { model_type = "llama", hidden_size = 8, num_hidden_layers = 1,
+  num_attention_heads = 2, intermediate_size = 16, vocab_size = 10, tie_word_embeddings = true }
+local function put(name, ...) arrays["model." .. name .. ".weight"] = tempo.array(0.1, "f32", { ... }) end
+put("embed_tokens", 10, 8) put("norm", 8)
+for name, shape in pairs { ["self_attn.q_proj"] = { 8, 8 }, ["self_attn.k_proj"] = { 8, 8 },
+  ["self_attn.v_proj"] = { 8, 8 }, ["self_attn.o_proj"] = { 8, 8 }, ["mlp.gate_proj"] = { 16, 8 },
+  ["mlp.up_proj"] = { 16, 8 }, ["mlp.down_proj"] = { 8, 16 }, input_layernorm = { 8 }, post_attention_layernorm = { 8 } } do
+  put("layers.0." .. name, (table.unpack or unpack)(shape))
+end
+print(tempo.llm.model(settings, arrays))]]
+share("tempo.llm", "engine Engine:submit Engine:step Engine:cancel", [[
+local e = tempo.llm.engine(tempo.llm.load "spec/fixtures/llm/llama", { slots = 2 })
+local a = e:submit { prompt = { 3, 17, 42 }, max_tokens = 4 }
+local b = e:submit { prompt = { 5 }, max_tokens = 20 }
+e:step()
+e:cancel(b)
+repeat local left = e:step() until left == 0
+print(a.reason, #a.ids, b.reason)]])
+share("tempo.llm", "tokenizer Tokenizer:encode Tokenizer:decode Tokenizer:piece Tokenizer:is_eos Tokenizer:stream "
+  .. "Tokenizer:chat", [[
+local tok = tempo.llm.tokenizer "spec/fixtures/tokenizers/gpt2.json"
+local ids = tok:encode "Say hello."
+print(tok:decode(ids), tok:piece(ids[1]), tok:is_eos(ids[1]))
+local next = tok:stream()
+print(next(ids[1]) .. next(ids[2]))
+print((pcall(tok.chat, tok, { { role = "user", content = "Say hello." } })))]])
+examples["tempo.llm serve"] = [[
+print((pcall(tempo.llm.serve, tempo.llm.load "spec/fixtures/llm/llama")))     -- without a tokenizer]]
 
 libraries.examples = examples
 return libraries

@@ -54,16 +54,14 @@ end
 
 -- ---- the module ---------------------------------------------------------------------------------
 local libraries = {}
-for name in ("nn optim dist rl data logger viz associative_scan"):gmatch "%S+" do
+for name in ("nn optim dist rl llm data logger viz associative_scan"):gmatch "%S+" do
   libraries[name] = true
 end
-local later = { llm = "language models" }
 
 -- A library is read when a script first asks for it.
 function hidden.__index(_, name)
   if type(name) ~= "string" then return nil end
   if not libraries[name] then
-    if later[name] then fail("option", "tempo.%s, %s, is not there yet", name, later[name]) end
     local names = {}
     for _, set in ipairs { libraries, tempo } do
       for key in next, set do names[key] = true end

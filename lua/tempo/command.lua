@@ -1,4 +1,5 @@
--- bin/tempo: commands over scripts that call rl.train, and over the folders of their runs.
+-- bin/tempo: commands over scripts that call rl.train, over the folders of their runs, and over
+-- language models.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local cli = require "tempo.cli"
@@ -14,8 +15,15 @@ usage: tempo COMMAND ...
                                         says what tempo makes of the script's program
   export DIR [--to DIR/policy] [--params best]
                                         writes the policy that a run has kept as C
+  serve MODEL [--port 8080] [--host 127.0.0.1] [--slots 16] [--queue 128] [--name ..] [--key ..]
+              [--dtype ..] [--max-length ..] [--threads ..]
+                                        answers as OpenAI's server does, until Ctrl-C
   plot DIR... [--to curve.svg] [--column return] [--x steps] [--title ..]
                                         draws runs; of runs in one folder the mean, and a deviation
+  generate MODEL "TEXT" [--tokens 64] [--temperature 0] [--top-k 0] [--top-p 1] [--min-p 0] [--seed 0]
+        [--dtype bf16] [--stop TEXT]
+                                        goes on with a text; MODEL is a folder of Hugging Face or a
+                                        GGUF file
 
 DIR is what `out =` of rl.train says. play and export want evaluate = { policy = .. } in the script.
 ]]
@@ -137,6 +145,28 @@ function commands.explain(args)
   return status
 end
 
+-- ---- serve --------------------------------------------------------------------------------------
+
+-- nil for an option that was not given: 0 or "".
+local function some(v)
+  if v ~= 0 and v ~= "" then return v end
+end
+
+function commands.serve(args)
+  local path = table.remove(args, 1) or fail("serve: which model?\n\n%s", usage)
+  local o = cli(args, { port = 8080, host = "127.0.0.1", slots = 16, queue = 128, name = "",
+    key = "", dtype = "", ["max-length"] = 0, threads = 0 }, "tempo serve MODEL")
+  local m = tempo.llm.load(path, { dtype = some(o.dtype), max_length = some(o["max-length"]),
+    threads = some(o.threads) })
+  local name = some(o.name) or path:gsub("/+$", ""):match "[^/]*$"
+  local server = require "tempo.llm.serve".open(m, { port = o.port, host = o.host, slots = o.slots,
+    queue = o.queue, name = name, key = some(o.key) })
+  print(("tempo: %s answers at http://%s:%d/v1"):format(name, o.host, server:port()))
+  io.stdout:flush()
+  server:run()
+  return 0
+end
+
 -- ---- play, export -------------------------------------------------------------------------------
 
 -- The strings of the list "name":[..] in JSON that logger.json wrote.
@@ -243,6 +273,24 @@ function commands.plot(args)
   local svg = require "tempo.rl.plot".svg(folders, o)
   require "tempo.rl.record".write(o.to, svg)
   print("wrote " .. o.to)
+  return 0
+end
+
+-- ---- language models --------------------------------------------------------------------------
+
+function commands.generate(args)
+  local path = table.remove(args, 1) or fail("generate: which model?\n\n%s", usage)
+  local prompt = table.remove(args, 1) or fail("generate: which text?\n\n%s", usage)
+  local o = cli(args, { tokens = 64, temperature = 0, ["top-k"] = 0, ["top-p"] = 1, ["min-p"] = 0,
+    seed = 0, dtype = "", stop = "" }, 'tempo generate MODEL "TEXT"')
+  local m = tempo.llm.load(path, { dtype = o.dtype ~= "" and o.dtype or nil })
+  m:generate(prompt, { max_tokens = o.tokens, temperature = o.temperature, top_k = o["top-k"],
+    top_p = o["top-p"], min_p = o["min-p"], seed = o.seed, stop = o.stop ~= "" and o.stop or nil,
+    on_token = function(_, text)
+      io.write(text)
+      io.flush()
+    end })
+  print()
   return 0
 end
 

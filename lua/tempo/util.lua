@@ -194,7 +194,7 @@ function util.list(x)
   return { x }
 end
 
-util.is_tensor = is_tensor
+util.is_tensor, util.is_array = is_tensor, is_array
 
 --- The tensor of P that a literal, an array or a number becomes.
 util.lift = getmetatable(tempo).lift

@@ -159,8 +159,13 @@ static const luaL_Reg hidden[] = {
   { "mkdir", tl_make_folder },
   { "lift", module_lift },
   { "feeds", tl_fn_feeds },
+  { "http_open", tl_http_open },
   { "json_decode", tl_json_decode },
   { "json_encode", tl_json_encode },
+  { "llm_sample", tl_llm_sample },
+  { "llm_keep", tl_llm_keep },
+  { "llm_grow", tl_llm_grow },
+  { "tokenizer", tl_tokenizer_open },
   { 0 },
 };
 
@@ -252,6 +257,7 @@ int luaopen_tempo(lua_State *L) {
   tl_open_fn(L, S);
   tl_open_saved(L, S);
   tl_open_files(L, S);
+  tl_open_tokenizer(L, S);
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", TL_NONE);
   tl_setfuncs(L, S, functions);

@@ -17,6 +17,7 @@ static const char *const class_name[TL_NTYPE] = {
   "tempo.State",
   "tempo.Weights",
   "tempo.Rows",
+  "tempo.Tokenizer",
 };
 
 static void new_weak_table(lua_State *L, const char *mode) {
@@ -67,8 +68,8 @@ typedef struct {
   char name[];
 } called_t;
 
-static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s", "f",
-  "r" };
+static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s",
+  "f", "r", "k" };
 
 void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;

@@ -31,6 +31,7 @@ typedef enum {
   TL_STATE,
   TL_WEIGHTS,
   TL_ROWS,
+  TL_TOKENIZER,
   TL_NTYPE
 } tl_type;
 
@@ -362,6 +363,7 @@ void tl_open_rows(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
 void tl_open_files(lua_State *L, tl_state *S);
+void tl_open_tokenizer(lua_State *L, tl_state *S);
 void tl_open_json(lua_State *L); /* values into the table on top */
 int tl_define(lua_State *L);
 int tl_unnamed(lua_State *L);
@@ -393,9 +395,17 @@ int tl_array_shape(lua_State *L);
 int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
+/* ---- llm.c ---- */
+int tl_llm_sample(lua_State *L);
+int tl_llm_keep(lua_State *L);
+int tl_llm_grow(lua_State *L);
+/* ---- files ---- */
 int tl_open_weights(lua_State *L); /* path */
 int tl_save_weights(lua_State *L); /* as tl_array_save_named, to a path that it takes */
 int tl_make_folder(lua_State *L);  /* path */
+int tl_make_folder(lua_State *L);  /* path */
+/* kind, path[, pattern, special tokens] */
+int tl_tokenizer_open(lua_State *L);
 int tl_json_decode(lua_State *L);
 int tl_json_encode(lua_State *L);
 int tl_fn_parameters(lua_State *L);
@@ -411,4 +421,5 @@ int tl_fn_state(lua_State *L);
 int tl_fn_load_state(lua_State *L);
 int tl_fn_save(lua_State *L);
 int tl_fn_load(lua_State *L);
+int tl_http_open(lua_State *L);
 #endif

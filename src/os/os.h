@@ -1,8 +1,8 @@
 /* os: all that depends on the operating system. Rank 0: it knows no other folder. posix.c,
- * files.c and limits.c are for Linux, macOS and other POSIX systems, windows.c has the same
- * functions for Windows. Threads and locks are POSIX's on each of them
- * (pthread.h: on Windows mingw-w64's winpthreads). A function that fails says why in errno, unless
- * its comment says otherwise. */
+ * files.c and limits.c are for Linux, macOS and other POSIX systems, windows.c has the
+ * same functions for Windows. Threads and locks are POSIX's on each of them (pthread.h: on Windows
+ * mingw-w64's winpthreads). A function that fails says why in errno, unless its comment says
+ * otherwise. */
 #ifndef TP_OS_H
 #define TP_OS_H
 #include <pthread.h>
@@ -112,6 +112,17 @@ void tp_os_close(void *library);
 /* The file whose code has the address. False: it is not known. */
 bool tp_os_file_of(const void *address, char *path, size_t n);
 void tp_os_stay(const void *address); /* never unloads that file */
+
+/* ---- sockets: not on Windows ---- */
+/* One that listens; *port: 0 becomes one that is free. -1: `why` says why not. */
+int tp_os_listen(const char *host, int *port, const char **why);
+bool tp_os_socket_ended(int fd); /* the other side sends nothing any more */
+/* For both directions; what it has not sent yet is lost once it is closed. */
+void tp_os_socket_cut(int fd);
+void tp_os_socket_shut(int fd); /* the same, and what it has not sent yet goes */
+void tp_os_socket_close(int fd);
+/* Waits for the condition, at most so long. */
+void tp_os_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds);
 
 /* ---- a child process ---- */
 typedef struct {

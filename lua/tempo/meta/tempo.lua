@@ -25,6 +25,7 @@
 ---@field optim tempo.optim
 ---@field dist tempo.dist
 ---@field rl tempo.rl
+---@field llm tempo.llm
 ---@field logger tempo.logger
 ---@field data tempo.data
 ---@field viz tempo.viz

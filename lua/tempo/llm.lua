@@ -1,0 +1,260 @@
+--- tempo.llm: language models from files: logits, generated texts, batches whose rows come and go.
+---
+---   local m = tempo.llm.load "Llama-3.2-1B"          -- a folder of Hugging Face, or a .gguf
+---   print(m:generate("Once upon a time", { max_tokens = 40 }))
+local tempo = require "tempo"
+local util = require "tempo.util"
+local config = require "tempo.llm.config"
+local weights = require "tempo.llm.weights"
+local Net = require "tempo.llm.net"
+
+---@class tempo.llm
+local llm = {}
+
+--- A model, as tempo.llm.load gives it.
+---@class tempo.llm.Model
+---@field config table what the model is: width, layers, heads, kv_heads, head, vocabulary, max_length ...
+---@field tokenizer tempo.llm.Tokenizer? nil where the files have none
+local Model = {}
+Model.__index = Model
+Model.__tostring = function(m)
+  local c = m.config
+  return ("tempo.llm.Model<%s, %d layers of %d, %d tokens>"):format(c.type, c.layers, c.width, c.vocabulary)
+end
+
+-- ---- loading ------------------------------------------------------------------------------------
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+-- The end-of-text ids of generation_config.json count too.
+local function generation(c, text)
+  local t = text and getmetatable(tempo).json_decode(text, "generation_config.json")
+  local eos = type(t) == "table" and t.eos_token_id
+  for _, id in ipairs(type(eos) == "table" and eos or { eos }) do
+    if type(id) == "number" then c.eos[#c.eos + 1] = id end
+  end
+end
+
+-- The configuration that belongs to what was opened.
+local function configured(path, from)
+  if from:meta "general.architecture" then return config.from_gguf(from) end
+  local folder = path
+  local text = read(path .. "/config.json")
+  if not text then
+    folder = path:match "^(.*)/[^/]*$" or "."
+    text = read(folder .. "/config.json")
+  end
+  if not text then util.fail("file", "'%s' has no config.json beside its arrays", path) end
+  local c = config.from_json(text)
+  generation(c, read(folder .. "/generation_config.json"))
+  return c
+end
+
+local function made(c, from, o)
+  c.model = require("tempo.llm.models." .. c.family)
+  local m = setmetatable({ config = c, _from = from, _compiled = {} }, Model)
+  m._precise, m._threads = o.precise, o.threads
+  m.max_length = math.min(o.max_length or c.max_length, c.family == "gpt2" and c.max_length or math.huge)
+  m._weights = weights.read(from, c, o)
+  return m
+end
+
+--- Opens a model: a folder of Hugging Face (config.json, *.safetensors, tokenizer.json), a file of it, or a GGUF file.
+--- Weights stay in the file and are read where they lie. Option dtype: "f32", "bf16", "f16" converts them while
+--- loading; max_length: how many positions a text may have (what the model was made for); precise: products with
+--- quantised weights take f32 and not int8; threads.
+---@param path string
+---@param o? { dtype?: tempo.Dtype, max_length?: integer, precise?: boolean, threads?: integer }
+---@return tempo.llm.Model
+function llm.load(path, o)
+  o = util.options("llm.load", o, "dtype max_length precise threads")
+  util.expect("llm.load", "string", path)
+  util.expect_options("llm.load", "count", o, "max_length threads")
+  if o.dtype and not ({ f32 = true, bf16 = true, f16 = true })[o.dtype] then
+    util.fail("dtype", "llm.load: weights can be f32, bf16 or f16, not '%s'", tostring(o.dtype))
+  end
+  local from = tempo.open(path)
+  local m = made(configured(path, from), from, o)
+  if not from:meta "general.architecture" or from:meta "tokenizer.ggml.model" then
+    m.tokenizer = require "tempo.llm.tokenizer".beside(path)
+  end
+  return m
+end
+
+--- A model of arrays in memory: `settings` is what config.json says, as a table; `arrays` has them under the names of
+--- Hugging Face's files.
+---@param settings table
+---@param arrays table<string, tempo.Array>
+---@param o? { dtype?: tempo.Dtype, max_length?: integer, precise?: boolean, threads?: integer, tokenizer?: tempo.llm.Tokenizer }
+---@return tempo.llm.Model
+function llm.model(settings, arrays, o)
+  o = util.options("llm.model", o, "dtype max_length precise threads tokenizer")
+  local from = setmetatable({ stored = function(_, name) return arrays[name] end }, { __index = arrays })
+  local m = made(config.from_json(getmetatable(tempo).json_encode(settings)), from, o)
+  m.tokenizer = o.tokenizer
+  return m
+end
+
+--- Opens a tokenizer: a folder with tokenizer.json or tokenizer.model, such a file, a tiktoken file,
+--- or a GGUF file. Options pattern and special are for tiktoken files.
+---@param path string
+---@param o? { pattern?: string, special?: table<string, integer> }
+---@return tempo.llm.Tokenizer
+function llm.tokenizer(path, o) return require "tempo.llm.tokenizer".open(path, o) end
+
+-- ---- programs -----------------------------------------------------------------------------------
+
+--- Compiles a program of the model, once: `rows` is the name of the dim of its tokens. Returns a function that takes
+--- inputs and bounds.
+function Model:_program(kind, outputs)
+  local key = kind .. " " .. outputs
+  local f = self._compiled[key]
+  if not f then
+    local P = tempo.program()
+    local d = P:dim(kind == "next" and "b" or kind == "chunk" and "n" or "t")
+    local net = Net.new(P, self.config, { rows = { d }, time = kind ~= "next" and d or nil, past = kind ~= "text" })
+    weights.declare(net, self._weights)
+    local hidden, logits = self.config.model.forward(net, P:input("id", { domain = { d }, dtype = "i64" }))
+    local all = { hidden = hidden, logits = logits, k = net.k, v = net.v }
+    if kind == "chunk" then all.logits = logits[{ [d] = d:upper() - 1 }] end
+    local wanted = {}
+    for name in outputs:gmatch "%S+" do wanted[name] = all[name] end
+    f = P:compile { outputs = wanted, precise = self._precise, threads = self._threads }
+    self._compiled[key] = f
+  end
+  local L = self.config.layers
+  return function(inputs, bounds)
+    bounds.L = L
+    return f(weights.inputs(self._weights, inputs), bounds)
+  end
+end
+
+--- Records the model in a program of the script's: hidden states after the last norm, and logits, of the tokens `id`,
+--- an i64 scalar whose dims are positions t and, if there are more, rows beside each other. Layers are a further dim l:
+--- a call needs the bound L = m.config.layers, and m:inputs.
+---@param P tempo.Program
+---@param id tempo.Tensor
+---@param t tempo.Index
+---@return tempo.Tensor hidden
+---@return tempo.Tensor logits
+function Model:record(P, id, t)
+  util.program("record", P)
+  util.expect("record: id", "tensor", id)
+  local net = Net.new(P, self.config, { rows = id:domain(), time = util.expect("record: t", "dim", t) })
+  weights.declare(net, self._weights)
+  return self.config.model.forward(net, id)
+end
+
+--- Adds the weights to a table of inputs, for a program in which the model was recorded.
+---@param inputs table
+---@return table inputs
+function Model:inputs(inputs) return weights.inputs(self._weights, inputs) end
+
+-- A list or an array of ids, checked.
+local function checked(m, what, ids)
+  if type(ids) == "userdata" and util.is_array(ids) then ids = ids:totable() end
+  util.sequence(what, ids, "{ 1, 15, 2 }")
+  if #ids == 0 then util.fail("shape", "%s: no tokens", what) end
+  if #ids > m.max_length then
+    util.fail("shape", "%s: %d tokens, and the model takes %d", what, #ids, m.max_length)
+  end
+  for k, id in ipairs(ids) do
+    if type(id) ~= "number" or id ~= math.floor(id) or id < 0 or id >= m.config.vocabulary then
+      util.fail("input", "%s: token %d is %s, and there are the tokens 0 .. %d", what, k, tostring(id),
+        m.config.vocabulary - 1)
+    end
+  end
+  return ids
+end
+Model._checked = checked
+
+--- Logits of all positions, (n, vocabulary), f32: row k is what may follow the first k + 1 tokens.
+---@param ids integer[]|tempo.Array
+---@return tempo.Array
+function Model:logits(ids)
+  ids = checked(self, "logits", ids)
+  return self:_program("text", "logits")({ id = ids }, { T = #ids }).logits
+end
+
+--- Hidden states of all positions after the last norm, (n, width), f32.
+---@param ids integer[]|tempo.Array
+---@return tempo.Array
+function Model:embed(ids)
+  ids = checked(self, "embed", ids)
+  return self:_program("text", "hidden")({ id = ids }, { T = #ids }).hidden
+end
+
+-- Does this token end a text?
+function Model:_ends(id)
+  for _, eos in ipairs(self.config.eos) do
+    if id == eos then return true end
+  end
+  return self.tokenizer ~= nil and self.tokenizer:is_eos(id)
+end
+
+-- ---- generating ---------------------------------------------------------------------------------
+
+-- One prompt, or a list of them? Returns a list, and whether it was a batch.
+local function prompts(prompt)
+  if type(prompt) ~= "table" or type(prompt[1]) == "number" then return { prompt }, false end
+  if #prompt == 0 then util.fail("shape", "generate: no tokens") end
+  return util.sequence("generate", prompt, '{ "a text", "another" }'), true
+end
+
+--- Goes on with a text. A prompt is a string, a list of ids, or a list of either, which is a batch. Returns the text
+--- (ids, for a prompt of ids) without prompt, EOS and stop string, and a table of ids, logprobs (with logprobs = true:
+--- of the chosen ids, in the softmax of the logits as they are) and reason ("eos", "stop" or "length"); for a batch, a
+--- list of each.
+---
+--- With temperature 0 the likeliest token is next, the one with the lowest id among equals; else one is drawn: after
+--- repetition_penalty (tokens of the prompt count), temperature, top_k, top_p and min_p, in this order. A draw depends
+--- on the seed (for a batch, one or a list) and the position alone. on_token(id, text, request) is called with each token
+--- and the text that it completes; request.index counts the batch; if it returns false, its request ends.
+---@param prompt string|integer[]|(string|integer[])[]
+---@param o? { max_tokens?: integer, temperature?: number, top_k?: integer, top_p?: number, min_p?: number, repetition_penalty?: number, seed?: integer|integer[], stop?: string|string[], on_token?: (fun(id: integer, text: string, request: tempo.llm.Request): boolean?), logprobs?: boolean }
+---@return string|integer[]|(string|integer[])[] result
+---@return { ids: integer[], logprobs?: number[], reason: string } info a list of these for a batch
+function Model:generate(prompt, o)
+  o = util.options("generate", o,
+    "max_tokens temperature top_k top_p min_p repetition_penalty seed stop on_token logprobs")
+  local list, batch = prompts(prompt)
+  local e, requests = llm.engine(self, { slots = math.min(#list, 16) }), {}
+  for k, p in ipairs(list) do
+    local own = { prompt = p, index = k }
+    for key, v in pairs(o) do own[key] = v end
+    if type(o.seed) == "table" then own.seed = o.seed[k] end
+    requests[k] = e:submit(own)
+  end
+  repeat
+    local left = e:step()
+    for _, r in ipairs(requests) do
+      if r.reason == "error" then error(r.error, 0) end
+    end
+  until left == 0
+  local results, infos = {}, {}
+  for k, r in ipairs(requests) do
+    results[k] = type(list[k]) == "string" and r.text or r.ids
+    infos[k] = { ids = r.ids, logprobs = r.logprobs, reason = r.reason }
+  end
+  if batch then return results, infos end
+  return results[1], infos[1]
+end
+
+--- An engine, for requests that come and go: see Engine:submit and Engine:step.
+---@param m tempo.llm.Model
+---@param o? { slots?: integer, chunk?: integer }
+---@return tempo.llm.Engine
+function llm.engine(m, o) return require "tempo.llm.engine".new(m, o) end
+
+--- Serves the model to clients of OpenAI's API until Ctrl-C: docs/llm.md has the options.
+---@param m tempo.llm.Model
+---@param o? table
+function llm.serve(m, o) require "tempo.llm.serve".open(m, o):run() end
+
+return util.library("llm", llm)

@@ -1,0 +1,349 @@
+--- tempo.llm.tokenizer: texts to ids and back, as the files of a model say; chats by the templates
+--- of Llama 3, ChatML, Llama 2 and Mistral. The work on texts is C (src/text).
+local tempo = require "tempo"
+local util = require "tempo.util"
+
+local core = getmetatable(tempo)
+local tokenizer = {}
+
+---@class tempo.llm.Tokenizer
+---@field size integer how many ids there are: they are 0 .. size - 1
+---@field bos integer? the id with which texts begin; nil: none
+---@field eos integer? the id with which texts end; nil: none
+---@field add_bos boolean whether the files say that a prompt begins with bos
+local Tokenizer = {}
+Tokenizer.__index = Tokenizer
+
+-- ---- files --------------------------------------------------------------------------------------
+
+local function read(path, most)
+  local file = io.open(path, "rb")
+  local text = file and file:read(most or "*a")
+  if file then file:close() end
+  return text
+end
+
+-- What a file is, by how it begins; nil: it is none of ours.
+local function kind_of(path)
+  local head = read(path, 256)
+  if not head or head == "" then return nil end
+  if head:sub(1, 4) == "GGUF" then return "gguf" end
+  if head:find "^%s*{" then return "json" end
+  if head:find "^[%w+/=]+ %d+\r?\n" then return "tiktoken" end
+  return head:sub(1, 1) == "\n" and "sentencepiece" or nil
+end
+
+local names = { "tokenizer.json", "tokenizer.model", "tokenizer.tiktoken", "cl100k_base.tiktoken",
+  "o200k_base.tiktoken", "qwen.tiktoken" }
+
+local function file_in(folder)
+  for _, name in ipairs(names) do
+    local path = folder .. "/" .. name
+    if read(path, 1) then return path end
+  end
+end
+
+-- The table in a file of JSON beside; {}: there is none.
+local function settings_in(folder, name)
+  local text = read(folder .. "/" .. name)
+  local t = text and core.json_decode(text, folder .. "/" .. name)
+  return type(t) == "table" and t or {}
+end
+
+-- ---- tiktoken -----------------------------------------------------------------------------------
+
+local llama3 = [[(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}]]
+  .. [[| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+]]
+local capital, small = [[[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]], [[[\p{Ll}\p{Lm}\p{Lo}\p{M}]]
+local word = [[[^\r\n\p{L}\p{N}]?%s]*%s]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|]]
+  .. [[[^\r\n\p{L}\p{N}]?%s]+%s]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|]]
+
+-- Encodings by name: the pattern, how many rows their files have, special tokens.
+local encodings = {
+  cl100k = {
+    [['(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+]]
+      .. [[|\s++$|\s*[\r\n]|\s+(?!\S)|\s]], 100256,
+    { ["<|endoftext|>"] = 100257, ["<|fim_prefix|>"] = 100258, ["<|fim_middle|>"] = 100259,
+      ["<|fim_suffix|>"] = 100260, ["<|endofprompt|>"] = 100276 } },
+  o200k = { word:format(capital, small, capital, small)
+      .. [[\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+]], 199998,
+    { ["<|endoftext|>"] = 199999, ["<|endofprompt|>"] = 200018 } },
+  r50k = { [['(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s]],
+    50256, { ["<|endoftext|>"] = 50256 } },
+  llama3 = { llama3, 128000, {} },
+  qwen = { (llama3:gsub("{1,3}", "")), 151643,
+    { ["<|endoftext|>"] = 151643, ["<|im_start|>"] = 151644, ["<|im_end|>"] = 151645 } },
+}
+do
+  local tokens = { "begin_of_text", "end_of_text", "reserved_special_token_0",
+    "reserved_special_token_1", "finetune_right_pad_id", "reserved_special_token_2",
+    "start_header_id", "end_header_id", "eom_id", "eot_id", "python_tag" }
+  for k = #tokens, 255 do tokens[k + 1] = "reserved_special_token_" .. k - 8 end
+  for k, name in ipairs(tokens) do encodings.llama3[3]["<|" .. name .. "|>"] = 127999 + k end
+end
+
+-- The pattern and the special tokens of a tiktoken file.
+local function encoding_of(path, o)
+  local e = encodings[o.pattern]
+  if o.pattern and not e then return o.pattern, o.special or {} end
+  local _, rows = (e and "" or read(path)):gsub("\n", "")
+  for _, other in pairs(encodings) do
+    if not e and other[2] == rows then e = other end
+  end
+  if not e then
+    util.fail("option", "llm.tokenizer: '%s' does not say how a text is cut into words: give "
+      .. "{ pattern = 'cl100k' }, 'o200k', 'r50k', 'llama3', 'qwen' or a regular expression", path)
+  end
+  return e[1], o.special or e[3]
+end
+
+-- ---- what files beside say ----------------------------------------------------------------------
+
+-- Tokens after which a model has nothing more to say, whatever the files call the end.
+local ends = { "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>",
+  "<|endoftext|>", "<|end_of_text|>", "</s>", "<｜end▁of▁sentence｜>" }
+
+local function token_text(v)
+  if type(v) == "table" then v = v.content end
+  return type(v) == "string" and v or nil
+end
+
+-- A template: a text, or a list of { name =, template = } in which one is the default.
+local function template_text(v)
+  if type(v) ~= "table" then return type(v) == "string" and v or nil end
+  for _, t in ipairs(v) do
+    if type(t) == "table" and t.name == "default" then return token_text(t.template) end
+  end
+end
+
+local function take_ids(self, v)
+  for _, id in ipairs(type(v) == "table" and v or { v }) do
+    if type(id) == "number" then
+      self.eos = self.eos or id
+      self._ends[id] = true
+    end
+  end
+end
+
+local function take_settings(self, folder)
+  local c = settings_in(folder, "tokenizer_config.json")
+  local bos, eos = token_text(c.bos_token), token_text(c.eos_token)
+  self.bos = bos and self._core:find(bos) or self.bos
+  self.eos = eos and self._core:find(eos) or self.eos
+  if type(c.add_bos_token) == "boolean" then self.add_bos = c.add_bos_token end
+  self._template = template_text(c.chat_template) or read(folder .. "/chat_template.jinja")
+  take_ids(self, settings_in(folder, "generation_config.json").eos_token_id)
+  take_ids(self, settings_in(folder, "config.json").eos_token_id)
+end
+
+-- ---- opening ------------------------------------------------------------------------------------
+
+local function new(made, folder)
+  local self = setmetatable(made:facts(), Tokenizer)
+  self._core, self._ends, self._template = made, {}, self.chat_template
+  take_ids(self, self.eot)
+  self.chat_template, self.eot = nil, nil
+  if folder then take_settings(self, folder) end
+  for _, text in ipairs(ends) do
+    local id = made:find(text)
+    if id then self._ends[id] = true end
+  end
+  if self.eos then self._ends[self.eos] = true end
+  self.add_bos = self.add_bos and self.bos ~= nil
+  return self
+end
+
+local function open(path, file, o)
+  local kind = kind_of(file)
+  if not kind then
+    util.fail("file", "llm.tokenizer: '%s' is no tokenizer.json, tiktoken file, SentencePiece "
+      .. "model or GGUF file", file)
+  end
+  if kind ~= "tiktoken" and (o.pattern or o.special) then
+    util.fail("option", "llm.tokenizer: pattern and special are for tiktoken files; '%s' has "
+      .. "its own", file)
+  end
+  local pattern, special
+  if kind == "tiktoken" then pattern, special = encoding_of(file, o) end
+  local self = new(core.tokenizer(kind, file, pattern, special),
+    kind ~= "gguf" and (file:match "^(.*)/[^/]*$" or "."))
+  if kind == "tiktoken" then
+    self.bos = self._core:find "<|begin_of_text|>"
+    self.add_bos = self.bos ~= nil
+    self.eos = self.eos or self._core:find "<|end_of_text|>" or self._core:find "<|endoftext|>"
+  end
+  self.path = path
+  return self
+end
+
+--- Opens a tokenizer: a folder with tokenizer.json or tokenizer.model (and, if there,
+--- tokenizer_config.json), or such a file, a tiktoken file, a GGUF file. Of a tiktoken file
+--- `pattern` names how a text is cut into words ("cl100k", "o200k", "r50k", "llama3", "qwen", or a
+--- regular expression), unless its number of rows tells; `special` has its special tokens by text.
+---@param path string
+---@param o? { pattern?: string, special?: table<string, integer> }
+---@return tempo.llm.Tokenizer
+function tokenizer.open(path, o)
+  o = util.options("llm.tokenizer", o, "pattern special")
+  util.expect("llm.tokenizer", "string", path)
+  local file = kind_of(path) and path or file_in(path)
+  if not file and not io.open(path, "rb") then
+    util.fail("file", "llm.tokenizer: cannot open '%s'", path)
+  end
+  return open(path, file or path, o)
+end
+
+--- The tokenizer of a model's files: in the folder or beside the file; nil where there is none.
+---@param path string
+---@return tempo.llm.Tokenizer?
+function tokenizer.beside(path)
+  local file = kind_of(path) == "gguf" and path or file_in(path)
+    or file_in(path:match "^(.*)/" or ".")
+  return file and open(path, file, {})
+end
+
+-- ---- texts and ids ------------------------------------------------------------------------------
+
+--- The ids of a text. With special = true special tokens that stand in the text are read as such,
+--- else as text; with bos = true the id of bos comes first. Bytes that are no UTF-8 are kept where
+--- the vocabulary has bytes.
+---@param text string
+---@param o? { special?: boolean, bos?: boolean }
+---@return integer[]
+function Tokenizer:encode(text, o)
+  o = util.options("encode", o, "special bos")
+  local ids = self._core:encode(text, o.special)
+  if o.bos and self.bos then table.insert(ids, 1, self.bos) end
+  return ids
+end
+
+--- The text of ids. With special = false special tokens leave no trace.
+---@param ids integer[]
+---@param o? { special?: boolean }
+---@return string
+function Tokenizer:decode(ids, o)
+  o = util.options("decode", o, "special")
+  return self._core:decode(ids, o.special ~= false, true)
+end
+
+--- The bytes that one id stands for inside a text.
+---@param id integer
+---@return string
+function Tokenizer:piece(id) return self._core:piece(id) end
+
+--- Whether a model says with this id that its text is over.
+---@param id integer
+---@return boolean
+function Tokenizer:is_eos(id) return self._ends[id] == true end
+
+-- How many bytes at the end of s begin a character of UTF-8 that is not whole.
+local function unfinished(s)
+  for back = 1, math.min(3, #s) do
+    local byte = s:byte(-back)
+    if byte < 0x80 then return 0 end
+    if byte >= 0xC0 then
+      local needs = byte >= 0xF0 and 4 or byte >= 0xE0 and 3 or 2
+      return needs > back and back or 0
+    end
+  end
+  return 0
+end
+
+--- A function that takes the ids of a text one by one and returns the text that each adds: of a
+--- character whose bytes are not all there, nothing yet. Called without an id it returns the rest.
+---@return fun(id?: integer): string
+function Tokenizer:stream()
+  local held = ""
+  return function(id)
+    local s = held .. (id and self._core:piece(id) or "")
+    local n = id and unfinished(s) or 0
+    held = s:sub(#s - n + 1)
+    return s:sub(1, #s - n)
+  end
+end
+
+-- ---- chats --------------------------------------------------------------------------------------
+
+local function trim(s) return (s:gsub("^%s+", ""):gsub("%s+$", "")) end
+
+local function headers(messages, bos)
+  local out = { bos }
+  for _, m in ipairs(messages) do
+    out[#out + 1] = ("<|start_header_id|>%s<|end_header_id|>\n\n%s<|eot_id|>")
+      :format(m.role, trim(m.content))
+  end
+  out[#out + 1] = "<|start_header_id|>assistant<|end_header_id|>\n\n"
+  return table.concat(out)
+end
+
+-- A template may have a system message of its own, for chats without one.
+local function chatml(messages, _, _, template)
+  local out = {}
+  local own = template:match "<|im_start|>system\\n([^'\"{}]-)<|im_end|>"
+  if own and messages[1].role ~= "system" then
+    out[1] = "<|im_start|>system\n" .. own .. "<|im_end|>\n"
+  end
+  for _, m in ipairs(messages) do
+    out[#out + 1] = ("<|im_start|>%s\n%s<|im_end|>\n"):format(m.role, m.content)
+  end
+  out[#out + 1] = "<|im_start|>assistant\n"
+  return table.concat(out)
+end
+
+-- Llama 2 (its template has <<SYS>>) and Mistral: a turn of the user stands in [INST] .. [/INST].
+local function inst(messages, bos, eos, template)
+  local llama = template:find("<<SYS>>", 1, true)
+  local out, system = { llama and "" or bos }, ""
+  for k, m in ipairs(messages) do
+    local text = llama and trim(m.content) or m.content
+    if m.role == "system" then
+      if k > 1 then util.fail("option", "chat: a system message can only be the first here") end
+      system = llama and "<<SYS>>\n" .. m.content .. "\n<</SYS>>\n\n" or m.content .. "\n\n"
+    elseif m.role == "user" then
+      text = llama and trim(system .. m.content) or system .. text
+      out[#out + 1], system = (llama and bos or "") .. "[INST] " .. text .. " [/INST]", ""
+    else
+      local form = llama and " %s %s" or template:find("' ' + ", 1, true) and " %s%s" or "%s%s"
+      out[#out + 1] = form:format(text, eos)
+    end
+  end
+  return table.concat(out)
+end
+
+-- By what a template contains, or else the vocabulary.
+local templates = { { "<|start_header_id|>", headers }, { "<|im_start|>", chatml },
+  { "[INST]", inst } }
+
+local function template_of(self)
+  for _, t in ipairs(templates) do
+    local has = self._template and self._template:find(t[1], 1, true)
+      or not self._template and self._core:find(t[1])
+    if has then return t[2] end
+  end
+  util.fail("option", "chat: this tokenizer's chat template is none of Llama 3's, ChatML's, "
+    .. "Llama 2's and Mistral's: write the text yourself")
+end
+
+--- The text that a model expects for a chat: the messages, then the head of the assistant's answer.
+--- It holds bos and special tokens, so encode it with { special = true }. Templates are those of
+--- Llama 3, ChatML, Llama 2 and Mistral, chosen by what the files' template contains, or the
+--- vocabulary.
+---@param messages { role: string, content: string }[]
+---@return string
+function Tokenizer:chat(messages)
+  local n = #util.sequence("chat", messages, '{ { role = "user", content = "Hello" } }')
+  if n == 0 then util.fail("option", "chat: expected at least one message") end
+  for k, m in ipairs(messages) do
+    if type(m) ~= "table" or type(m.role) ~= "string" or type(m.content) ~= "string" then
+      util.fail("option", "chat: message %d: expected { role = \"user\", content = \"...\" }", k)
+    end
+  end
+  local bos, eos = self.bos and self:piece(self.bos) or "", self.eos and self:piece(self.eos) or ""
+  return template_of(self)(messages, bos, eos, self._template or "")
+end
+
+function Tokenizer:__tostring()
+  return ("tempo.llm.Tokenizer<%d ids> of %s"):format(self.size, self.path)
+end
+
+return tokenizer

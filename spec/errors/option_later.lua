@@ -1,3 +1,0 @@
--- A library that is not there yet.
-local tempo = require "tempo"
-print(tempo.llm) -- here
