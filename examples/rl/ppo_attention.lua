@@ -1,5 +1,5 @@
 -- PPO that attends to the last 8 observations, on CartPole without velocities: 20 to 500 within
--- 150,000 steps. A window is data, so minibatches are of steps, not of rows.
+-- 300,000 steps. A window is data, so minibatches are of steps, not of rows.
 --     lua5.4 examples/rl/ppo_attention.lua [--seed 0] [--iterations 300] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
