@@ -237,6 +237,9 @@ bool tp_arc_at(
 /* ---- split.c: when no dim is legal ---- */
 /* one statement becomes two; everything starts anew */
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);
+/* Statement st becomes two with these points, the second right behind the first. */
+void tp_split_in_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_set *b);
+bool tp_has_points(const tp_sched *S, TP_KEEP isl_set *a); /* for some bounds */
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
 isl_id *tp_stmt_id(tp_sched *S, int st); /* the statement's name for isl */
 /* ---- vec.c ---- */
@@ -253,6 +256,12 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 /* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
 void tp_dense_vectors(tp_sched *S);
+/* Is dom = (dom without dim d) x an interval over bounds? */
+bool tp_is_product(tp_sched *S, const tp_stmt *s, TP_KEEP isl_set *dom, int d);
+/* ---- boxes.c ---- */
+/* Cuts statements whose points are several boxes, for calls over these dims; everything starts anew
+ * if it has cut one. */
+bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims);
 /* ---- block.c ---- */
 /* a call over the block, or a loop over its rows; rows: the loop is one statement's own */
 typedef struct tp_phase {

@@ -63,18 +63,18 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
 
 /* Is dom = (dom without dim d) x an interval over bounds? One conjunction shows it; for several isl
  * is asked. */
-static bool product(tp_sched *S, const tp_stmt *s, int d) {
+bool tp_is_product(tp_sched *S, const tp_stmt *s, TP_KEEP isl_set *dom, int d) {
   bool fixed;
-  if (isl_set_n_basic_set(s->dom) == 1) return tp_stands_alone(s->dom, d, &fixed);
+  if (isl_set_n_basic_set(dom) == 1) return tp_stands_alone(dom, d, &fixed);
   tp_ask(S, "whether '%s' runs over a dim in one call", s->name, NULL);
   tp_query(S);
-  isl_set *rest = isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, d, 1);
-  isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d),
+  isl_set *rest = isl_set_eliminate(isl_set_copy(dom), isl_dim_set, d, 1);
+  isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(dom), isl_dim_set, 0, d),
       isl_dim_set, d + 1, s->ndim - d - 1);
   own = tp_isl_coalesce(own);
   bool ok = isl_set_n_basic_set(own) == 1 && tp_stands_alone(own, d, &fixed);
   isl_set *both = isl_set_intersect(rest, own);
-  ok = ok && isl_set_is_equal(both, s->dom) == isl_bool_true;
+  ok = ok && isl_set_is_equal(both, dom) == isl_bool_true;
   isl_set_free(both);
   return tp_query_end(S) && ok;
 }
@@ -97,7 +97,7 @@ bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, con
   bool fresh;
   tp_question q = { .what = OF_RANGE, .of = s->dom, .a = d };
   const tp_ix **e = tp_recall(S, &q, 2 * sizeof *e, &fresh);
-  if (fresh && product(S, s, d) && (e[0] = end_of(S, s, d, false)) &&
+  if (fresh && tp_is_product(S, s, s->dom, d) && (e[0] = end_of(S, s, d, false)) &&
       (e[1] = end_of(S, s, d, true)))
     e[1] = tp_ix_addc(S->ix, e[1], 1);
   if (e[0]) *lo = e[0];
@@ -115,16 +115,24 @@ int tp_most_axes(const tp_stmt *s) {
   return most;
 }
 
+/* The dims of a statement that no recurrence needs. */
+static uint32_t free_dims(const labels *C, const tp_stmt *s) {
+  uint32_t free = 0;
+  for (int d = 0; d < s->ndim; d++)
+    if ((s->mayvec >> d & 1) && !has(C, s->label[d])) free |= 1u << d;
+  return s->effect ? 0 : free;
+}
+
 static void vectorise(tp_sched *S, const labels *C, int st) {
   tp_stmt *s = S->p->stmts.v[st];
   int room = TP_MAXRANK - tp_most_axes(s); /* a call has so many axes, leading ones included */
+  uint32_t free = free_dims(C, s);
   s->vec = 0;
   s->bdim = s->rdim = -1;
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
-    if (room <= 0 || !(s->mayvec >> d & 1) || tp_without(S->p, TP_RX_CALLS) || s->effect ||
-        has(C, s->label[d]) || tp_pinned(S, st, d) ||
+    if (room <= 0 || !(free >> d & 1) || tp_without(S->p, TP_RX_CALLS) || tp_pinned(S, st, d) ||
         !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d]))
       continue;
     s->vec |= 1u << d;
@@ -224,6 +232,9 @@ tp_sres tp_vectors(tp_sched *S) {
     tp_sres r = collect(S, &C, n, st, &all);
     if (r != TP_S_OK) return r;
     cut_some(S, &C, &all);
+    uint32_t *free = TP_NEWN(S->a, uint32_t, n);
+    for (int i = 0; i < n; i++) free[i] = free_dims(&C, S->p->stmts.v[i]);
+    if (tp_cut_in_boxes(S, free)) return TP_S_RESTART;
   }
   for (int i = 0; i < n; i++) vectorise(S, &C, i);
   return TP_S_OK;
