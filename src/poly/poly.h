@@ -101,6 +101,7 @@ typedef struct tp_stmt {
   tp_access *acc;
   bool effect;     /* CALL: runs in lexicographic order of its dims, inside its loop */
   uint32_t mayvec; /* dims that the operators allow one call to run over */
+  uint32_t ahead;  /* dims along which it lies before a recurrence that it was cut off */
   const char *name;
   tp_pos pos;
   const tp_node *of; /* the node whose value it makes, for errors; NULL: not known */

@@ -262,6 +262,9 @@ bool tp_is_product(tp_sched *S, const tp_stmt *s, TP_KEEP isl_set *dom, int d);
 /* Cuts statements whose points are several boxes, for calls over these dims; everything starts anew
  * if it has cut one. */
 bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims);
+/* Cuts off what component k does before the member that closes its cycles begins, if nothing recurs
+ * there along the dim that is chosen for it; everything starts anew. */
+bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k);
 /* ---- block.c ---- */
 /* a call over the block, or a loop over its rows; rows: the loop is one statement's own */
 typedef struct tp_phase {

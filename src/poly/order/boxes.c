@@ -81,3 +81,130 @@ bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims) {
   for (int i = 0, st = 0; i < n; i++) st += cut(S, st, dims[i]);
   return S->p->stmts.n > n;
 }
+
+/* ---- what lies before a recurrence ---- */
+
+typedef struct {
+  tp_sched *S;
+  const tp_level *L;
+  const tp_scc *c;
+  tp_arcs in;
+  const tp_sym *label;
+  int s;
+  tp_wt at; /* the row of the cut */
+} cutter;
+
+static int dim_at(const cutter *c, int st) { return tp_dim_of(c->S, st, c->label); }
+
+/* Does it run at no row before the cut? */
+static bool is_late(const cutter *c, int st) {
+  return tp_wt_le(c->S, c->at, tp_first_row(c->S, st, dim_at(c, st), c->s));
+}
+
+/* Does something among these statements recur along the label? */
+static bool recurs(tp_sched *S, const tp_sym *label, int nst, const int *st, const tp_arcs *arcs) {
+  tp_level *L = tp_level_make(S, nst, st, arcs);
+  tp_choose_recurrences(S, L);
+  for (int k = 0; k < L->nscc; k++) {
+    const tp_scc *c = &L->scc[k];
+    tp_mem *mem;
+    if (!c->rec) continue;
+    if (c->pick < 0 || c->cand[c->pick].label == label) return true;
+    tp_arcs rest = tp_arcs_inside(S, L, k, c->pick, &mem);
+    for (int i = 0; i < c->n; i++) S->st[c->st[i]].used |= 1u << mem[i].dim;
+    bool inside = rest.n && recurs(S, label, c->n, c->st, &rest);
+    for (int i = 0; i < c->n; i++) S->st[c->st[i]].used &= ~(1u << mem[i].dim);
+    if (inside) return true;
+  }
+  return false;
+}
+
+/* Without the members that begin at the cut, nothing recurs along the label, and calls can run over
+ * it. */
+static bool pays(const cutter *c) {
+  tp_sched *S = c->S;
+  int n = 0, *st = TP_NEWN(S->a, int, c->c->n);
+  bool calls = false, *in = TP_NEWN(S->a, bool, S->p->stmts.n);
+  tp_arcs arcs = { 0 };
+  for (int i = 0; i < c->c->n; i++) {
+    const tp_stmt *s = S->p->stmts.v[c->c->st[i]];
+    if (is_late(c, s->id)) continue;
+    if (s->effect) return false;
+    in[st[n++] = s->id] = true;
+    calls |= s->mayvec >> dim_at(c, s->id) & 1;
+  }
+  for (int e = 0; e < c->in.n; e++) {
+    const tp_dep *d = tp_dep_of(S, &c->in.v[e]);
+    if (in[d->src] && in[d->dst]) TP_PUSH(S->a, &arcs, c->in.v[e]);
+  }
+  return calls && !recurs(S, c->label, n, st, &arcs);
+}
+
+/* The points of a statement before the cut, or others. */
+static isl_set *side(const cutter *c, int st, bool before) {
+  tp_sched *S = c->S;
+  tp_mem m = tp_mem_make(S, st, dim_at(c, st), c->s, tp_wt_c(0));
+  isl_pw_aff *row = isl_pw_aff_copy(m.row),
+             *at = isl_pw_aff_insert_domain(tp_wt_pw(S, c->at), tp_stmt_space(S, st));
+  return before ? isl_pw_aff_lt_set(row, at) : isl_pw_aff_ge_set(row, at);
+}
+
+/* Does nothing before the cut wait for what is behind it? */
+static bool is_clean(const cutter *c) {
+  int64_t lo, hi;
+  for (int e = 0; e < c->in.n; e++) {
+    const tp_dep *d = tp_dep_of(c->S, &c->in.v[e]);
+    isl_map *m = c->in.v[e].map;
+    if (tp_const_distance(c->S, m, dim_at(c, d->src), dim_at(c, d->dst), &lo, &hi) &&
+        (c->s > 0 ? lo : -hi) >= 0)
+      continue;
+    m = isl_map_intersect_domain(isl_map_copy(m), side(c, d->src, false));
+    m = isl_map_intersect_range(m, side(c, d->dst, true));
+    bool none = tp_map_empty(c->S, m);
+    isl_map_free(m);
+    if (!none) return false;
+  }
+  return true;
+}
+
+static bool cut_members(const cutter *c) {
+  tp_sched *S = c->S;
+  bool any = false;
+  for (int i = c->c->n - 1; i >= 0; i--) {
+    int st = c->c->st[i], d = dim_at(c, st);
+    const tp_stmt *s = S->p->stmts.v[st];
+    tp_query(S);
+    isl_set *in = tp_isl_coalesce(isl_set_intersect(isl_set_copy(s->dom), side(c, st, true)));
+    isl_set *out = tp_isl_coalesce(isl_set_intersect(isl_set_copy(s->dom), side(c, st, false)));
+    bool two = tp_has_points(S, in) && tp_has_points(S, out);
+    if (tp_query_end(S) && two) {
+      tp_split_in_two(S, st, in, out);
+      S->p->stmts.v[st]->ahead |= 1u << d;
+      any = true;
+      continue;
+    }
+    isl_set_free(in);
+    isl_set_free(out);
+  }
+  return any;
+}
+
+bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k) {
+  const tp_scc *x = &L->scc[k];
+  const tp_cand *cand = &x->cand[x->pick];
+  cutter c = { S, L, x, L->inner[k], cand->label, cand->ok[0] ? 1 : -1, { 0 } };
+  if (S->p->ticks || x->n < 2 || S->nsplit >= TP_TUNE_SPLITS) return false;
+  for (int i = 0; i < x->n; i++) {
+    c.at = tp_first_row(S, x->st[i], dim_at(&c, x->st[i]), c.s);
+    bool first = false, seen = c.at.bad || !c.at.p;
+    for (int j = 0; j < x->n && !seen; j++) {
+      tp_wt w = tp_first_row(S, x->st[j], dim_at(&c, x->st[j]), c.s);
+      seen |= j < i && w.p == c.at.p;
+      first |= !w.bad && w.p != c.at.p && tp_wt_le(S, w, c.at);
+    }
+    if (seen || !first || !pays(&c) || !is_clean(&c) || !cut_members(&c)) continue;
+    S->nsplit++;
+    return true;
+  }
+  return false;
+}

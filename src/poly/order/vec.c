@@ -53,6 +53,7 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
       need_all(S, C, c);
       continue;
     }
+    if (tp_cut_ahead(S, L, k)) return TP_S_RESTART;
     tp_sres r = collect_inside(S, C, L, k);
     if (r != TP_S_OK) return r;
   }
@@ -119,7 +120,7 @@ int tp_most_axes(const tp_stmt *s) {
 static uint32_t free_dims(const labels *C, const tp_stmt *s) {
   uint32_t free = 0;
   for (int d = 0; d < s->ndim; d++)
-    if ((s->mayvec >> d & 1) && !has(C, s->label[d])) free |= 1u << d;
+    if ((s->mayvec >> d & 1) && ((s->ahead >> d & 1) || !has(C, s->label[d]))) free |= 1u << d;
   return s->effect ? 0 : free;
 }
 
