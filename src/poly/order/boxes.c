@@ -12,6 +12,16 @@ typedef struct {
   isl_set *v[TP_TUNE_BOXES];
 } boxes;
 
+/* The same points, as one piece if they are one. */
+static isl_set *one_piece(TP_TAKE isl_set *a) {
+  a = tp_isl_coalesce(a);
+  if (!a || isl_set_n_basic_set(a) == 1) return a;
+  isl_set *hull = isl_set_from_basic_set(isl_set_simple_hull(isl_set_copy(a)));
+  if (isl_set_is_subset(hull, a) != isl_bool_true) return isl_set_free(hull), a;
+  isl_set_free(a);
+  return hull;
+}
+
 /* Cuts each part in what lies over `shadow` and what does not. False: too many parts. */
 static bool cut_by(const tp_sched *S, boxes *b, TP_TAKE isl_set *shadow) {
   bool ok = true;
@@ -46,39 +56,55 @@ static bool find_boxes(tp_sched *S, const tp_stmt *s, uint32_t dims, boxes *b) {
   }
   isl_basic_set_list_free(all);
   for (int i = 0; i < b->n; i++) {
-    b->v[i] = tp_isl_coalesce(b->v[i]);
+    b->v[i] = one_piece(b->v[i]);
     for (int d = 0; ok && d < s->ndim; d++)
       ok = !(dims >> d & 1) || tp_is_product(S, s, b->v[i], d);
   }
   return ok && b->n > 1;
 }
 
-/* Cuts statement st, and gives into how many it was. */
-static int cut(tp_sched *S, int st, uint32_t dims) {
-  const tp_stmt *s = S->p->stmts.v[st];
-  uint32_t broken = 0;
-  boxes b = { 0 };
-  if (isl_set_n_basic_set(s->dom) == 1) return 1;
-  for (int d = 0; d < s->ndim; d++)
-    if ((dims >> d & 1) && !tp_is_product(S, s, s->dom, d)) broken |= 1u << d;
-  if (!broken) return 1;
-  tp_ask(S, "which boxes the points of '%s' are", s->name, NULL);
-  tp_query(S);
-  bool ok = find_boxes(S, s, broken, &b);
-  ok = tp_query_end(S) && ok;
-  for (int i = 0; i < b.n; i++) {
-    if (!ok || i == b.n - 1) isl_set_free(b.v[i]);
-    if (!ok || i == b.n - 1) continue;
-    isl_set *rest = isl_set_copy(b.v[i + 1]);
-    for (int k = i + 2; k < b.n; k++) rest = isl_set_union(rest, isl_set_copy(b.v[k]));
-    tp_split_in_two(S, st + i, b.v[i], tp_isl_coalesce(rest));
+/* Cuts statement st in these. */
+static void cut_in(tp_sched *S, int st, const boxes *b) {
+  for (int i = 0; i + 1 < b->n; i++) {
+    isl_set *rest = isl_set_copy(b->v[i + 1]);
+    for (int k = i + 2; k < b->n; k++) rest = isl_set_union(rest, isl_set_copy(b->v[k]));
+    tp_split_in_two(S, st + i, isl_set_copy(b->v[i]), rest);
   }
-  return ok ? b.n : 1;
 }
 
+/* Finds boxes for a statement with dims that want them. */
+static bool wants_boxes(tp_sched *S, const tp_stmt *s, uint32_t dims, boxes *b) {
+  uint32_t broken = 0;
+  if (isl_set_n_basic_set(s->dom) == 1) return false;
+  for (int d = 0; d < s->ndim; d++)
+    if ((dims >> d & 1) && !tp_is_product(S, s, s->dom, d)) broken |= 1u << d;
+  if (!broken) return false;
+  tp_ask(S, "which boxes the points of '%s' are", s->name, NULL);
+  tp_query(S);
+  bool ok = find_boxes(S, s, broken, b);
+  ok = tp_query_end(S) && ok;
+  for (int i = 0; i < b->n; i++) tp_keep_set(S, b->v[i]);
+  return ok;
+}
+
+/* Statements with the same points are cut alike, so that what one box of a statement needs is one
+ * box of another. */
 bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims) {
-  int n = S->p->stmts.n;
-  for (int i = 0, st = 0; i < n; i++) st += cut(S, st, dims[i]);
+  int n = S->p->stmts.n, nset = 0;
+  isl_set **set = TP_NEWN(S->a, isl_set *, n);
+  boxes *cuts = TP_NEWN(S->a, boxes, n);
+  for (int i = 0; i < n; i++) {
+    const tp_stmt *s = S->p->stmts.v[i];
+    int k = 0;
+    while (k < nset && isl_set_plain_is_equal(set[k], s->dom) != isl_bool_true) k++;
+    if (k == nset && wants_boxes(S, s, dims[i], &cuts[k])) set[nset++] = s->dom;
+  }
+  for (int k = 0; k < nset; k++) tp_keep_set(S, isl_set_copy(set[k]));
+  for (int i = S->p->stmts.n - 1; i >= 0 && nset; i--) {
+    int k = 0;
+    while (k < nset && isl_set_plain_is_equal(set[k], S->p->stmts.v[i]->dom) != isl_bool_true) k++;
+    if (k < nset && !S->p->stmts.v[i]->effect) cut_in(S, i, &cuts[k]);
+  }
   return S->p->stmts.n > n;
 }
 
@@ -174,8 +200,8 @@ static bool cut_members(const cutter *c) {
     int st = c->c->st[i], d = dim_at(c, st);
     const tp_stmt *s = S->p->stmts.v[st];
     tp_query(S);
-    isl_set *in = tp_isl_coalesce(isl_set_intersect(isl_set_copy(s->dom), side(c, st, true)));
-    isl_set *out = tp_isl_coalesce(isl_set_intersect(isl_set_copy(s->dom), side(c, st, false)));
+    isl_set *in = one_piece(isl_set_intersect(isl_set_copy(s->dom), side(c, st, true)));
+    isl_set *out = one_piece(isl_set_intersect(isl_set_copy(s->dom), side(c, st, false)));
     bool two = tp_has_points(S, in) && tp_has_points(S, out);
     if (tp_query_end(S) && two) {
       tp_split_in_two(S, st, in, out);
@@ -194,6 +220,8 @@ bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k) {
   const tp_cand *cand = &x->cand[x->pick];
   cutter c = { S, L, x, L->inner[k], cand->label, cand->ok[0] ? 1 : -1, { 0 } };
   if (S->p->ticks || x->n < 2 || S->nsplit >= TP_TUNE_SPLITS) return false;
+  for (int i = 0; i < x->n; i++)
+    if (S->p->stmts.v[x->st[i]]->ahead >> dim_at(&c, x->st[i]) & 1) return false;
   for (int i = 0; i < x->n; i++) {
     c.at = tp_first_row(S, x->st[i], dim_at(&c, x->st[i]), c.s);
     bool first = false, seen = c.at.bad || !c.at.p;
