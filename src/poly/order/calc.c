@@ -1,15 +1,12 @@
 /* calc: computes weights (numbers over bounds) and asks isl the driver's queries. */
 #include "poly/sched.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-static double Q0;
 enum { CALC_TOLD = 8 };
 
 void tp_query_long(tp_sched *S, int64_t times) {
   isl_ctx_reset_operations(S->ctx);
   isl_ctx_set_max_operations(S->ctx, (unsigned long)(S->p->budget * times));
-  S->p->nquery++; Q0 = tp_now();
+  S->p->nquery++;
   tp_ictx_ended(S->ix);
 }
 
@@ -37,7 +34,6 @@ static void note_unknown(tp_sched *S) {
 }
 
 bool tp_query_end(tp_sched *S) {
-  if (getenv("DBQ")) { fprintf(stderr, "Q %.3f ", (tp_now() - Q0) * 1e3); fprintf(stderr, S->ask ? S->ask : "?", S->who ? S->who : "?", S->whom ? S->whom : "?"); fprintf(stderr, "\n"); }
   isl_ctx_reset_operations(S->ctx);
   isl_ctx_set_max_operations(S->ctx, TP_ISL_MOST);
   enum isl_error e = isl_ctx_last_error(S->ctx);

@@ -2,8 +2,6 @@
  * other dim over which a call may run, and in which the domain is a box, is left out of the
  * rows. */
 #include "poly/sched.h"
-#include <stdlib.h>
-#include <stdio.h>
 
 typedef TP_VEC(const tp_sym *) labels;
 
@@ -235,10 +233,9 @@ tp_sres tp_vectors(tp_sched *S) {
     tp_sres r = collect(S, &C, n, st, &all);
     if (r != TP_S_OK) return r;
     cut_some(S, &C, &all);
-    if (getenv("DBG")) for (int i = 0; i < n; i++) { char *z = isl_set_to_str(S->p->stmts.v[i]->dom); fprintf(stderr, "%d %s ahead %x: %s\n", i, S->p->stmts.v[i]->name, S->p->stmts.v[i]->ahead, z); free(z);}
-    uint32_t *fre = TP_NEWN(S->a, uint32_t, n);
-    for (int i = 0; i < n; i++) fre[i] = free_dims(&C, S->p->stmts.v[i]);
-    if (tp_cut_in_boxes(S, fre)) return TP_S_RESTART;
+    uint32_t *free = TP_NEWN(S->a, uint32_t, n);
+    for (int i = 0; i < n; i++) free[i] = free_dims(&C, S->p->stmts.v[i]);
+    if (tp_cut_in_boxes(S, free)) return TP_S_RESTART;
   }
   for (int i = 0; i < n; i++) vectorise(S, &C, i);
   return TP_S_OK;
