@@ -47,7 +47,8 @@ static bool cut_by(const tp_sched *S, boxes *b, TP_TAKE isl_set *shadow) {
 static bool find_boxes(tp_sched *S, const tp_stmt *s, uint32_t dims, boxes *b) {
   isl_basic_set_list *all = isl_set_get_basic_set_list(s->dom);
   bool ok = true;
-  b->v[b->n++] = isl_set_copy(s->dom);
+  b->n = 1;
+  b->v[0] = isl_set_copy(s->dom);
   for (int i = 0; ok && i < (int)isl_basic_set_list_size(all); i++) {
     isl_set *shadow = isl_set_from_basic_set(isl_basic_set_list_get_at(all, i));
     for (int d = 0; d < s->ndim; d++)
