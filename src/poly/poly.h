@@ -39,6 +39,7 @@ typedef struct tp_arr {
   int64_t *align; /* by dim: width is a multiple, as calls run over such blocks; 0: any */
   /* its shape follows its dims, and its rows lie as far apart as the largest needs */
   bool apart;
+  bool piece; /* one of several arrays of a value (store/pieces.c) */
   const int *order;  /* dims from the outermost inwards as they lie in memory; NULL: as they are */
   struct tp_arr *in; /* it lies in this one, whose width it has; NULL: it has its own place */
   const char **why;  /* by dim: what decided it, "read of x[t - 2] at rnn.lua:7" */
@@ -231,6 +232,8 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
     const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
 /* NULL: none (a view, inline or inside a cluster) */
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);
+/* the one of them that s reads */
+tp_arr *tp_array_read(const tp_poly *p, const tp_stmt *s, tp_val v);
 /* operand k of the cluster's i-th node */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);
 /* the parameter whose last value the output is, or NULL */

@@ -97,6 +97,7 @@ typedef struct tp_sched {
   const char *ask, *who, *whom;
   /* labels that get a loop only to be cut in blocks (vec.c) */
   TP_VEC(const tp_sym *) cut;
+  bool boxes;    /* statements were cut in boxes (boxes.c) */
   bool skewed;   /* some rows are by isl's scheduler (split.c) */
   bool hulled;   /* some dependence is a hull, larger than the exact one (deps.c) */
   bool outlined; /* isl gets points of several pieces as one (calls.c) */
@@ -281,6 +282,7 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *loop, con
 void tp_block_stmt(tp_sched *S, const tp_item *loop, int st, int64_t size);
 void tp_block_rows(tp_sched *S, const tp_item *loop, int st, int64_t size);
 void tp_spread_rows(tp_sched *S); /* spread.c */
+void tp_take_apart(tp_sched *S);  /* pieces.c */
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
 /* ---- assume.c ---- */

@@ -106,7 +106,8 @@ bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims) {
     while (k < nset && isl_set_plain_is_equal(set[k], S->p->stmts.v[i]->dom) != isl_bool_true) k++;
     if (k < nset && !S->p->stmts.v[i]->effect) cut_in(S, i, &cuts[k]);
   }
-  return S->p->stmts.n > n;
+  S->boxes |= nset;
+  return nset;
 }
 
 /* ---- what lies before a recurrence ---- */
@@ -233,7 +234,7 @@ bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k) {
     }
     if (seen || !first || !pays(&c) || !is_clean(&c) || !cut_members(&c)) continue;
     S->nsplit++;
-    return true;
+    return S->boxes = true;
   }
   return false;
 }
