@@ -64,7 +64,30 @@ static bool find_boxes(tp_sched *S, const tp_stmt *s, uint32_t dims, boxes *b) {
   return ok && b->n > 1;
 }
 
-/* Cuts statement st in these. */
+/* The points that some statements have, and what they are cut in along a dim, -1: along several. */
+typedef struct {
+  isl_set *points;
+  int dim;
+  boxes b;
+} box_cut;
+typedef struct {
+  int n;
+  box_cut *v;
+} box_cuts;
+
+static const box_cut *find_cut(const box_cuts *c, const tp_stmt *s, int dim) {
+  for (int k = 0; k < c->n; k++)
+    if (c->v[k].dim == dim && isl_set_plain_is_equal(c->v[k].points, s->dom) == isl_bool_true)
+      return &c->v[k];
+  return NULL;
+}
+
+static box_cut *new_cut(tp_sched *S, box_cuts *c, const tp_stmt *s, int dim) {
+  box_cut *x = &c->v[c->n++];
+  *x = (box_cut){ tp_keep_set(S, isl_set_copy(s->dom)), dim, { 0 } };
+  return x;
+}
+
 static void cut_in(tp_sched *S, int st, const boxes *b) {
   for (int i = 0; i + 1 < b->n; i++) {
     isl_set *rest = isl_set_copy(b->v[i + 1]);
@@ -91,23 +114,17 @@ static bool wants_boxes(tp_sched *S, const tp_stmt *s, uint32_t dims, boxes *b) 
 /* Statements with the same points are cut alike, so that what one box of a statement needs is one
  * box of another. */
 bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims) {
-  int n = S->p->stmts.n, nset = 0;
-  isl_set **set = TP_NEWN(S->a, isl_set *, n);
-  boxes *cuts = TP_NEWN(S->a, boxes, n);
-  for (int i = 0; i < n; i++) {
-    const tp_stmt *s = S->p->stmts.v[i];
-    int k = 0;
-    while (k < nset && isl_set_plain_is_equal(set[k], s->dom) != isl_bool_true) k++;
-    if (k == nset && wants_boxes(S, s, dims[i], &cuts[k])) set[nset++] = s->dom;
+  box_cuts c = { 0, TP_NEWN(S->a, box_cut, S->p->stmts.n) };
+  boxes b;
+  for (int i = 0; i < S->p->stmts.n; i++)
+    if (!find_cut(&c, S->p->stmts.v[i], -1) && wants_boxes(S, S->p->stmts.v[i], dims[i], &b))
+      new_cut(S, &c, S->p->stmts.v[i], -1)->b = b;
+  for (int i = S->p->stmts.n - 1; i >= 0 && c.n; i--) {
+    const box_cut *x = find_cut(&c, S->p->stmts.v[i], -1);
+    if (x && !S->p->stmts.v[i]->effect) cut_in(S, i, &x->b);
   }
-  for (int k = 0; k < nset; k++) tp_keep_set(S, isl_set_copy(set[k]));
-  for (int i = S->p->stmts.n - 1; i >= 0 && nset; i--) {
-    int k = 0;
-    while (k < nset && isl_set_plain_is_equal(set[k], S->p->stmts.v[i]->dom) != isl_bool_true) k++;
-    if (k < nset && !S->p->stmts.v[i]->effect) cut_in(S, i, &cuts[k]);
-  }
-  S->boxes |= nset;
-  return nset;
+  S->boxes |= c.n;
+  return c.n;
 }
 
 /* ---- what lies before a recurrence ---- */
@@ -195,24 +212,29 @@ static bool is_clean(const cutter *c) {
   return true;
 }
 
+/* The points of s before the cut, and the others; one piece: there are not both. */
+static void cut_at(const cutter *c, const tp_stmt *s, boxes *b) {
+  tp_query(c->S);
+  for (int k = 0; k < 2; k++)
+    b->v[k] = tp_keep_set(
+        c->S, one_piece(isl_set_intersect(isl_set_copy(s->dom), side(c, s->id, k == 0))));
+  b->n = 1 + (tp_has_points(c->S, b->v[0]) && tp_has_points(c->S, b->v[1]));
+  if (!tp_query_end(c->S)) b->n = 1;
+}
+
 static bool cut_members(const cutter *c) {
   tp_sched *S = c->S;
+  box_cuts cuts = { 0, TP_NEWN(S->a, box_cut, c->c->n) };
   bool any = false;
   for (int i = c->c->n - 1; i >= 0; i--) {
     int st = c->c->st[i], d = dim_at(c, st);
     const tp_stmt *s = S->p->stmts.v[st];
-    tp_query(S);
-    isl_set *in = one_piece(isl_set_intersect(isl_set_copy(s->dom), side(c, st, true)));
-    isl_set *out = one_piece(isl_set_intersect(isl_set_copy(s->dom), side(c, st, false)));
-    bool two = tp_has_points(S, in) && tp_has_points(S, out);
-    if (tp_query_end(S) && two) {
-      tp_split_in_two(S, st, in, out);
-      S->p->stmts.v[st]->ahead |= 1u << d;
-      any = true;
-      continue;
-    }
-    isl_set_free(in);
-    isl_set_free(out);
+    const box_cut *x = find_cut(&cuts, s, d);
+    if (!x) cut_at(c, s, &new_cut(S, &cuts, s, d)->b), x = &cuts.v[cuts.n - 1];
+    if (x->b.n == 1) continue;
+    cut_in(S, st, &x->b);
+    S->p->stmts.v[st]->ahead |= 1u << d;
+    any = true;
   }
   return any;
 }
