@@ -238,7 +238,8 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
     }
     n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
     if (tp_is_number(x->slots[d], 1)) continue;
-    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound)) { /* dense */
+    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound) || /* dense */
+        tp_lies_ahead(b->p, b->s, o->idx[d], axis >= 0)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));
     } else if (axis < 0) {
       on_ring(b, reads, &n, e, x->slots[d], st);

@@ -37,6 +37,9 @@ typedef struct tp_arr {
    */
   const tp_ix **width;
   int64_t *align; /* by dim: width is a multiple, as calls run over such blocks; 0: any */
+  /* by dim: width is at least this, as some statements lie on the first slots without going round;
+   * NULL: any */
+  const tp_ix **least;
   /* its shape follows its dims, and its rows lie as far apart as the largest needs */
   bool apart;
   bool piece; /* one of several arrays of a value (store/pieces.c) */
@@ -240,6 +243,9 @@ bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, t
 const tp_node *tp_output_param(const tp_graph *g, int output);
 /* p->keeps: the array of a parameter's last value, to which s's new value goes too. NULL: none. */
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
+/* Does a place along a dim of an array move with dims along which s lies before a recurrence, in
+ * one call or by ranges? Then s goes round no ring: the width is at least `least`. */
+bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, const tp_ix *e, bool range);
 /* s->src */
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);
 /* The range of a dim in vec that the call of a RUN covers. */

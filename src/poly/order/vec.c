@@ -342,6 +342,34 @@ static void align_rows(tp_sched *S, const tp_stmt *s) {
   }
 }
 
+bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, const tp_ix *e, bool range) {
+  uint32_t dims = s->ahead & (range ? ~0u : s->bdim < 0 ? s->vec : s->vec & ~(1u << s->bdim));
+  bool ahead = false, other = p->g->stops.n > 0;
+  for (int d = 0; d < s->ndim && dims; d++)
+    if (tp_ix_mentions(e, s->dim[d])) *(dims >> d & 1 ? &ahead : &other) = true;
+  return ahead && !other;
+}
+
+/* One more than the last place along dim k that is accessed; NULL: no single expression. */
+static const tp_ix *places(tp_sched *S, const tp_access *x, int k) {
+  tp_ask(S, "how far along a dim '%s' is accessed", S->p->arrs.v[x->arr]->name, NULL);
+  tp_query(S);
+  isl_pw_aff *p = isl_set_dim_max(isl_map_range(isl_map_copy(x->rel)), k);
+  p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
+  const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
+  isl_pw_aff_free(p);
+  return tp_query_end(S) && e ? tp_ix_addc(S->ix, e, 1) : NULL;
+}
+
+static bool has_room_ahead(tp_sched *S, const tp_access *x, int k) {
+  tp_arr *r = S->p->arrs.v[x->arr];
+  const tp_ix *n = r->kind == TP_ARR_TEMP ? places(S, x, k) : NULL;
+  if (!n) return false;
+  if (!r->least) r->least = TP_NEWN(S->a, const tp_ix *, r->ndim);
+  r->least[k] = r->least[k] ? tp_ix_max(S->ix, r->least[k], n) : n;
+  return true;
+}
+
 /* Makes dims dense, or rings of whole blocks, if calls run over them; a range that a call writes is
  * dense. */
 void tp_dense_vectors(tp_sched *S) {
@@ -352,6 +380,11 @@ void tp_dense_vectors(tp_sched *S) {
       for (int k = 0; k < r->ndim && !s->acc[a].idle; k++) {
         if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at && s->acc[a].at[k].range)
           r->dense |= 1u << k;
+        if (!(r->dense >> k & 1) && s->acc[a].at &&
+            tp_lies_ahead(S->p, s, s->acc[a].at[k].lo, s->acc[a].at[k].range)) {
+          if (!has_room_ahead(S, &s->acc[a], k)) r->dense |= 1u << k;
+          continue;
+        }
         for (int d = 0; d < s->ndim; d++)
           if ((s->vec >> d & 1) && !(r->dense >> k & 1) && tp_linked(S, s, &s->acc[a], d, k)) {
             if (d == s->bdim && !tp_is_first_end(&s->acc[a]) && aligned(S, s, &s->acc[a], d, k))
