@@ -113,7 +113,7 @@ typedef struct tp_stmt {
   uint32_t vec;             /* dims that one call runs over */
   bool far;                 /* with ticks: it may wait (behind.c) */
   const tp_ix *tickrow;     /* its row in the loop of the tick dim; NULL: outside */
-  const tp_ix **vlo, **vhi; /* by dim in vec: its range, over bounds */
+  const tp_ix **vlo, **vhi; /* by dim in vec: its range, over bounds and dims that are not in vec */
   /* bdim >= 0: a call runs over one block of this dim in vec, number floor((x + bshift) / block) */
   int bdim;
   int64_t block;

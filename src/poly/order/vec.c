@@ -124,6 +124,65 @@ static uint32_t free_dims(const labels *C, const tp_stmt *s) {
   return s->effect ? 0 : free;
 }
 
+/* The range of a dim at each point of others, between ends that are affine. */
+typedef struct {
+  tp_sched *S;
+  const tp_stmt *s;
+  int dim;
+  uint32_t with; /* the others on which it depends */
+  bool ok;
+  const tp_ix *lo, *hi;
+} slant;
+
+static isl_stat see_end(isl_constraint *c, void *ud) {
+  slant *x = ud;
+  tp_ictx *ix = x->S->ix;
+  if (isl_constraint_involves_dims(c, isl_dim_set, (unsigned)x->dim, 1) == isl_bool_true) {
+    bool first = isl_constraint_is_lower_bound(c, isl_dim_set, (unsigned)x->dim) == isl_bool_true;
+    isl_val *by = isl_constraint_get_coefficient_val(c, isl_dim_set, x->dim);
+    isl_aff *a = isl_constraint_get_bound(c, isl_dim_set, x->dim);
+    const tp_ix *e = tp_ix_of_aff(ix, x->s->ndim, x->s->dim, a);
+    x->ok &= e && isl_constraint_is_equality(c) == isl_bool_false &&
+        (first ? isl_val_is_one(by) : isl_val_is_negone(by)) == isl_bool_true;
+    for (int d = 0; d < x->s->ndim && x->ok; d++)
+      if (tp_ix_mentions(e, x->s->dim[d])) x->with |= 1u << d;
+    if (x->ok && first) x->lo = x->lo ? tp_ix_max(ix, x->lo, e) : e;
+    if (x->ok && !first) e = tp_ix_addc(ix, e, 1), x->hi = x->hi ? tp_ix_min(ix, x->hi, e) : e;
+    isl_aff_free(a);
+    isl_val_free(by);
+  }
+  isl_constraint_free(c);
+  return isl_stat_ok;
+}
+
+/* Are the points one piece, in which each point of the other dims has a range of dim d? */
+static slant slant_of(tp_sched *S, const tp_stmt *s, int d) {
+  slant x = { S, s, d, 0, isl_set_n_basic_set(s->dom) == 1 && !S->p->g->stops.n, NULL, NULL };
+  if (!x.ok) return x;
+  isl_basic_set_list *l = isl_set_get_basic_set_list(s->dom);
+  isl_basic_set *b = isl_basic_set_remove_redundancies(isl_basic_set_list_get_at(l, 0));
+  x.ok = isl_basic_set_dim(b, isl_dim_div) == 0 &&
+      isl_basic_set_foreach_constraint(b, see_end, &x) == isl_stat_ok;
+  x.ok &= x.lo && x.hi;
+  isl_basic_set_free(b);
+  isl_basic_set_list_free(l);
+  return x;
+}
+
+/* Lets calls run over dims whose range depends on other dims, which then have a loop. */
+static void vectorise_slants(tp_sched *S, tp_stmt *s, uint32_t free, int room) {
+  uint32_t loops = 0;
+  for (int d = s->ndim - 1; d >= 0 && room > 0; d--) {
+    if (!(free >> d & 1) || ((s->vec | loops) >> d & 1)) continue;
+    slant x = slant_of(S, s, d);
+    if (!x.ok || (x.with & s->vec)) continue;
+    s->vlo[d] = x.lo, s->vhi[d] = x.hi;
+    s->vec |= 1u << d;
+    loops |= x.with;
+    room--;
+  }
+}
+
 static void vectorise(tp_sched *S, const labels *C, int st) {
   tp_stmt *s = S->p->stmts.v[st];
   int room = TP_MAXRANK - tp_most_axes(s); /* a call has so many axes, leading ones included */
@@ -139,6 +198,7 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
     s->vec |= 1u << d;
     room--;
   }
+  if (!tp_without(S->p, TP_RX_CALLS)) vectorise_slants(S, s, free, room);
   S->st[st].used = s->vec;
 }
 
