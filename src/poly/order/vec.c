@@ -342,11 +342,12 @@ static int inwards(tp_sched *S, const tp_stmt *s, const tp_access *x, int k, int
   return most;
 }
 
-/* Puts dims that calls run over innermost, so that a loop's row is one piece; arrays read by ranges
- * stay, as their rows are ranges. */
+/* Puts dims that calls run over innermost, so that a loop's row is one piece, and dims along which
+ * ranges are read, so that a range is one. */
 static void order_dims(tp_sched *S) {
   int n = S->p->arrs.n;
   int **in = TP_NEWN(S->a, int *, n);
+  uint32_t *ranges = TP_NEWN(S->a, uint32_t, n);
   for (int i = 0; i < n; i++) {
     const tp_arr *r = S->p->arrs.v[i];
     if (r->kind != TP_ARR_TEMP || r->ndim < 2) continue;
@@ -359,7 +360,7 @@ static void order_dims(tp_sched *S) {
       const tp_access *x = &s->acc[a];
       if (x->idle) continue;
       for (int k = 0; in[x->arr] && k < S->p->arrs.v[x->arr]->ndim; k++)
-        if (x->at && x->at[k].range) in[x->arr] = NULL;
+        if (x->at && x->at[k].range) ranges[x->arr] |= 1u << k;
         else in[x->arr][k] = inwards(S, s, x, k, in[x->arr][k]);
     }
   }
@@ -367,6 +368,7 @@ static void order_dims(tp_sched *S) {
     tp_arr *r = S->p->arrs.v[i];
     if (!in[i]) continue;
     int *order = TP_NEWN(S->a, int, r->ndim), at = 0;
+    for (int k = 0; k < r->ndim; k++) in[i][k] = ranges[i] >> k & 1 ? 2 : ranges[i] ? 0 : in[i][k];
     for (int rank = 0; rank <= 2; rank++)
       for (int k = 0; k < r->ndim; k++)
         if (in[i][k] == rank) order[at++] = k;
