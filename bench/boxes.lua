@@ -41,7 +41,7 @@ local function inputs(T)
     w3 = { D, WIDE } }
   local Q, out, ids = tempo.program(), {}, {}
   for name, s in pairs(shapes) do
-    out[name] = tempo.normal({ LAYERS, s[1], s[2] }, { name = name, domain = { } }) * s[1] ^ -0.5
+    out[name] = tempo.normal({ LAYERS, s[1], s[2] }, { name = name }) * s[1] ^ -0.5
   end
   out.emb = tempo.normal({ V, D }, { name = "emb" })
   out = Q:compile { outputs = out } {}

@@ -52,8 +52,8 @@ local function agree(P, outputs, bounds, native)
   local g = native and P:compile { outputs = outputs, tier = "native" } or f
   for _, b in ipairs(bounds) do
     assert.is_true(f:simulate(b))
-    local given = inputs(b)
-    local want, got, also = reference(given, b), f(given, b), g(given, b)
+    local data = inputs(b)
+    local want, got, also = reference(data, b), f(data, b), g(data, b)
     for name in pairs(outputs) do
       helper.same(want[name]:totable(), got[name], 1e-4)
       helper.same(want[name]:totable(), also[name], 1e-4)
@@ -184,8 +184,8 @@ describe("what lies before a recurrence", function()
         assert.truthy(schedule:find("y%[[^%]]+ %.%. [^%]]+%] = matmul"), schedule)
         for _, b in ipairs { { T = 0, p = 1 }, { T = 1, p = 1 }, { T = 5, p = 1 }, { T = 5, p = 4 }, { T = 5, p = 9 }, { T = 50, p = 20 } } do
           local r = helper.rng(b.T)
-          local given = { x = helper.array(helper.numbers({ b.T, 3 }, r), "f32", { b.T, 3 }), w = helper.numbers({ 3, 3 }, r) }
-          helper.same(reference(given, b).y:totable(), f(given, b).y, 1e-5)
+          local data = { x = helper.array(helper.numbers({ b.T, 3 }, r), "f32", { b.T, 3 }), w = helper.numbers({ 3, 3 }, r) }
+          helper.same(reference(data, b).y:totable(), f(data, b).y, 1e-5)
         end
       end
     end)

@@ -42,7 +42,7 @@ typedef struct tp_arr {
   const tp_ix **least;
   /* its shape follows its dims, and its rows lie as far apart as the largest needs */
   bool apart;
-  bool piece; /* one of several arrays of a value (store/pieces.c) */
+  bool piece;        /* one of several arrays of a value (store/pieces.c) */
   const int *order;  /* dims from the outermost inwards as they lie in memory; NULL: as they are */
   struct tp_arr *in; /* it lies in this one, whose width it has; NULL: it has its own place */
   const char **why;  /* by dim: what decided it, "read of x[t - 2] at rnn.lua:7" */

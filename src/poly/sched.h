@@ -254,12 +254,10 @@ bool tp_is_cut(const tp_sched *S, const tp_sym *label);
 bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 /* Does which element is accessed in array dim k depend on the statement's dim d? */
 bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
+void tp_dense_vectors(tp_sched *S);
+/* ---- boxes.c ---- */
 /* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
-void tp_dense_vectors(tp_sched *S);
-/* Is dom = (dom without dim d) x an interval over bounds? */
-bool tp_is_product(tp_sched *S, const tp_stmt *s, TP_KEEP isl_set *dom, int d);
-/* ---- boxes.c ---- */
 /* Cuts statements whose points are several boxes, for calls over these dims; everything starts anew
  * if it has cut one. */
 bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims);

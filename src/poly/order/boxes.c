@@ -1,11 +1,60 @@
 /* boxes: cuts statements whose points are no box into statements of a box each, so that calls can
  * run over them.
  *
- *   y[t, l] at { l < L - 1 } and { l = L - 1, t = T - 1 }   =>   y at l < L - 1: a call over all t; y at one point
+ *   y[t, l] at { l < L - 1 } and { l = L - 1, t = T - 1 }   =>   y at l < L - 1: a call over all t;
+ * y at one point
  *
  * Only the last position of the last layer is needed, and a call over t wants a range of t that is
  * the same for all l. */
 #include "poly/sched.h"
+
+/* ---- ranges of a dim ---- */
+
+/* Is dom = (dom without dim d) x an interval over bounds? One conjunction shows it; for several isl
+ * is asked. */
+static bool is_box(tp_sched *S, const tp_stmt *s, TP_KEEP isl_set *dom, int d) {
+  bool fixed;
+  if (isl_set_n_basic_set(dom) == 1) return tp_stands_alone(dom, d, &fixed);
+  tp_ask(S, "whether '%s' runs over a dim in one call", s->name, NULL);
+  tp_query(S);
+  isl_set *rest = isl_set_eliminate(isl_set_copy(dom), isl_dim_set, d, 1);
+  isl_set *own = isl_set_eliminate(
+      isl_set_eliminate(isl_set_copy(dom), isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
+  own = tp_isl_coalesce(own);
+  bool ok = isl_set_n_basic_set(own) == 1 && tp_stands_alone(own, d, &fixed);
+  isl_set *both = isl_set_intersect(rest, own);
+  ok = ok && isl_set_is_equal(both, dom) == isl_bool_true;
+  isl_set_free(both);
+  return tp_query_end(S) && ok;
+}
+
+/* The least or greatest value of dim d, exactly (a weight may only bound it). NULL: no single
+ * expression. */
+static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
+  tp_ask(S, "over which range of a dim '%s' runs", s->name, NULL);
+  tp_query(S);
+  isl_pw_aff *p =
+      last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
+  p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
+  p = isl_pw_aff_insert_domain(p, tp_isl_space(S->ix, 0));
+  const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
+  isl_pw_aff_free(p);
+  return tp_query_end(S) ? e : NULL;
+}
+
+bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi) {
+  bool fresh;
+  tp_question q = { .what = OF_RANGE, .of = s->dom, .a = d };
+  const tp_ix **e = tp_recall(S, &q, 2 * sizeof *e, &fresh);
+  if (fresh && is_box(S, s, s->dom, d) && (e[0] = end_of(S, s, d, false)) &&
+      (e[1] = end_of(S, s, d, true)))
+    e[1] = tp_ix_addc(S->ix, e[1], 1);
+  if (e[0]) *lo = e[0];
+  if (e[1]) *hi = e[1];
+  return e[0] && e[1];
+}
+
+/* ---- cutting in boxes ---- */
 
 typedef struct {
   int n;
@@ -58,8 +107,7 @@ static bool find_boxes(tp_sched *S, const tp_stmt *s, uint32_t dims, boxes *b) {
   isl_basic_set_list_free(all);
   for (int i = 0; i < b->n; i++) {
     b->v[i] = one_piece(b->v[i]);
-    for (int d = 0; ok && d < s->ndim; d++)
-      ok = !(dims >> d & 1) || tp_is_product(S, s, b->v[i], d);
+    for (int d = 0; ok && d < s->ndim; d++) ok = !(dims >> d & 1) || is_box(S, s, b->v[i], d);
   }
   return ok && b->n > 1;
 }
@@ -101,7 +149,7 @@ static bool wants_boxes(tp_sched *S, const tp_stmt *s, uint32_t dims, boxes *b) 
   uint32_t broken = 0;
   if (isl_set_n_basic_set(s->dom) == 1) return false;
   for (int d = 0; d < s->ndim; d++)
-    if ((dims >> d & 1) && !tp_is_product(S, s, s->dom, d)) broken |= 1u << d;
+    if ((dims >> d & 1) && !is_box(S, s, s->dom, d)) broken |= 1u << d;
   if (!broken) return false;
   tp_ask(S, "which boxes the points of '%s' are", s->name, NULL);
   tp_query(S);
@@ -137,12 +185,12 @@ typedef struct {
   const tp_sym *label;
   int s;
   tp_wt at; /* the row of the cut */
-} cutter;
+} ahead_cut;
 
-static int dim_at(const cutter *c, int st) { return tp_dim_of(c->S, st, c->label); }
+static int dim_at(const ahead_cut *c, int st) { return tp_dim_of(c->S, st, c->label); }
 
 /* Does it run at no row before the cut? */
-static bool is_late(const cutter *c, int st) {
+static bool is_late(const ahead_cut *c, int st) {
   return tp_wt_le(c->S, c->at, tp_first_row(c->S, st, dim_at(c, st), c->s));
 }
 
@@ -166,7 +214,7 @@ static bool recurs(tp_sched *S, const tp_sym *label, int nst, const int *st, con
 
 /* Without the members that begin at the cut, nothing recurs along the label, and calls can run over
  * it. */
-static bool pays(const cutter *c) {
+static bool pays(const ahead_cut *c) {
   tp_sched *S = c->S;
   int n = 0, *st = TP_NEWN(S->a, int, c->c->n);
   bool calls = false, *in = TP_NEWN(S->a, bool, S->p->stmts.n);
@@ -186,7 +234,7 @@ static bool pays(const cutter *c) {
 }
 
 /* The points of a statement before the cut, or others. */
-static isl_set *side(const cutter *c, int st, bool before) {
+static isl_set *side_of(const ahead_cut *c, int st, bool before) {
   tp_sched *S = c->S;
   tp_mem m = tp_mem_make(S, st, dim_at(c, st), c->s, tp_wt_c(0));
   isl_pw_aff *row = isl_pw_aff_copy(m.row),
@@ -195,7 +243,7 @@ static isl_set *side(const cutter *c, int st, bool before) {
 }
 
 /* Does nothing before the cut wait for what is behind it? */
-static bool is_clean(const cutter *c) {
+static bool is_clean(const ahead_cut *c) {
   int64_t lo, hi;
   for (int e = 0; e < c->in.n; e++) {
     const tp_dep *d = tp_dep_of(c->S, &c->in.v[e]);
@@ -203,8 +251,8 @@ static bool is_clean(const cutter *c) {
     if (tp_const_distance(c->S, m, dim_at(c, d->src), dim_at(c, d->dst), &lo, &hi) &&
         (c->s > 0 ? lo : -hi) >= 0)
       continue;
-    m = isl_map_intersect_domain(isl_map_copy(m), side(c, d->src, false));
-    m = isl_map_intersect_range(m, side(c, d->dst, true));
+    m = isl_map_intersect_domain(isl_map_copy(m), side_of(c, d->src, false));
+    m = isl_map_intersect_range(m, side_of(c, d->dst, true));
     bool none = tp_map_empty(c->S, m);
     isl_map_free(m);
     if (!none) return false;
@@ -213,16 +261,16 @@ static bool is_clean(const cutter *c) {
 }
 
 /* The points of s before the cut, and the others; one piece: there are not both. */
-static void cut_at(const cutter *c, const tp_stmt *s, boxes *b) {
+static void sides(const ahead_cut *c, const tp_stmt *s, boxes *b) {
   tp_query(c->S);
   for (int k = 0; k < 2; k++)
     b->v[k] = tp_keep_set(
-        c->S, one_piece(isl_set_intersect(isl_set_copy(s->dom), side(c, s->id, k == 0))));
+        c->S, one_piece(isl_set_intersect(isl_set_copy(s->dom), side_of(c, s->id, k == 0))));
   b->n = 1 + (tp_has_points(c->S, b->v[0]) && tp_has_points(c->S, b->v[1]));
   if (!tp_query_end(c->S)) b->n = 1;
 }
 
-static bool cut_members(const cutter *c) {
+static bool cut_members(const ahead_cut *c) {
   tp_sched *S = c->S;
   box_cuts cuts = { 0, TP_NEWN(S->a, box_cut, c->c->n) };
   bool any = false;
@@ -230,7 +278,7 @@ static bool cut_members(const cutter *c) {
     int st = c->c->st[i], d = dim_at(c, st);
     const tp_stmt *s = S->p->stmts.v[st];
     const box_cut *x = find_cut(&cuts, s, d);
-    if (!x) cut_at(c, s, &new_cut(S, &cuts, s, d)->b), x = &cuts.v[cuts.n - 1];
+    if (!x) sides(c, s, &new_cut(S, &cuts, s, d)->b), x = &cuts.v[cuts.n - 1];
     if (x->b.n == 1) continue;
     cut_in(S, st, &x->b);
     S->p->stmts.v[st]->ahead |= 1u << d;
@@ -242,7 +290,7 @@ static bool cut_members(const cutter *c) {
 bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k) {
   const tp_scc *x = &L->scc[k];
   const tp_cand *cand = &x->cand[x->pick];
-  cutter c = { S, L, x, L->inner[k], cand->label, cand->ok[0] ? 1 : -1, { 0 } };
+  ahead_cut c = { S, L, x, L->inner[k], cand->label, cand->ok[0] ? 1 : -1, { 0 } };
   if (S->p->ticks || x->n < 2 || S->nsplit >= TP_TUNE_SPLITS) return false;
   for (int i = 0; i < x->n; i++)
     if (S->p->stmts.v[x->st[i]]->ahead >> dim_at(&c, x->st[i]) & 1) return false;

@@ -60,51 +60,7 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
   return TP_S_OK;
 }
 
-/* ---- boxes ---- */
-
-/* Is dom = (dom without dim d) x an interval over bounds? One conjunction shows it; for several isl
- * is asked. */
-bool tp_is_product(tp_sched *S, const tp_stmt *s, TP_KEEP isl_set *dom, int d) {
-  bool fixed;
-  if (isl_set_n_basic_set(dom) == 1) return tp_stands_alone(dom, d, &fixed);
-  tp_ask(S, "whether '%s' runs over a dim in one call", s->name, NULL);
-  tp_query(S);
-  isl_set *rest = isl_set_eliminate(isl_set_copy(dom), isl_dim_set, d, 1);
-  isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(dom), isl_dim_set, 0, d),
-      isl_dim_set, d + 1, s->ndim - d - 1);
-  own = tp_isl_coalesce(own);
-  bool ok = isl_set_n_basic_set(own) == 1 && tp_stands_alone(own, d, &fixed);
-  isl_set *both = isl_set_intersect(rest, own);
-  ok = ok && isl_set_is_equal(both, dom) == isl_bool_true;
-  isl_set_free(both);
-  return tp_query_end(S) && ok;
-}
-
-/* The least or greatest value of dim d, exactly (a weight may only bound it). NULL: no single
- * expression. */
-static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
-  tp_ask(S, "over which range of a dim '%s' runs", s->name, NULL);
-  tp_query(S);
-  isl_pw_aff *p =
-      last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
-  p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
-  p = isl_pw_aff_insert_domain(p, tp_isl_space(S->ix, 0));
-  const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
-  isl_pw_aff_free(p);
-  return tp_query_end(S) ? e : NULL;
-}
-
-bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi) {
-  bool fresh;
-  tp_question q = { .what = OF_RANGE, .of = s->dom, .a = d };
-  const tp_ix **e = tp_recall(S, &q, 2 * sizeof *e, &fresh);
-  if (fresh && tp_is_product(S, s, s->dom, d) && (e[0] = end_of(S, s, d, false)) &&
-      (e[1] = end_of(S, s, d, true)))
-    e[1] = tp_ix_addc(S->ix, e[1], 1);
-  if (e[0]) *lo = e[0];
-  if (e[1]) *hi = e[1];
-  return e[0] && e[1];
-}
+/* ---- calls ---- */
 
 int tp_most_axes(const tp_stmt *s) {
   int most = s->src.node ? tp_rankof(s->src) : 0;

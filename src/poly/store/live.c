@@ -169,7 +169,8 @@ static answer *answer_of(const life *f, bool *fresh) {
 /* ---- one array ---- */
 
 /* width or least, whichever is more, unless the extent is less. */
-static const tp_ix *at_least(tp_ictx *ix, const tp_ix *width, const tp_ix *least, const tp_ix *full) {
+static const tp_ix *at_least(
+    tp_ictx *ix, const tp_ix *width, const tp_ix *least, const tp_ix *full) {
   const tp_ix *e = NULL; /* width, without the extent where it is one of several limits */
   for (int i = 0; tp_ix_kind(width) == TP_IX_MIN && i < tp_ix_narg(width); i++)
     if (tp_ix_arg(width, i) != full)

@@ -1,25 +1,29 @@
 /* pieces: an array of which groups of accesses touch no element in common becomes an array for each
  * group.
  *
- *   q[t] at t < p by one call, q[t] at t >= p row by row   =>   p rows for the first, one for the second
+ *   q[t] at t < p by one call, q[t] at t >= p row by row   =>   p rows for the first, one for the
+ * second
  *
- * Statements that were cut in boxes wrote one array. What reads an element depends on what wrote it,
- * so accesses without a dependence between them, by way of others or not, share no element. */
+ * Statements that were cut in boxes wrote one array. What reads an element depends on what wrote
+ * it, so accesses without a dependence between them, by way of others or not, share no element. */
 #include "poly/sched.h"
 
 typedef struct {
   tp_sched *S;
-  int *first, *of; /* by statement: the number of its first access; by access: another of its group */
+  int *first,
+      *of; /* by statement: the number of its first access; by access: another of its group */
 } piecer;
 
-static int group_of(const piecer *c, int a) {
+static int its_group(const piecer *c, int a) {
   while (c->of[a] != a) a = c->of[a];
   return a;
 }
 
-static void join(const piecer *c, int a, int b) { c->of[group_of(c, b)] = group_of(c, a); }
+static void put_together(const piecer *c, int a, int b) {
+  c->of[its_group(c, b)] = its_group(c, a);
+}
 
-static bool writes(const tp_access *x) { return x->kind != TP_ACC_READ; }
+static bool is_write(const tp_access *x) { return x->kind != TP_ACC_READ; }
 
 /* Accesses of one statement to one array stay together: operands know their value only. */
 static void find_groups(const piecer *c) {
@@ -28,13 +32,13 @@ static void find_groups(const piecer *c) {
     for (int a = 0; a < p->stmts.v[i]->nacc; a++)
       for (int b = 0; b < a; b++)
         if (p->stmts.v[i]->acc[a].arr == p->stmts.v[i]->acc[b].arr)
-          join(c, c->first[i] + b, c->first[i] + a);
+          put_together(c, c->first[i] + b, c->first[i] + a);
   for (int e = 0; e < c->S->deps.n; e++) {
     const tp_dep *d = &c->S->deps.v[e];
     const tp_stmt *s = p->stmts.v[d->src];
     for (int a = 0; a < s->nacc && d->arr >= 0; a++)
-      if (s->acc[a].arr == d->arr && writes(&s->acc[a]))
-        join(c, c->first[d->src] + a, c->first[d->dst] + d->acc);
+      if (s->acc[a].arr == d->arr && is_write(&s->acc[a]))
+        put_together(c, c->first[d->src] + a, c->first[d->dst] + d->acc);
   }
 }
 
@@ -62,9 +66,10 @@ void tp_take_apart(tp_sched *S) {
   for (int i = 0; i < p->stmts.n; i++)
     for (int a = 0; a < p->stmts.v[i]->nacc; a++) {
       tp_access *x = &p->stmts.v[i]->acc[a];
-      int g = group_of(&c, c.first[i] + a), arr = x->arr;
+      int g = its_group(&c, c.first[i] + a), arr = x->arr;
       if (whole[arr]) continue;
-      if (!own[g]) own[g] = taken[arr] ? tp_dup(S->a, p->arrs.v[arr], sizeof(tp_arr)) : p->arrs.v[arr];
+      if (!own[g])
+        own[g] = taken[arr] ? tp_dup(S->a, p->arrs.v[arr], sizeof(tp_arr)) : p->arrs.v[arr];
       if (own[g] != p->arrs.v[arr] && own[g]->id == arr) {
         own[g]->id = p->arrs.n;
         own[g]->piece = p->arrs.v[arr]->piece = true;
