@@ -1,11 +1,20 @@
-/* boxes: cuts statements whose points are no box into statements of a box each, so that calls can
- * run over them.
+/* boxes: cuts statements in two places, so that calls can run over dims that have a loop else.
  *
- *   y[t, l] at { l < L - 1 } and { l = L - 1, t = T - 1 }   =>   y at l < L - 1: a call over all t;
- * y at one point
+ * Points that are no box (the last position of the last layer is all that is needed of it):
  *
- * Only the last position of the last layer is needed, and a call over t wants a range of t that is
- * the same for all l. */
+ *   y at { l < L - 1 } and { t = T - 1, l = L - 1 }   =>   y at { l < L - 1 }; y at one point
+ *
+ * A call over t wants a range of t that is the same for all l of its statement.
+ *
+ * Rows before a recurrence begins (a prompt, before what is generated from it):
+ *
+ *   s = x if t < p, f(y[t - 1]);  y = g(s)   =>   s, y at t < p;  a loop over t >= p: s, y
+ *
+ * The cycle of s and y goes through a member that begins at p. What the others do before p does not
+ * wait for anything behind p, so nothing recurs there, and g is called once for all of it.
+ *
+ * Both are right because a statement's points may be shared out among statements as one likes: each
+ * has the dependences of its points, and the order found is proved like any other. */
 #include "poly/sched.h"
 
 /* ---- ranges of a dim ---- */
@@ -287,22 +296,31 @@ static bool cut_members(const ahead_cut *c) {
   return any;
 }
 
+/* Is there a member that begins earlier, and none before st that begins where st does? */
+static bool begins_late(const ahead_cut *c, int st) {
+  bool later = false;
+  for (int i = 0; i < c->c->n; i++) {
+    int other = c->c->st[i];
+    tp_wt w = tp_first_row(c->S, other, dim_at(c, other), c->s);
+    if (other < st && w.p == c->at.p && w.c == c->at.c) return false;
+    later |= !w.bad && w.p != c->at.p && tp_wt_le(c->S, w, c->at);
+  }
+  return later;
+}
+
 bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k) {
+  enum { TRIED = 4 };
   const tp_scc *x = &L->scc[k];
   const tp_cand *cand = &x->cand[x->pick];
   ahead_cut c = { S, L, x, L->inner[k], cand->label, cand->ok[0] ? 1 : -1, { 0 } };
   if (S->p->ticks || x->n < 2 || S->nsplit >= TP_TUNE_SPLITS) return false;
   for (int i = 0; i < x->n; i++)
     if (S->p->stmts.v[x->st[i]]->ahead >> dim_at(&c, x->st[i]) & 1) return false;
-  for (int i = 0; i < x->n; i++) {
+  for (int i = 0, tried = 0; i < x->n && tried < TRIED; i++) {
     c.at = tp_first_row(S, x->st[i], dim_at(&c, x->st[i]), c.s);
-    bool first = false, seen = c.at.bad || !c.at.p;
-    for (int j = 0; j < x->n && !seen; j++) {
-      tp_wt w = tp_first_row(S, x->st[j], dim_at(&c, x->st[j]), c.s);
-      seen |= j < i && w.p == c.at.p;
-      first |= !w.bad && w.p != c.at.p && tp_wt_le(S, w, c.at);
-    }
-    if (seen || !first || !pays(&c) || !is_clean(&c) || !cut_members(&c)) continue;
+    if (c.at.bad || !c.at.p || !begins_late(&c, x->st[i])) continue;
+    tried++;
+    if (!pays(&c) || !is_clean(&c) || !cut_members(&c)) continue;
     S->nsplit++;
     return S->boxes = true;
   }
