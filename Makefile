@@ -17,7 +17,7 @@
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
 #   make valgrind     short runs of the examples under valgrind
 #   make fuzz         random programs, every tier against the reference        (SECONDS=60 ARGS="--from 1000")
-#   make fuzz-parsers  libFuzzer on what reads texts and files, each parser SECONDS long: graph, plan, state, npy, npz, json, gguf, safetensors, index; findings in build/fuzz (SECONDS=60 PARSERS="graph npz")
+#   make fuzz-parsers  libFuzzer on what reads texts and files, each parser SECONDS long: graph, plan, state, npy, npz, json, gguf, safetensors, index, tokenizer; findings in build/fuzz (SECONDS=60 PARSERS="graph npz")
 #   make bench        every bench/*.lua; make bench-compile, bench-memory, ...: one of them
 #   make docs         writes docs/reference, lua/tempo/meta and the outputs shown in README.md and the tutorial (.ci/docs.lua)
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
@@ -272,7 +272,7 @@ fuzz: all
 	@$(IN_TREE) lua5.4 spec/fuzz/fuzz.lua --seconds $(SECONDS) $(ARGS)
 
 # Kernels are those of the usual build, without sanitizers: no parser calls one.
-PARSERS ?= graph plan state npy npz json gguf safetensors index
+PARSERS ?= graph plan state npy npz json gguf safetensors index tokenizer
 FUZZED  := -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 FUZZ    := $(B)/fuzz
 FUZZ_CC ?= clang
@@ -284,11 +284,12 @@ $(FUZZ)/parsers: spec/fuzz/parsers.c $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o) $(KERNEL_SR
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer,address,undefined $(CORE) $(ISL_CFLAGS) -o $@ $^ $(LIBS)
 # Seeds: texts and files of the specs, and of the examples' hosts in C.
 fuzz-parsers: c-examples $(FUZZ)/parsers
-	@cd $(FUZZ) && mkdir -p $(foreach p,graph plan state npy npz json gguf safetensors index,seeds/$(p) new/$(p))
+	@cd $(FUZZ) && mkdir -p $(foreach p,graph plan state npy npz json gguf safetensors index tokenizer,seeds/$(p) new/$(p))
 	@for f in spec/*/*.sdg $(B)/examples/c/*.sdg; do cp $$f $(FUZZ)/seeds/graph/$$(echo $$f | tr / -); done
 	@cp spec/plan/*.want $(FUZZ)/seeds/plan; cp spec/fixtures/npy/*.npy $(FUZZ)/seeds/npy; cp spec/fixtures/npy/*.npz $(FUZZ)/seeds/npz
 	@cp spec/fixtures/weights/*.gguf $(FUZZ)/seeds/gguf; cp spec/fixtures/weights/*.safetensors spec/fixtures/weights/sharded/*.safetensors $(FUZZ)/seeds/safetensors
 	@for p in json index; do cp spec/fixtures/weights/sharded/*.json $(FUZZ)/seeds/$$p; done
+	@cp $(filter-out %/cases.json %/chats.json,$(wildcard spec/fixtures/tokenizers/*)) $(FUZZ)/seeds/tokenizer
 	@FUZZ_PARSER=state FUZZ_SEED=$(FUZZ)/seeds/state/begun $(FUZZ)/parsers
 	@set -e; for p in $(PARSERS); do echo "# $$p"; \
 	  FUZZ_PARSER=$$p $(FUZZ)/parsers -max_total_time=$(SECONDS) -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 -artifact_prefix=$(FUZZ)/$$p- $(ARGS) $(FUZZ)/new/$$p $(FUZZ)/seeds/$$p; done

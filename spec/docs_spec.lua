@@ -152,7 +152,7 @@ describe("the API", function()
         for name in list:gmatch '"([%w_]+)"' do live[name] = true end
       end
     end)
-    for list in blocks.read("lua/tempo/binding.lua"):gmatch 'options%(o, "[%w_]+", {(.-)}' do
+    for list in blocks.read("lua/tempo/binding.lua"):gmatch 'options%(o, "[%w_]+",%s+{(.-)}' do
       for name in list:gmatch '"([%w_]+)"' do live[name] = true end
     end
     local scan = blocks.read "lua/tempo/associative_scan.lua"

@@ -60,6 +60,9 @@ const tp_kernels TABLE = {
   .mm = {
     [TP_F32] = mm_f32, [TP_F64] = mm_f64, [TP_I32] = mm_i32, [TP_I64] = mm_i64, [TP_U8] = mm_u8,
   },
+  .eights = blocks_to_eights,
+  .blocks_eights = blocks_by_eights,
+  .blocks_floats = blocks_by_floats,
   .window = { window_uint8_t, window_uint16_t, window_uint32_t, window_uint64_t },
   .unwindow = FOLD_ROW(unwindow),
   .sum_scan = FOLD_ROW(sum_scan),

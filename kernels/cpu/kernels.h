@@ -54,6 +54,23 @@ typedef void tp_kwindow(
 typedef void tp_krecur(void *y, int64_t ystep, const void *x, int64_t xstep, const void *c,
     int64_t cstep, int64_t n, int64_t lanes, void *carry);
 
+/* ---- weights in blocks (kernel_blocks.h), TP_SPAN numbers at a time; behind the last there are
+ * zeros ---- */
+enum { TP_SPAN = 256, TP_SPAN_ROWS = 4, TP_SPAN_LANES = 64 };
+/* A span of a row in 8 bits: d[j] * q for each 32 of them. lane: sums of 4 q, times -zero of the
+ * format; s: d[j] times the sum of 32. */
+typedef struct tp_eights {
+  int8_t q[TP_SPAN];
+  int32_t lane[TP_SPAN / 4];
+  float d[8], s[8];
+} tp_eights;
+typedef void tp_keights(tp_format f, tp_eights *to, const float *x, int64_t k);
+/* c[r]: a row of weights times row r of x, r < rows; x is of tp_eights or of floats, `row` bytes
+ * apart. A part of the k numbers at a time: c is NULL but for the last, `first` for the first;
+ * between them `lanes` has TP_SPAN_LANES floats of each row. */
+typedef void tp_kblocks(tp_format f, const uint8_t *w, int64_t k, const void *x, int64_t row,
+    int rows, float *lanes, bool first, float *c);
+
 enum { TP_LANES = 16 }; /* streams drawn from side by side */
 typedef struct tp_philox_lanes {
   uint32_t w[4][TP_LANES];
@@ -86,6 +103,8 @@ struct tp_kernels {
   tp_kbest *best[2][TP_NDTYPE];      /* [max] */
   tp_kbestof *bestof[2][TP_NDTYPE];
   tp_kmm *mm[TP_NDTYPE];
+  tp_keights *eights;
+  tp_kblocks *blocks_eights, *blocks_floats;
   tp_kwindow *window[4], *unwindow[TP_NDTYPE]; /* by log2 of the size; by dtype */
   tp_kscan *sum_scan[TP_NDTYPE], *prod_scan[TP_NDTYPE];
   tp_krecur *recur[TP_NDTYPE];

@@ -254,6 +254,17 @@ for method, f in pairs { floordiv = divide, mod = modulo } do
   end)
 end
 
+-- ---- weights in blocks: of arrays at once -------------------------------------------------------
+local function is_array(v) return rawequal(getmetatable(v), Array) end
+define(tempo, "dequantize", 2, function(x, format)
+  if is_array(x) then return x:dequantize(format) end
+  return core.operator("dequantize", x, format)
+end)
+define(tempo, "quantize", 2, function(a, format)
+  if not is_array(a) then fail("option", "quantize: expected an array, got %s", describe(a)) end
+  return a:quantize(format)
+end)
+
 -- ---- operators of tensors; arrays take the arithmetic beside a tensor ---------------------------
 local function is_object(v)
   return type(v) == "userdata" and not rawequal(getmetatable(v), Array)

@@ -71,6 +71,10 @@ typedef struct {
   bool (*read)(tp_weights *w, const tp_mapped *f, tp_error *err);
 } bytes_t;
 
+static inline bool gguf_of(tp_weights *w, const tp_mapped *f, tp_error *e) {
+  return tp_gguf_read(w, f, true, e);
+}
+
 static inline bool safetensors_of(tp_weights *w, const tp_mapped *f, tp_error *e) {
   return tp_safetensors_read(w, f, true, e);
 }
@@ -81,6 +85,7 @@ static bool open_bytes(tp_weights *w, const void *from, tp_error *e) {
   tp_mapped *f = TP_NEW(&w->arena, tp_mapped);
   *f = (tp_mapped){ .path = b->path };
   f->bytes = tp_array_wrap(TP_U8, 1, &n, (void *)b->p);
+  if (!f->bytes) return tp_no_memory(e, TP_NOWHERE);
   tp_hmap_init(&w->by_name, &w->arena);
   tp_hmap_init(&w->by_key, &w->arena);
   TP_PUSH(&w->arena, &w->files, f);

@@ -2,13 +2,13 @@
  * refuses them with an error or gives what the rest can take. FUZZ_PARSER names the parser.
  * graph, plan: what was read prints as a text that is read again and prints the same.
  * state: of a function that steps along two dims. npy, npz. json, gguf, safetensors, index: also
- * all that they say is read. */
+ * all that they say is read. tokenizer: of all kinds, told by their first bytes. */
 #include "graph/graph.h"
 #include "io/io.h"
 #include "cpu/machine.h"
 #include "plan/plan.h"
 #include "tempo.h"
-#include "../c/weights.h"
+#include "../c/tokenizer.h"
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -79,7 +79,7 @@ static void arrays(const uint8_t *data, size_t n) {
 /* ---- files of weights ---- */
 
 static void gguf(const uint8_t *data, size_t n) {
-  if (!opens_or_refuses(open_bytes, &(bytes_t){ "fuzz", data, n, tp_gguf_read }, "fuzz")) abort();
+  if (!opens_or_refuses(open_bytes, &(bytes_t){ "fuzz", data, n, gguf_of }, "fuzz")) abort();
 }
 
 static void safetensors(const uint8_t *data, size_t n) {
@@ -117,6 +117,15 @@ static void index_of(const uint8_t *data, size_t n) {
   FILE *f = fopen(path, "wb");
   if (!f || fwrite(data, 1, n, f) != n || fclose(f)) abort();
   if (!opens_or_refuses(open_path, path, folder)) abort();
+}
+
+/* ---- tokenizers ---- */
+
+static void tokenizer(const uint8_t *data, size_t n) {
+  char *text = text_of(data, n);
+  bytes_t b = { "fuzz", text, n, NULL };
+  if (!opens_or_refuses(open_tokenizer, &b, "fuzz")) abort();
+  free(text);
 }
 
 /* ---- states ---- */
@@ -195,6 +204,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     { "gguf", gguf },
     { "safetensors", safetensors },
     { "index", index_of },
+    { "tokenizer", tokenizer },
   };
   const char *name = getenv("FUZZ_PARSER"), *seed = getenv("FUZZ_SEED");
   tempo_error err;

@@ -11,17 +11,26 @@
 
 enum { SUPER = 256 }; /* elements of a block of q4_k, q5_k, q6_k */
 
-const tp_format_info tp_formats[TP_NFORMAT] = {
-  [TP_FORMAT_NONE] = { "none", 1, 1 },
-#define X(NAME, text, elements, bytes) [TP_##NAME] = { text, elements, bytes },
+const char *const tp_format_names[TP_NFORMAT] = {
+  [TP_FORMAT_NONE] = "none",
+#define X(NAME, text, elements, bytes) [TP_##NAME] = text,
 #include "base/formats.def"
 #undef X
 };
 
 tp_format tp_format_parse(const char *name) {
-  int f = TP_NFORMAT - 1;
-  while (f > TP_FORMAT_NONE && strcmp(name, tp_formats[f].name) != 0) f--;
-  return (tp_format)f;
+  for (int f = 1; f < TP_NFORMAT; f++)
+    if (!strcmp(name, tp_format_names[f])) return (tp_format)f;
+  return TP_FORMAT_NONE;
+}
+
+tp_format tp_format_named(const char *name, tp_pos pos, tp_error *err) {
+  char hint[TP_HINT];
+  tp_format f = tp_format_parse(name);
+  if (!f)
+    tp_fail(err, TP_E_OPTION, pos, "no format of blocks '%s'%s", name,
+        tp_hint(hint, name, tp_format_names + 1, TP_NFORMAT - 1));
+  return f;
 }
 
 static float get_half(const uint8_t *p) { return tp_f16_to_f32((uint16_t)(p[0] | p[1] << 8)); }
@@ -64,7 +73,7 @@ static void decode_32(tp_format f, const uint8_t *b, float *to) {
     for (int i = 0; i < 32; i++) to[i] = (float)(int8_t)b[2 + i] * d;
     return;
   }
-  get_low(b + tp_formats[f].bytes - 16, 16, q);
+  get_low(b + tp_format_bytes(f) - 16, 16, q);
   for (int i = 0; i < 32 && f == TP_Q5_0; i++) q[i] |= (uint8_t)((b[2 + i / 8] >> i % 8 & 1) << 4);
   int zero = f == TP_Q4_0 ? 8 : f == TP_Q5_0 ? 16 : 0;
   for (int i = 0; i < 32; i++) to[i] = (float)(q[i] - zero) * d;
@@ -107,9 +116,9 @@ static void decode_q6_k(const uint8_t *b, float *to) {
 void tp_blocks_decode(tp_format f, const uint8_t *blocks, int64_t nblocks, float *to) {
   for (int64_t i = 0; i < nblocks; i++) {
     if (f == TP_Q6_K) decode_q6_k(blocks, to);
-    else if (tp_formats[f].elements == SUPER) decode_pairs(f, blocks, to);
+    else if (tp_format_elements(f) == SUPER) decode_pairs(f, blocks, to);
     else decode_32(f, blocks, to);
-    blocks += tp_formats[f].bytes, to += tp_formats[f].elements;
+    blocks += tp_format_bytes(f), to += tp_format_elements(f);
   }
 }
 
@@ -160,7 +169,7 @@ static void encode_32(tp_format f, const float *x, uint8_t *b) {
     fifth |= (uint32_t)(q[i] >> 4) << i;
   }
   for (int i = 0; i < 4 && f == TP_Q5_0; i++) b[2 + i] = (uint8_t)(fifth >> 8 * i);
-  put_low(b + tp_formats[f].bytes - 16, 16, q);
+  put_low(b + tp_format_bytes(f) - 16, 16, q);
 }
 
 /* The scale and the least number of n = 32 numbers, by weights. */
@@ -222,7 +231,7 @@ static void encode_pairs(tp_format f, const float *x, uint8_t *b) {
   float scale = 0, offset = 0;
   bool five = f == TP_Q5_K;
   int top = five ? 31 : 15;
-  memset(b, 0, (size_t)tp_formats[f].bytes);
+  memset(b, 0, (size_t)tp_format_bytes(f));
   for (int j = 0; j < 8; j++) {
     v[j] = five ? fit_pair(x + 32 * j, 31, -0.5f, 15) : fit_pair(x + 32 * j, 15, -1, 20);
     scale = TP_MAX(v[j].scale, scale), offset = TP_MAX(-v[j].least, offset);
@@ -269,7 +278,7 @@ static float fit_scale(const float *x, uint8_t *q) {
 static void encode_q6_k(const float *x, uint8_t *b) {
   float scale[16];
   uint8_t q[SUPER];
-  memset(b, 0, (size_t)tp_formats[TP_Q6_K].bytes);
+  memset(b, 0, (size_t)tp_format_bytes(TP_Q6_K));
   for (int j = 0; j < 16; j++) scale[j] = fit_scale(x + 16 * j, q + 16 * j);
   float max = largest(scale, 16);
   if (fabsf(max) < 1e-15f) return;
@@ -287,8 +296,8 @@ static void encode_q6_k(const float *x, uint8_t *b) {
 void tp_blocks_encode(tp_format f, const float *from, int64_t nblocks, uint8_t *to) {
   for (int64_t i = 0; i < nblocks; i++) {
     if (f == TP_Q6_K) encode_q6_k(from, to);
-    else if (tp_formats[f].elements == SUPER) encode_pairs(f, from, to);
+    else if (tp_format_elements(f) == SUPER) encode_pairs(f, from, to);
     else encode_32(f, from, to);
-    from += tp_formats[f].elements, to += tp_formats[f].bytes;
+    from += tp_format_elements(f), to += tp_format_bytes(f);
   }
 }

@@ -10,14 +10,31 @@ typedef enum tp_format {
 #undef X
   TP_NFORMAT
 } tp_format;
+extern const char *const tp_format_names[TP_NFORMAT];
 /* of a block */
-typedef struct tp_format_info {
-  const char *name;
-  int elements, bytes;
-} tp_format_info;
-extern const tp_format_info tp_formats[TP_NFORMAT];
-/* NONE: there is none of that name */
-tp_format tp_format_parse(const char *name);
+static inline int tp_format_elements(tp_format f) {
+  switch (f) {
+#define X(NAME, text, elements, bytes) \
+  case TP_##NAME: \
+    return elements;
+#include "base/formats.def"
+#undef X
+  default: return 1;
+  }
+}
+static inline int tp_format_bytes(tp_format f) {
+  switch (f) {
+#define X(NAME, text, elements, bytes) \
+  case TP_##NAME: \
+    return bytes;
+#include "base/formats.def"
+#undef X
+  default: return 1;
+  }
+}
+tp_format tp_format_parse(const char *name); /* NONE: there is none of that name */
+/* The same, and an error. */
+tp_format tp_format_named(const char *name, tp_pos pos, tp_error *err);
 /* Each block's elements, as the format defines them: one rounding an operation. */
 void tp_blocks_decode(tp_format f, const uint8_t *blocks, int64_t nblocks, float *to);
 /* The blocks that llama.cpp's reference makes of the elements. */

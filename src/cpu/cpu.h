@@ -60,7 +60,8 @@ const tp_speed *tp_cpu_speed(void); /* one core's, measured once */
 
 /* ---- workspace.c ---- */
 /* Working memory: words of a short stream, points drawn together; bytes of a value with its place;
- * columns of a convolution, bytes of its pieces; blocks of a product of 16-bit floats. */
+ * columns of a convolution, bytes of its pieces; rows of a product by weights in blocks, blocks of
+ * one of 16-bit floats. */
 enum {
   TP_WORK_DRAWN = 64,
   TP_WORK_POINTS = 16,
@@ -69,6 +70,7 @@ enum {
   TP_WORK_FEWEST = 64,
   TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
   TP_WORK_TAKEN = 128,
+  TP_WORK_ROWS = 64,
   TP_WORK_BLOCK_M = 1024,
   TP_WORK_BLOCK_N = 256,
   TP_WORK_BLOCK_K = 256

@@ -200,6 +200,8 @@ static const row rows[TP_NOP] = {
   [TP_OP_MATMUL_AT] = { tp_run_matmul_at, 0, 1 },
   [TP_OP_PUT] = { tp_run_put, 0, 0 },
   [TP_OP_SORT] = { tp_run_sort, 0, 0 },
+  [TP_OP_DEQUANTIZE] = { tp_run_dequantize, 0, 0 },
+  [TP_OP_MATMUL_BLOCKS] = { tp_run_matmul_blocks, tp_bind_matmul_blocks, 0 },
 };
 
 static bool run_widened(tp_exec *x, tp_dreg *r) {
@@ -260,7 +262,7 @@ void tp_op_new(tp_exec *x, tp_dreg *r) {
   const row *t = &rows[op];
   r->run = t->run ? t->run : run_missing;
   r->bind = t->bind;
-  if (op == TP_OP_MATMUL) r->k = TP_NEW(&x->a, tp_contraction);
+  if (op == TP_OP_MATMUL || op == TP_OP_MATMUL_BLOCKS) r->k = TP_NEW(&x->a, tp_contraction);
   if (op == TP_OP_INDEX_SELECT) tp_index_select_new(x, r);
   if (t->arithmetic && halves(r) && r->nnd <= MAXND) {
     r->run = run_widened;

@@ -131,6 +131,21 @@ static const tp_ix *work_product(const worker *w) {
   return bytes(w, times(w, least(w, depth, num(w, TP_WORK_BLOCK_K)), sides), sizeof(float));
 }
 
+/* Bytes for some rows in whole blocks of 256 numbers, and for a row of weights whose bytes lie
+ * apart. */
+static const tp_ix *work_blocks(const worker *w) {
+  const tp_nd *a = &w->r->in[0], *b = &w->r->in[1];
+  const tp_ix *rows = num(w, 1), *k = window_extent(w, a, rank_of(w, a) - 1);
+  for (int i = 0; i < rank_of(w, &w->r->out[0]) - 1; i++)
+    rows = times(w, rows, window_extent(w, &w->r->out[0], i));
+  rows = least(w, rows, num(w, TP_WORK_ROWS));
+  k = tp_ix_mulc(w->c, tp_ix_fdiv(w->c, tp_ix_addc(w->c, k, 255), 256), 256);
+  const tp_ix *sum = bytes(w, times(w, tp_ix_addc(w->c, rows, 1), k), sizeof(float));
+  return tp_is_number(b->stride[b->rank - 1], 1)
+      ? sum
+      : plus(w, sum, bytes(w, window_extent(w, b, rank_of(w, b) - 1), 1));
+}
+
 static const tp_ix *environment(const worker *w) {
   const tp_env *e = tp_env_find(w->r->how.str);
   int rooms = w->r->nin + w->r->nout + 1; /* and drawn numbers */
@@ -240,6 +255,7 @@ static const tp_ix *operator_work(const worker *w) {
   case TP_OP_SCATTER_ADD: return added_elements(w);
   case TP_OP_MATMUL_AT: return taken_rows(w);
   case TP_OP_MATMUL: return work_product(w);
+  case TP_OP_MATMUL_BLOCKS: return work_blocks(w);
   case TP_OP_CONV:
   case TP_OP_CONV_DATA:
   case TP_OP_CONV_WEIGHT: return work_columns_of(w);

@@ -29,7 +29,7 @@ typedef struct tp_typing {
 } tp_typing;
 typedef bool tp_infer_fn(tp_typing q);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort,
-    tp_infer_time;
+    tp_infer_blocks, tp_infer_time;
 void tp_outs(tp_typing q, int nout);
 void tp_out_set(tp_typing q, int k, tp_dtype d, int rank, tp_ixs shape);
 bool tp_dims_ok(const tp_node *n, tp_error *err); /* no more than TP_MAXDIM */

@@ -5,6 +5,7 @@
 #ifndef TP_KERN_H
 #define TP_KERN_H
 #include "base/array.h"
+#include "base/blocks.h"
 #include "index/fields.h"
 
 typedef enum {
@@ -30,6 +31,7 @@ typedef enum {
   TP_CLS_MOVE,
   TP_CLS_GATH,
   TP_CLS_SORT,
+  TP_CLS_FMT,
   TP_CLS_TIME,
   TP_CLS_FX,
   TP_CLS_ENV,

@@ -93,6 +93,13 @@ bool tp_op_rounds(tp_op op) {
 const char *const tp_red_words[TP_NRED] = { "sum", "prod", "max", "min" };
 static const char *const rand_words[] = { "uniform", "normal", "bernoulli", "randint" };
 
+static const char *const format_words[] = {
+  "none",
+#define X(NAME, text, elements, bytes) text,
+#include "base/formats.def"
+#undef X
+};
+
 static const tp_field how_rows[] = {
 #define TP_OWNER tp_how
 #define A        TP_ROW_A

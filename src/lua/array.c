@@ -142,6 +142,34 @@ static int array_orthonormal(lua_State *L) {
   return 1;
 }
 
+/* The array at 1 in blocks of the format at 2, along its last axis, or such blocks as numbers. */
+static int array_recoded(lua_State *L, const char *what, bool encode) {
+  tl_array *u = tl_pusharray(L), *from = tl_pusharray(L);
+  tp_error err = { 0 };
+  tp_array *a = tl_toarray(L, 1, what);
+  tp_format f = tp_format_named(tl_string(L, 2, what), TP_NOWHERE, &err);
+  if (!f) tl_raise(L, &err);
+  int64_t shape[TP_MAXRANK], numbers = tp_format_elements(f), bytes = tp_format_bytes(f),
+                             each = encode ? numbers : bytes, last = TP_MAX(a->rank - 1, 0);
+  if (encode ? !tp_dtype_float(a->dtype) : a->dtype != TP_U8)
+    tl_fail(L, "dtype: %s: %s are wanted, not %s", what, encode ? "floats" : "bytes, u8,",
+        tp_dtype_name(a->dtype));
+  if (!a->rank || a->shape[last] % each)
+    tl_fail(L, "shape: %s: the last axis is no multiple of the %d %s of a block of %s", what,
+        (int)each, encode ? "numbers" : "bytes", tp_format_names[f]);
+  memcpy(shape, a->shape, sizeof shape);
+  shape[last] = a->shape[last] / each * (encode ? bytes : numbers);
+  tl_setarray(L, u, tp_array_blank(encode ? TP_U8 : TP_F32, a->rank, shape));
+  if (encode) {
+    tl_setarray(L, from, a->dtype == TP_F32 ? tp_array_ref(a) : tp_array_cast(a, TP_F32));
+    tp_blocks_encode(f, from->a->data, a->count / each, u->a->data);
+  } else tp_blocks_decode(f, a->data, a->count / each, u->a->data);
+  lua_pop(L, 1);
+  return 1;
+}
+static int array_quantize(lua_State *L) { return array_recoded(L, "quantize", true); }
+static int array_dequantize(lua_State *L) { return array_recoded(L, "dequantize", false); }
+
 static int64_t offset(lua_State *L, const tp_array *a, int first, const char *what) {
   int64_t k = 0;
   int n = lua_gettop(L) - first + 1;
@@ -340,6 +368,8 @@ static const tl_reg array_methods[] = {
   { "item", array_item, 1 },
   { "clone", array_clone, 1 },
   { "orthonormal", array_orthonormal, 1 },
+  { "quantize", array_quantize, 2 },
+  { "dequantize", array_dequantize, 2 },
   { "get", array_get, 0 },
   { "set", array_set, 0 },
   { "copy_to", array_copy_to, 0 },

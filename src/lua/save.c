@@ -187,7 +187,7 @@ static const tp_stored *format_at(lua_State *L, int i) {
   int n = 0;
   if (as) return as;
   for (int d = 0; d < TP_NDTYPE; d++) names[n++] = tp_dtype_name((tp_dtype)d);
-  for (int f = 1; f < TP_NFORMAT && n < 16; f++) names[n++] = tp_formats[f].name;
+  for (int f = 1; f < TP_NFORMAT && n < 16; f++) names[n++] = tp_format_names[f];
   tl_unknown(L, "save, of formats,", name, names, n);
 }
 

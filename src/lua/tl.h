@@ -403,7 +403,7 @@ int tl_llm_grow(lua_State *L);
 int tl_open_weights(lua_State *L); /* path */
 int tl_save_weights(lua_State *L); /* as tl_array_save_named, to a path that it takes */
 int tl_make_folder(lua_State *L);  /* path */
-int tl_make_folder(lua_State *L); /* path */
+int tl_make_folder(lua_State *L);  /* path */
 /* kind, path[, pattern, special tokens] */
 int tl_tokenizer_open(lua_State *L);
 int tl_json_decode(lua_State *L);

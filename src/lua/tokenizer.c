@@ -1,5 +1,5 @@
-/* tokenizer: what lua/tempo/llm/tokenizer.lua is made of: opening a file, and ids of texts and texts
- * of ids. Lua's side knows folders, names and chat templates. */
+/* tokenizer: what lua/tempo/llm/tokenizer.lua is made of: opening a file, and ids of texts and
+ * texts of ids. Lua's side knows folders, names and chat templates. */
 #include "lua/tl.h"
 #include "io/open.h"
 #include "text/text.h"

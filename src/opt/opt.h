@@ -53,8 +53,9 @@ tp_passfn tp_pass_cse, tp_pass_fold, tp_pass_watch, tp_pass_keep, tp_pass_rows, 
 tp_passfn tp_pass_ticks;               /* tick.c */
 tp_passfn tp_pass_sums, tp_pass_widen; /* sums.c */
 tp_passfn tp_pass_direct, tp_pass_share;
-tp_passfn tp_pass_parts; /* parts.c */
-tp_passfn tp_pass_turn;  /* turned.c */
+tp_passfn tp_pass_parts;  /* parts.c */
+tp_passfn tp_pass_turn;   /* turned.c */
+tp_passfn tp_pass_blocks; /* blocks.c */
 /* Reductions over ranges that move along a dim become recurrences (incremental.c). */
 bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err);
 bool tp_is_small(const tp_out *o); /* a sum of it is kept in f64 */

@@ -119,7 +119,7 @@ static bool loop_ok(const look *l) {
 /* ---- other operators: dtypes ---- */
 
 /* Do the dtypes fit? One letter for each window, inputs before results, the last one for all
- * further windows: s the same as all other s, i an index, b bool, f f32, d f64, x any. */
+ * further windows: s the same as all other s, i an index, b bool, u u8, f f32, d f64, x any. */
 static bool types(const look *l, const char *letters) {
   const tp_region *r = l->r;
   tp_dtype same = TP_NDTYPE;
@@ -132,6 +132,7 @@ static bool types(const look *l, const char *letters) {
     bool ok = c == 's' ? d == same
         : c == 'i'     ? d == TP_I64
         : c == 'b'     ? d == TP_BOOL
+        : c == 'u'     ? d == TP_U8
         : c == 'f'     ? d == TP_F32
         : c == 'd'     ? d == TP_F64
                        : true;
@@ -193,6 +194,9 @@ static bool op(const look *l) {
   case TP_CLS_CONV: fit = x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3); break;
   case TP_CLS_MOVE: fit = x == o + 1 && a->axis >= 0 && a->axis < o; break;
   case TP_CLS_GATH: letters = r->nin == 2 ? "sis" : "siss", fit &= picks(r); break;
+  case TP_CLS_FMT:
+    letters = r->nin == 1 ? "uf" : "fuf", fit = x >= r->nin && all_of_rank(r, x);
+    break;
   case TP_CLS_ENV: return env_types(l);
   case TP_CLS_SRC:
     return !r->nin || (r->nin == 1 && !x && types(l, "ix")) || bad(l, "a key is an i64 scalar");

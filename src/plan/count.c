@@ -59,7 +59,8 @@ static int64_t seen_of(const tp_region *r, int i, const int64_t *env) {
 }
 
 static bool multiplies(const tp_region *r) {
-  return r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_AT);
+  return r->kind == TP_RG_OP &&
+      (r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_AT || r->op == TP_OP_MATMUL_BLOCKS);
 }
 
 /* A product's multiplications; the elements of the largest operand or result of another

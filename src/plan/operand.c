@@ -324,7 +324,20 @@ tp_pbuf *tp_pb_rows(pb *b, const tp_node *n) {
   return x;
 }
 
+/* The value of which only node i of the cluster changes a part, and nothing else reads it: the
+ * change is made where it lies. NULL: there is none. */
+static tp_pbuf *changed_in_place(pb *b, int i) {
+  tp_opnd o;
+  if (!tp_op_is(b->s->node[i]->op, TP_PART) || !tp_stmt_operand(b->p, b->s, i, 0, &o, b->err))
+    return NULL;
+  int j = tp_stmt_find(b->s, &o);
+  bool alone = j >= 0 && o.identity && b->nuse[j] == 1 && j != b->final &&
+      tp_same_type(tp_outof(o.base), &b->s->node[i]->out[0]);
+  return alone ? b->scratch[j] : NULL;
+}
+
 tp_pbuf *tp_pb_scratch_of(pb *b, int i) {
+  if (!b->scratch[i]) b->scratch[i] = changed_in_place(b, i);
   if (!b->scratch[i]) b->scratch[i] = tp_pb_rows(b, b->s->node[i]);
   return b->scratch[i];
 }

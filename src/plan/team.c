@@ -37,7 +37,8 @@ static bool op_takes_parts(const tp_region *r) {
   case TP_CLS_CONV:
   case TP_CLS_MM:
   case TP_CLS_SCAN:
-  case TP_CLS_SORT: return true;
+  case TP_CLS_SORT:
+  case TP_CLS_FMT: return true;
   case TP_CLS_ARG: return tp_ix_is_const(r->in[0].shape[r->how.axis], &n) && n > 0;
   case TP_CLS_GATH: return r->op != TP_OP_MATMUL_AT;
   case TP_CLS_ENV: return tp_is_pure_env(r);
@@ -54,14 +55,18 @@ static bool takes_parts(const tp_plan *p, const tp_region *r) {
 
 /* ---- axes that may be cut ---- */
 
+static bool is_product(const tp_region *r) {
+  return r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_BLOCKS);
+}
 static bool is_own(const tp_cut *c) { return c->lead < 0; }
 
 /* The own axis of window w that moves with the cut: in a convolution that of images. */
 static int own_axis(const tp_region *r, const tp_cut *c, int w) {
   const tp_nd *x = tp_window_at(r, w);
-  if (r->op != TP_OP_MATMUL) return tp_conv_roles(r->op)[w] == TP_CW ? -1 : 0;
-  bool moves = w == r->nin || w == (c->columns ? 1 : 0);
-  return moves ? x->rank - (c->columns ? 1 : 2) : -1;
+  if (!is_product(r)) return tp_conv_roles(r->op)[w] == TP_CW ? -1 : 0;
+  bool moves = w == r->nin || w == (c->columns ? 1 : 0),
+       row = r->op == TP_OP_MATMUL_BLOCKS && w == 1;
+  return moves ? x->rank - (c->columns && !row ? 1 : 2) : -1;
 }
 
 const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c) {
@@ -74,8 +79,6 @@ const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
   int k = own_axis(r, c, w);
   return k >= 0 ? x->stride[k] : NULL;
 }
-
-static bool is_product(const tp_region *r) { return r->kind == TP_RG_OP && r->op == TP_OP_MATMUL; }
 
 /* May an own axis be cut? Rows, columns and images must lie apart and, where they are cut, on no
  * ring; and the leaf must not read the buffer that it writes. */
@@ -122,7 +125,7 @@ enum { MOST_WAYS = TP_MAXLEAD + 2 };
 static int ways_to_cut(const teamster *t, const tp_region *r, tp_cut *to) {
   int n = 0,
       own = r->kind != TP_RG_OP ? 0
-      : r->op == TP_OP_MATMUL   ? 2
+      : is_product(r)           ? 2
                                 : r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA;
   for (int k = 0; takes_parts(t->p, r) && k < r->nlead + own; k++) {
     tp_cut c = { .lead = k < r->nlead ? k : -1, .columns = k > r->nlead };

@@ -86,6 +86,7 @@ static bool compute(ref *r, tp_cell *c) {
     return c->node->op == TP_OP_RESHAPE ? alias(r, c) : compute_kernel(r, c, ref_move);
   case TP_CLS_GATH:
   case TP_CLS_SORT: return compute_kernel(r, c, ref_pick);
+  case TP_CLS_FMT: return compute_kernel(r, c, ref_blocks);
   case TP_CLS_ENV: return compute_kernel(r, c, ref_env);
   case TP_CLS_FX:
   case TP_CLS_GRAD: break;

@@ -173,6 +173,32 @@ static bool matmul(ref_data *out, const ref_data *a, const ref_data *b) {
   return true;
 }
 
+/* ---- blocks: x [.., bytes], or a [.., m, k] x x [.., n, bytes] ---- */
+
+bool ref_blocks(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
+  tp_format f = c->node->attr.format;
+  const ref_data *x = &in[c->node->nin - 1];
+  int last = x->rank - 1;
+  ref_data w = *x;
+  w.dtype = TP_F32, w.n = x->n / tp_format_bytes(f) * tp_format_elements(f);
+  w.shape[last] = x->shape[last] / tp_format_bytes(f) * tp_format_elements(f);
+  w.data = c->node->nin == 1 ? out->data : TP_NEWN(&r->arena, float, w.n);
+  tp_blocks_decode(f, x->data, x->n / tp_format_bytes(f), w.data);
+  if (c->node->nin == 1) return true;
+  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], inner = w.shape[last];
+  ref_strides_broadcast(out, &in[0], sa);
+  ref_strides_broadcast(out, &w, sb);
+  sa[last - 1] = inner, sa[last] = 0;
+  sb[last - 1] = 0, sb[last] = inner;
+  TP_WALK (at, out->rank, out->shape) {
+    ref_acc acc = ref_acc_start(TP_RED_SUM, TP_F32);
+    int64_t ia = tp_walk_offset(&at, sa), ib = tp_walk_offset(&at, sb);
+    for (int64_t k = 0; k < inner; k++) ref_acc_product(&acc, &in[0], ia + k, &w, ib + k);
+    ref_acc_end(&acc, TP_F32, out->data, at.n);
+  }
+  return true;
+}
+
 bool ref_fold(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (tp_ops[c->node->op].cls) {
   case TP_CLS_RED: return reduce(r, c, out, in);

@@ -193,6 +193,8 @@ ref_kernel ref_conv; /* CONV */
 ref_kernel ref_move;
 /* GATH SORT (two outs) */
 ref_kernel ref_pick;
+/* FMT */
+ref_kernel ref_blocks;
 /* ENV */
 ref_kernel ref_env;
 /* sourcing.c: SRC, by itself */

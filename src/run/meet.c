@@ -131,7 +131,8 @@ static double cost(const team_judge *j, const tp_region *r) {
   if (r->kind == TP_RG_LOOP) return all * (r->nmicro + 1) * TP_TUNE_TEAM_ELEMENT * 1e-3;
   const tp_nd *o = &r->out[0];
   for (int k = 0; k < o->rank; k++) own *= (double)TP_MAX(most_of(j, o->shape[k]), 0);
-  if (r->op != TP_OP_MATMUL) return all * own * TP_TUNE_TEAM_OTHER * 1e-3;
+  if (r->op != TP_OP_MATMUL && r->op != TP_OP_MATMUL_BLOCKS)
+    return all * own * TP_TUNE_TEAM_OTHER * 1e-3;
   return all * own * (double)most_of(j, r->in[0].shape[r->in[0].rank - 1]) * TP_TUNE_TEAM_PRODUCT *
       1e-3;
 }

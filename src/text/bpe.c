@@ -52,7 +52,7 @@ static void offer(tp_encoding *e, int l) {
   int id;
   if (t->model == TP_MODEL_MERGES) {
     if (s[l].id < 0 || s[r].id < 0) return;
-    const tp_pair *p = tp_pairs_get(&t->merge, tp_pair_key(s[l].id, s[r].id));
+    const tp_map_pair *p = tp_pairs_get(&t->merge, tp_pair_key(s[l].id, s[r].id));
     if (!p) return;
     rank = p->a;
     id = (int)p->b;
@@ -144,7 +144,7 @@ static void by_merging(tp_encoding *e, tp_chars x) {
 }
 
 /* Most words are pieces, and most such words become that piece: one look-up, remembered. */
-static void by_pairs(tp_encoding *e, tp_chars x) {
+void tp_by_pairs(tp_encoding *e, tp_chars x) {
   tp_tokenizer *t = e->t;
   int id = tp_piece_find(t, x), n = e->out->n;
   bool normal = id >= 0 && t->piece[id].kind != TP_PIECE_CONTROL;
@@ -155,25 +155,4 @@ static void by_pairs(tp_encoding *e, tp_chars x) {
   by_merging(e, x);
   if (id < 0 || t->piece[id].whole) return;
   t->piece[id].whole = e->out->n == n + 1 && e->out->v[n] == id ? 1 : 2;
-}
-
-/* characters that stand for bytes => bytes */
-static void word_bytes(tp_encoding *e, tp_chars *x, char *to) {
-  size_t k = 0, len;
-  for (tp_chars y = *x; y.n; y.s += len, y.n -= len) to[k++] = (char)tp_char_byte(tp_utf8(y, &len));
-  *x = (tp_chars){ to, k };
-}
-
-bool tp_word(tp_encoding *e, tp_chars x, bool mapped) {
-  if (!x.n) return true;
-  e->last_unk = -1;
-  if (mapped) word_bytes(e, &x, tp_new_bytes(e->a, x.n));
-  if (e->t->model == TP_MODEL_UNIGRAM) return tp_unigram(e, x);
-  while (x.n) {
-    const char *end = e->t->bars ? tp_bar_behind(x) : x.s + x.n;
-    tp_chars word = { x.s, (size_t)(end - x.s) };
-    by_pairs(e, word);
-    x = (tp_chars){ end, x.n - word.n };
-  }
-  return true;
 }

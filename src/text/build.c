@@ -24,7 +24,8 @@ tp_tokenizer *tp_tokenizer_free(tp_tokenizer *t) {
 
 static void drop_tokenizer(void *t) { tp_tokenizer_free(t); }
 
-tp_tokenizer *tp_tokenizer_filled(const char *label, tp_tokenizer_fill *fill, const void *from, tp_error *err) {
+tp_tokenizer *tp_tokenizer_filled(
+    const char *label, tp_tokenizer_fill *fill, const void *from, tp_error *err) {
   tp_hold h;
   tp_tokenizer *t = tokenizer_new(label);
   tp_hold_set(&h, drop_tokenizer, t);
@@ -33,17 +34,11 @@ tp_tokenizer *tp_tokenizer_filled(const char *label, tp_tokenizer_fill *fill, co
   return ok ? t : tp_tokenizer_free(t);
 }
 
-bool tp_text_fail(const tp_tokenizer *t, tp_error *err, const char *fmt, ...) {
-  char text[512];
-  TP_FORMAT(text, fmt);
-  return tp_fail(err, TP_E_FILE, TP_NOWHERE, "file: %s: %s", t->label, text);
-}
-
 bool tp_pieces_room(tp_tokenizer *t, int64_t n, tp_error *err) {
   if (n < 1 || n > 1 << 24)
     return tp_text_fail(t, err, "a vocabulary has 1 .. %d ids, not %lld", 1 << 24, (long long)n);
   t->n = (int)n;
-  t->piece = TP_NEWN(&t->a, tp_piece, n);
+  t->piece = TP_NEWN(&t->a, tp_vocab_piece, n);
   return true;
 }
 
@@ -63,7 +58,7 @@ static int byte_named(tp_chars x) {
 }
 
 void tp_piece_set(tp_tokenizer *t, int id, tp_chars text, double score, tp_piece_kind kind) {
-  tp_piece *p = &t->piece[id];
+  tp_vocab_piece *p = &t->piece[id];
   p->text = p->out = tp_chars_dup(t, text);
   p->score = score;
   p->kind = (uint8_t)kind;
@@ -130,18 +125,8 @@ static tp_chars spaces_shown(tp_tokenizer *t, tp_chars x) {
   return (tp_chars){ to, k };
 }
 
-const char *tp_bar_behind(tp_chars x) {
-  const char *end = x.s + x.n, *p = x.s;
-  for (bool bar = true; p < end; p += bar ? 3 : 1) {
-    bool before = bar;
-    bar = *p == *TP_BAR && end - p > 2 && !memcmp(p, TP_BAR, 3);
-    if (bar && !before) break;
-  }
-  return p;
-}
-
 /* Is it found in words? Special texts never are: a text must not become a control token. */
-static bool in_words(const tp_tokenizer *t, const tp_piece *p) {
+static bool in_words(const tp_tokenizer *t, const tp_vocab_piece *p) {
   if (!p->text.n) return false;
   return p->kind == TP_PIECE_NORMAL || p->kind == TP_PIECE_USER || p->kind == TP_PIECE_UNUSED;
 }
@@ -151,7 +136,7 @@ void tp_pieces_done(tp_tokenizer *t, bool spaces) {
   t->bars = !t->byte_level;
   t->slot = tp_new_bytes(&t->a, t->nslot * sizeof *t->slot);
   for (int id = 0; id < t->n; id++) {
-    tp_piece *p = &t->piece[id];
+    tp_vocab_piece *p = &t->piece[id];
     if (!in_words(t, p)) continue;
     if (tp_piece_find(t, p->text) < 0) slot_put(t, id);
     if (spaces) p->out = spaces_shown(t, p->text);
@@ -204,7 +189,7 @@ bool tp_unigram_done(tp_tokenizer *t, bool all, tp_error *err) {
   double least = 0;
   bool seen = false;
   for (int id = 0; id < t->n; id++) {
-    const tp_piece *p = &t->piece[id];
+    const tp_vocab_piece *p = &t->piece[id];
     double s = p->score;
     if (!(s - s == 0)) return tp_text_fail(t, err, "the score of id %d is not finite", id);
     if (p->kind == TP_PIECE_NORMAL || (all && p->kind != TP_PIECE_NONE)) {

@@ -10,16 +10,16 @@ static size_t place_of(const tp_pairs *m, uint64_t key) {
   return i;
 }
 
-const tp_pair *tp_pairs_get(const tp_pairs *m, uint64_t key) {
+const tp_map_pair *tp_pairs_get(const tp_pairs *m, uint64_t key) {
   if (!m->cap) return NULL;
-  const tp_pair *p = &m->v[place_of(m, key)];
+  const tp_map_pair *p = &m->v[place_of(m, key)];
   return p->key == key ? p : NULL;
 }
 
 static void pairs_grow(tp_pairs *m) {
   tp_pairs old = *m;
   m->cap = old.cap ? old.cap * 2 : 64;
-  m->v = TP_NEWN(m->a, tp_pair, m->cap);
+  m->v = TP_NEWN(m->a, tp_map_pair, m->cap);
   for (size_t i = 0; i < m->cap; i++) m->v[i].key = UINT64_MAX;
   for (size_t i = 0; i < old.cap; i++)
     if (old.v[i].key != UINT64_MAX) m->v[place_of(m, old.v[i].key)] = old.v[i];
@@ -27,9 +27,9 @@ static void pairs_grow(tp_pairs *m) {
 
 void tp_pairs_put(tp_pairs *m, uint64_t key, uint32_t a, uint32_t b) {
   if (2 * m->n >= m->cap) pairs_grow(m);
-  tp_pair *p = &m->v[place_of(m, key)];
+  tp_map_pair *p = &m->v[place_of(m, key)];
   if (p->key == key) return;
-  *p = (tp_pair){ key, a, b };
+  *p = (tp_map_pair){ key, a, b };
   m->n++;
 }
 
@@ -43,8 +43,8 @@ void tp_trie_put(tp_arena *a, tp_trie *t, tp_chars text, int value) {
     if (next < 0) {
       next = t->value.n;
       TP_PUSH(a, &t->value, -1);
-      tp_pairs_put(&t->edge, (uint64_t)(uint32_t)node << 8 | (unsigned char)text.s[k],
-          (uint32_t)next, 0);
+      tp_pairs_put(
+          &t->edge, (uint64_t)(uint32_t)node << 8 | (unsigned char)text.s[k], (uint32_t)next, 0);
     }
     node = next;
   }

@@ -1,6 +1,5 @@
-/* normal: characters of UTF-8, and the steps that rewrite a text before it is cut: Unicode's normal
- * forms, prefixes, replacements, SentencePiece's maps of characters. Broken bytes stay as they
- * are. */
+/* normal: the steps that rewrite a text before it is cut: Unicode's normal forms, prefixes,
+ * replacements, SentencePiece's maps of characters. Broken bytes stay as they are. */
 #include "text/priv.h"
 #include "os/os.h"
 #include <stdlib.h>
@@ -11,76 +10,6 @@
 #define HAS_UTF8PROC 1
 #endif
 #endif
-
-/* ---- UTF-8 ---- */
-
-int32_t tp_utf8(tp_chars x, size_t *n) {
-  const unsigned char *s = (const unsigned char *)x.s;
-  *n = 1;
-  if (s[0] < 0x80) return s[0];
-  size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-  if (s[0] < 0xc2 || s[0] > 0xf4 || x.n < len) return -1;
-  int32_t c = s[0] & (0xff >> (len + 1));
-  for (size_t k = 1; k < len; k++) {
-    if ((s[k] & 0xc0) != 0x80) return -1;
-    c = c << 6 | (s[k] & 0x3f);
-  }
-  if (c < (len == 2 ? 0x80 : len == 3 ? 0x800 : 0x10000) || c > 0x10ffff || (c >> 11) == 0x1b)
-    return -1;
-  *n = len;
-  return c;
-}
-
-static size_t ascii_run(tp_chars x) {
-  size_t k = 0;
-  for (uint64_t w; k + 8 <= x.n; k += 8) {
-    memcpy(&w, x.s + k, 8);
-    if (w & 0x8080808080808080u) break;
-  }
-  return k;
-}
-
-size_t tp_utf8_run(tp_chars x, bool *valid) {
-  size_t len, k = ascii_run(x);
-  *valid = k || tp_utf8(x, &len) >= 0;
-  for (; k < x.n; k += len)
-    if ((tp_utf8((tp_chars){ x.s + k, x.n - k }, &len) >= 0) != *valid) break;
-  return k;
-}
-
-void tp_put_utf8(tp_buf *b, int32_t c) {
-  char s[4];
-  size_t n = 0;
-  if (c < 0x80) s[n++] = (char)c;
-  else {
-    int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    s[n++] = (char)((0xf0 << (3 - more)) | c >> 6 * more);
-    while (more--) s[n++] = (char)(0x80 | (c >> 6 * more & 0x3f));
-  }
-  tp_putn(b, s, n);
-}
-
-/* Bytes that print stand for themselves, the others for U+0100 on, in their order. */
-static bool prints(int c) { return (c > 32 && c < 127) || (c > 160 && c != 173 && c < 256); }
-
-int tp_byte_char(int byte) {
-  if (prints(byte)) return byte;
-  int k = byte < 33 ? byte : byte < 161 ? byte - 127 + 33 : 67;
-  return 256 + k;
-}
-
-int tp_char_byte(int32_t c) {
-  if (c < 0 || c > 256 + 67) return -1;
-  if (c < 256) return prints(c) ? c : -1;
-  c -= 256;
-  return c < 33 ? c : c < 67 ? c - 33 + 127 : 173;
-}
-
-bool tp_is_space(int32_t c) {
-  return (c >= 9 && c <= 13) || c == 32 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-         c == 0x3000;
-}
 
 /* ---- utf8proc ---- */
 
@@ -111,7 +40,7 @@ bool tp_utf8proc_open(const tp_tokenizer *t, tp_error *err) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, open_utf8proc);
   return proc_is_open ||
-         tp_text_fail(t, err, "it needs libutf8proc.so.2 (Debian: apt-get install libutf8proc2)");
+      tp_text_fail(t, err, "it needs libutf8proc.so.2 (Debian: apt-get install libutf8proc2)");
 }
 
 static bool marks(int k) { return k >= UTF8PROC_CATEGORY_MN && k <= UTF8PROC_CATEGORY_ME; }
@@ -122,7 +51,7 @@ bool tp_is_word(int32_t c) {
   if (c < 128) return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
   int k = proc_is_open ? (int)proc.category(c) : UTF8PROC_CATEGORY_LO;
   return (k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC ||
-         c == 0x200c || c == 0x200d;
+      c == 0x200c || c == 0x200d;
 }
 
 static bool put_form(tp_buf *b, tp_chars x, int form) {
@@ -148,11 +77,14 @@ bool tp_utf8proc_open(const tp_tokenizer *t, tp_error *err) {
 }
 static bool is_mark(int32_t c) { return false; }
 static int32_t lower_of(int32_t c) { return c; }
-bool tp_is_word(int32_t c) { return c > 127 || c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
+bool tp_is_word(int32_t c) {
+  return c > 127 || c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
 static bool put_form(tp_buf *b, tp_chars x, int form) { return false; }
 #endif
 
-/* ---- SentencePiece's map of characters: a double array of prefixes, then texts behind them ---- */
+/* ---- SentencePiece's map of characters: a double array of prefixes, then texts behind them ----
+ */
 
 static uint32_t word_at(tp_chars map, size_t i) {
   uint32_t w = 0;
@@ -193,8 +125,7 @@ static bool map_prefix(tp_chars map, tp_chars x, size_t *used, tp_chars *to) {
 /* The next part of x as SentencePiece's normaliser gives it. */
 static tp_chars next_part(const tp_tokenizer *t, const tp_norm *s, tp_chars x, size_t *used) {
   tp_chars to;
-  if (t->user.value.n && tp_trie_match(&t->user, x, used) >= 0)
-    return (tp_chars){ x.s, *used };
+  if (t->user.value.n && tp_trie_match(&t->user, x, used) >= 0) return (tp_chars){ x.s, *used };
   if (map_prefix(s->charsmap, x, used, &to)) return to;
   tp_utf8(x, used);
   return (tp_chars){ x.s, *used };

@@ -12,13 +12,13 @@ enum { TP_MAXSTEPS = 32, TP_MAXENTRY = 256, TP_MAXRULE = 65536 };
 typedef struct {
   uint64_t key;
   uint32_t a, b;
-} tp_pair;
+} tp_map_pair;
 typedef struct {
   tp_arena *a;
-  tp_pair *v; /* key UINT64_MAX: free */
+  tp_map_pair *v; /* key UINT64_MAX: free */
   size_t n, cap;
 } tp_pairs;
-const tp_pair *tp_pairs_get(const tp_pairs *m, uint64_t key);
+const tp_map_pair *tp_pairs_get(const tp_pairs *m, uint64_t key);
 /* The first value of a key stays. */
 void tp_pairs_put(tp_pairs *m, uint64_t key, uint32_t a, uint32_t b);
 static inline uint64_t tp_pair_key(int32_t l, int32_t r) {
@@ -27,15 +27,15 @@ static inline uint64_t tp_pair_key(int32_t l, int32_t r) {
 
 /* Texts to numbers: node 0 is the root; an edge is (node, byte). */
 typedef struct {
-  tp_pairs edge; /* a: the node it leads to */
+  tp_pairs edge;         /* a: the node it leads to */
   TP_VEC(int32_t) value; /* by node; -1: no entry ends here */
-  bool starts[256]; /* has the root this edge? */
+  bool starts[256];      /* has the root this edge? */
 } tp_trie;
 void tp_trie_put(tp_arena *a, tp_trie *t, tp_chars text, int value);
 /* The node behind it; -1: none. */
 static inline int tp_trie_step(const tp_trie *t, int node, char c) {
   if (!node && !t->starts[(unsigned char)c]) return -1;
-  const tp_pair *p = tp_pairs_get(&t->edge, (uint64_t)(uint32_t)node << 8 | (unsigned char)c);
+  const tp_map_pair *p = tp_pairs_get(&t->edge, (uint64_t)(uint32_t)node << 8 | (unsigned char)c);
   return p ? (int)p->a : -1;
 }
 /* The longest entry with which x begins: its value, or -1. */
@@ -59,7 +59,7 @@ typedef struct {
   uint32_t rank; /* the lower, the earlier it is made of two */
   uint8_t kind;
   uint8_t whole; /* of a word equal to it: 0: unknown, 1: becomes this id alone, 2: does not */
-} tp_piece;
+} tp_vocab_piece;
 
 /* ---- added tokens ---- */
 typedef struct {
@@ -112,18 +112,18 @@ struct tp_tokenizer {
   tp_arena a; /* all of it, but for patterns */
   const char *label;
   int n; /* ids are below */
-  tp_piece *piece;
+  tp_vocab_piece *piece;
   struct {
     uint32_t hash, id1; /* id1: the id and one; 0: free */
-  } *slot;              /* pieces that words are made of, by text */
+  } * slot;             /* pieces that words are made of, by text */
   size_t nslot;
   /* what makes a word's ids. MERGES: pairs of ids in `merge`, by rank; TEXTS: any neighbours whose
    * text together is a piece, by its rank; UNIGRAM: the greatest sum of scores */
   enum { TP_MODEL_MERGES, TP_MODEL_TEXTS, TP_MODEL_UNIGRAM } model;
-  tp_pairs merge; /* a: rank, b: the id of both together */
-  bool byte_level;    /* symbols are bytes, not characters */
-  bool mapped;        /* words come as characters that stand for bytes */
-  bool bars; /* no piece has a "▁" behind another character: a word ends in front of each */
+  tp_pairs merge;  /* a: rank, b: the id of both together */
+  bool byte_level; /* symbols are bytes, not characters */
+  bool mapped;     /* words come as characters that stand for bytes */
+  bool bars;       /* no piece has a "▁" behind another character: a word ends in front of each */
   bool ignore_merges; /* a word that is a piece is that piece */
   bool fuse_unk, byte_fallback;
   bool single;       /* sums of scores are floats */
@@ -162,7 +162,7 @@ typedef struct {
   tp_hold hold;
   tp_buf norm[2], step[TP_MAXSTEPS], room, heap;
   int32_t last_unk; /* where in out the latest unknown ended; -1: elsewhere */
-  struct { /* bpe.c */
+  struct {          /* bpe.c */
     tp_chars x;
     tp_symbol *s;
     tp_merge_offer *h;
@@ -170,16 +170,11 @@ typedef struct {
   } w;
 } tp_encoding;
 
-#define TP_BAR "\xe2\x96\x81" /* "▁", which stands for a space */
-/* The next "▁" of x with another character in front, or its end. */
-const char *tp_bar_behind(tp_chars x);
-
 /* ---- build.c: readers fill a tokenizer ---- */
 typedef bool tp_tokenizer_fill(tp_tokenizer *t, const void *from, tp_error *err);
 /* A new one, filled; NULL: fill failed. */
 tp_tokenizer *tp_tokenizer_filled(
     const char *label, tp_tokenizer_fill *fill, const void *from, tp_error *err);
-bool tp_text_fail(const tp_tokenizer *t, tp_error *err, const char *fmt, ...) TP_PRINTF(3, 4);
 /* Room for n ids, made before any piece. */
 bool tp_pieces_room(tp_tokenizer *t, int64_t n, tp_error *err);
 tp_chars tp_chars_dup(tp_tokenizer *t, tp_chars x);
@@ -200,29 +195,35 @@ void tp_pieces_done(tp_tokenizer *t, bool spaces);
 /* The id of a text among pieces of words; -1. */
 int tp_piece_find(const tp_tokenizer *t, tp_chars x);
 bool tp_merge_put(tp_tokenizer *t, tp_chars left, tp_chars right, uint32_t rank);
-void tp_rank_scores(tp_tokenizer *t); /* equal scores have equal ranks */
+void tp_rank_scores(tp_tokenizer *t);                           /* equal scores have equal ranks */
 bool tp_unigram_done(tp_tokenizer *t, bool all, tp_error *err); /* all: least score of all kinds */
 /* late: it is found in rewritten texts. The text is not copied. */
 bool tp_added_put(tp_tokenizer *t, tp_added added, bool late, tp_error *err);
 
-/* ---- normal.c ---- */
+/* ---- chars.c ---- */
 /* The first character and its length, at least 1; -1: it is no UTF-8. x is not empty. */
 int32_t tp_utf8(tp_chars x, size_t *n);
 /* How many bytes from the start are UTF-8; if none are, how many are not. */
 size_t tp_utf8_run(tp_chars x, bool *valid);
 bool tp_is_space(int32_t c);
+/* U+0100 for byte 0, ...: the characters of byte-level vocabularies; -1: it stands for none */
+int tp_byte_char(int byte);
+int tp_char_byte(int32_t c);
+void tp_put_utf8(tp_buf *b, int32_t c);
+#define TP_BAR "\xe2\x96\x81" /* "▁", which stands for a space */
+/* The next "▁" of x with another character in front, or its end. */
+const char *tp_bar_behind(tp_chars x);
+bool tp_text_fail(const tp_tokenizer *t, tp_error *err, const char *fmt, ...) TP_PRINTF(3, 4);
+
+/* ---- normal.c ---- */
 bool tp_is_word(int32_t c);
 /* Rewrites x by all steps; what it gives lives until the next call. */
 bool tp_normal(tp_encoding *e, tp_chars x, tp_chars *out);
 enum { TP_FORM_C, TP_FORM_D, TP_FORM_KC, TP_FORM_KD };
 bool tp_utf8proc_open(const tp_tokenizer *t, tp_error *err);
 bool tp_charsmap_ok(tp_chars map);
-/* U+0100 for byte 0, ...: the characters of byte-level vocabularies; -1: it stands for none */
-int tp_byte_char(int byte);
-int tp_char_byte(int32_t c);
-void tp_put_utf8(tp_buf *b, int32_t c);
 
-/* ---- split.c ---- */
+/* ---- pattern.c ---- */
 /* ruby: the source is Oniguruma's, in which ^ and $ are the ends of lines. literal: a text. Lives
  * as long as t. */
 tp_pattern *tp_pattern_new(
@@ -231,6 +232,10 @@ void tp_pattern_free(tp_pattern *p);
 /* The next match at or behind `from` in a text that is UTF-8. 1: found; 0: none; -1: error. */
 int tp_pattern_find(const tp_tokenizer *t, const tp_pattern *p, tp_chars x, size_t from, size_t *lo,
     size_t *hi, tp_error *err);
+
+/* ---- split.c ---- */
+/* mapped: characters that stand for bytes */
+bool tp_word(tp_encoding *e, tp_chars x, bool mapped);
 /* Cuts x by the steps from k on; each word becomes ids. first: x begins the text. */
 bool tp_split_run(tp_encoding *e, int k, tp_chars x, bool first);
 
@@ -238,10 +243,9 @@ bool tp_split_run(tp_encoding *e, int k, tp_chars x, bool first);
 void tp_encoding_begin(tp_encoding *e); /* its fields up to err are set */
 void tp_encoding_end(tp_encoding *e);
 
-/* ---- bpe.c, unigram.c ---- */
-/* mapped: characters that stand for bytes */
-bool tp_word(tp_encoding *e, tp_chars x, bool mapped);
-bool tp_unigram(tp_encoding *e, tp_chars x);
+/* ---- bpe.c, unigram.c: a word's ids ---- */
+void tp_by_pairs(tp_encoding *e, tp_chars x);
+void tp_unigram(tp_encoding *e, tp_chars x);
 void tp_put_unknown(tp_encoding *e, tp_chars x);
 static inline void tp_put_id(tp_encoding *e, int32_t id) { TP_PUSH(e->a, e->out, id); }
 #endif

@@ -62,9 +62,10 @@ static bool is_any(tp_chars x, const char *const *names) {
 
 /* Phi-3's files do not say that its tokens take the white space behind them along. */
 static bool takes_space(const tp_gguf_vocab *v, tp_chars token) {
-  static const char *const not[] = { "<unk>", "<s>", "<|endoftext|>", NULL };
-  bool phi = v->name && (strstr(v->name, "phi-3") || strstr(v->name, "Phi-3") || strstr(v->name, "phi3"));
-  return phi && !is_any(token, not);
+  static const char *const not [] = { "<unk>", "<s>", "<|endoftext|>", NULL };
+  bool phi =
+      v->name && (strstr(v->name, "phi-3") || strstr(v->name, "Phi-3") || strstr(v->name, "phi3"));
+  return phi && !is_any(token, not );
 }
 
 static bool put_tokens(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err) {
@@ -143,10 +144,11 @@ static bool fill_unigram(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err)
   if (!tp_charsmap_ok(v->charsmap))
     return tp_text_fail(t, err, "tokenizer.ggml.precompiled_charsmap is broken");
   if (!put_tokens(t, v, err)) return false;
-  add_norm(t, (tp_norm){ .kind = TP_NORM_PIECES,
-                  .dummy = t->strip,
-                  .merge = v->remove_extra_whitespaces > 0,
-                  .charsmap = tp_chars_dup(t, v->charsmap) });
+  add_norm(t,
+      (tp_norm){ .kind = TP_NORM_PIECES,
+          .dummy = t->strip,
+          .merge = v->remove_extra_whitespaces > 0,
+          .charsmap = tp_chars_dup(t, v->charsmap) });
   tp_pieces_done(t, true);
   return tp_unigram_done(t, false, err);
 }
@@ -159,7 +161,8 @@ static bool fill_by_model(tp_tokenizer *t, const tp_gguf_vocab *v, tp_error *err
     { "gemma4", fill_gemma } };
   for (size_t k = 0; v->model && k < TP_LEN(kinds); k++)
     if (!strcmp(kinds[k].model, v->model)) return kinds[k].fill(t, v, err);
-  return tp_text_fail(t, err, "tokenizer.ggml.model is '%.60s': gpt2, llama, t5 and gemma4 are read",
+  return tp_text_fail(t, err,
+      "tokenizer.ggml.model is '%.60s': gpt2, llama, t5 and gemma4 are read",
       v->model ? v->model : "missing");
 }
 

@@ -7,9 +7,7 @@
 static const char *text_at(const tp_json *j, const char *key) {
   return tp_json_text(tp_json_get(j, key));
 }
-static tp_chars chars_at(const tp_json *j, const char *key) {
-  return tp_chars_of(text_at(j, key));
-}
+static tp_chars chars_at(const tp_json *j, const char *key) { return tp_chars_of(text_at(j, key)); }
 static bool flag_at(const tp_json *j, const char *key, bool otherwise) {
   tp_json_kind kind = tp_json_is(tp_json_get(j, key));
   return kind == TP_JSON_TRUE || (kind != TP_JSON_FALSE && otherwise);
@@ -46,8 +44,9 @@ static tp_pattern *read_pattern(tp_tokenizer *t, const tp_json *j, tp_error *err
 
 /* ---- normalisers ---- */
 static bool read_norm(tp_tokenizer *t, const tp_json *j, tp_error *err) {
-  static const char *const forms[] = { [TP_FORM_C] = "NFC", [TP_FORM_D] = "NFD",
-    [TP_FORM_KC] = "NFKC", [TP_FORM_KD] = "NFKD" };
+  static const char *const forms[] = {
+    [TP_FORM_C] = "NFC", [TP_FORM_D] = "NFD", [TP_FORM_KC] = "NFKC", [TP_FORM_KD] = "NFKD"
+  };
   tp_norm s = { .form = -1 };
   for (int k = 0; k < 4; k++)
     if (is_type(j, forms[k])) s.form = k;
@@ -108,7 +107,8 @@ static bool read_byte_level(tp_tokenizer *t, const tp_json *j, tp_error *err) {
   static const char gpt2[] =
       "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
   if (t->mapped) return tp_text_fail(t, err, "ByteLevel occurs twice");
-  if (flag_at(j, "add_prefix_space", true) && !add_split(t, (tp_split){ .kind = TP_STEP_SPACE }, err))
+  if (flag_at(j, "add_prefix_space", true) &&
+      !add_split(t, (tp_split){ .kind = TP_STEP_SPACE }, err))
     return false;
   if (flag_at(j, "use_regex", true) && !add_cut(t, gpt2, TP_CUT_ISOLATED, false, err)) return false;
   t->byte_level = t->mapped = true;
@@ -124,9 +124,9 @@ static tp_chars bar_of(tp_tokenizer *t, const tp_json *j) {
 static int front_of(const tp_json *j) {
   const char *scheme = text_at(j, "prepend_scheme");
   if (!scheme) return flag_at(j, "add_prefix_space", true) ? TP_FRONT_ALWAYS : TP_FRONT_NEVER;
-  return !strcmp(scheme, "first")    ? TP_FRONT_FIRST
-         : !strcmp(scheme, "always") ? TP_FRONT_ALWAYS
-                                     : TP_FRONT_NEVER;
+  return !strcmp(scheme, "first") ? TP_FRONT_FIRST
+      : !strcmp(scheme, "always") ? TP_FRONT_ALWAYS
+                                  : TP_FRONT_NEVER;
 }
 
 static bool read_metaspace(tp_tokenizer *t, const tp_json *j, tp_error *err) {
@@ -151,13 +151,13 @@ static bool read_pre(tp_tokenizer *t, const tp_json *j, tp_error *err) {
   if (is_type(j, "Split")) return read_split(t, j, err);
   if (is_type(j, "Metaspace")) return read_metaspace(t, j, err);
   if (is_type(j, "Digits"))
-    return add_cut(t, flag_at(j, "individual_digits", false) ? "\\p{N}" : "\\p{N}+", cut, false, err);
-  if (is_type(j, "Whitespace"))
-    return add_cut(t, "\\w+|[^\\w\\s]+", TP_CUT_REMOVED, true, err);
+    return add_cut(
+        t, flag_at(j, "individual_digits", false) ? "\\p{N}" : "\\p{N}+", cut, false, err);
+  if (is_type(j, "Whitespace")) return add_cut(t, "\\w+|[^\\w\\s]+", TP_CUT_REMOVED, true, err);
   if (is_type(j, "WhitespaceSplit")) return add_cut(t, "\\s", TP_CUT_REMOVED, false, err);
   if (is_type(j, "Punctuation"))
     return (!text_at(j, "behavior") || read_behavior(t, j, &cut, err)) &&
-           add_cut(t, "[\\p{P}!-/:-@\\[-`{-~]", cut, false, err);
+        add_cut(t, "[\\p{P}!-/:-@\\[-`{-~]", cut, false, err);
   if (!is_type(j, "CharDelimiterSplit")) return refuse_type(t, "the pre_tokenizer", j, err);
   tp_split s = { .cut = TP_CUT_REMOVED };
   s.re = read_pattern(t, tp_json_get(j, "delimiter"), err);
@@ -177,13 +177,13 @@ static bool id_of(const tp_json *j, int64_t limit, int64_t *id) {
 }
 
 /* Room for the ids of vocabulary and added tokens. */
-static bool make_room(
-    tp_tokenizer *t, const tp_json *vocab, const tp_json *added, tp_error *err) {
+static bool make_room(tp_tokenizer *t, const tp_json *vocab, const tp_json *added, tp_error *err) {
   int64_t n = 0, most = -1, id;
   bool list = tp_json_is(vocab) == TP_JSON_LIST;
   for (const tp_json *j = tp_json_first(vocab); j; j = tp_json_next(j), n++) {
     if (list) most = n;
-    else if (!id_of(j, 1 << 24, &id)) return tp_text_fail(t, err, "an id of the vocabulary is none");
+    else if (!id_of(j, 1 << 24, &id))
+      return tp_text_fail(t, err, "an id of the vocabulary is none");
     else most = TP_MAX(most, id);
   }
   for (const tp_json *j = tp_json_first(added); j; j = tp_json_next(j), n++) {
@@ -269,8 +269,11 @@ static bool read_added(tp_tokenizer *t, const tp_json *j, tp_error *err) {
     return tp_text_fail(t, err, "an added token has no content");
   bool special = flag_at(j, "special", false), late = flag_at(j, "normalized", !special);
   tp_piece_set(t, (int)id, text, t->piece[id].score, special ? TP_PIECE_CONTROL : TP_PIECE_NORMAL);
-  tp_added added = { .text = t->piece[id].text, .id = (int32_t)id, .special = special,
-    .lstrip = flag_at(j, "lstrip", false), .rstrip = flag_at(j, "rstrip", false),
+  tp_added added = { .text = t->piece[id].text,
+    .id = (int32_t)id,
+    .special = special,
+    .lstrip = flag_at(j, "lstrip", false),
+    .rstrip = flag_at(j, "rstrip", false),
     .single = flag_at(j, "single_word", false) };
   if (added.single && !tp_utf8proc_open(t, err)) return false;
   tp_encoding e = { .t = t, .err = err };

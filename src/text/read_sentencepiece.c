@@ -1,8 +1,8 @@
-/* read_sentencepiece: tokenizer.model. Debian's libsentencepiece has only an interface in C++, whose
- * symbols depend on compiler and version, so it cannot be opened at run time from C; and its file is
- * a small protocol buffer. So the file is read here (pieces, scores, kinds, what the trainer and the
- * normaliser were told), and bpe.c and unigram.c do what the library does. Broken UTF-8 stays as it
- * is where the vocabulary has bytes; the library makes U+FFFD of it. */
+/* read_sentencepiece: tokenizer.model. Debian's libsentencepiece has only an interface in C++,
+ * whose symbols depend on compiler and version, so it cannot be opened at run time from C; and its
+ * file is a small protocol buffer. So the file is read here (pieces, scores, kinds, what the
+ * trainer and the normaliser were told), and bpe.c and unigram.c do what the library does. Broken
+ * UTF-8 stays as it is where the vocabulary has bytes; the library makes U+FFFD of it. */
 #include "text/priv.h"
 
 /* ---- protocol buffers ---- */
@@ -82,8 +82,9 @@ static void read_normaliser(sp_model *m, proto p) {
 }
 
 static bool read_model(tp_tokenizer *t, proto p, sp_model *m, tp_error *err) {
-  *m = (sp_model){ .kind = KIND_UNIGRAM, .bos = 1, .eos = 2, .dummy = true, .merge = true,
-    .escape = true };
+  *m = (sp_model){
+    .kind = KIND_UNIGRAM, .bos = 1, .eos = 2, .dummy = true, .merge = true, .escape = true
+  };
   for (proto_field f; next_field(&p, &f);) {
     if (f.number == FIELD_PIECE) m->n++;
     else if (f.number == FIELD_TRAINER) read_trainer(m, (proto){ .left = f.bytes });
@@ -110,8 +111,9 @@ static bool put_piece_field(tp_tokenizer *t, int id, proto p, tp_error *err) {
   if (p.bad || kind < TP_PIECE_NORMAL || kind > TP_PIECE_BYTE)
     return tp_text_fail(t, err, "piece %d is broken", id);
   tp_piece_set(t, id, text, score, (tp_piece_kind)kind);
-  tp_piece *x = &t->piece[id];
-  if (kind == TP_PIECE_UNKNOWN) x->out = tp_chars_of(" \xe2\x81\x87 "); /* as the library shows it */
+  tp_vocab_piece *x = &t->piece[id];
+  if (kind == TP_PIECE_UNKNOWN)
+    x->out = tp_chars_of(" \xe2\x81\x87 "); /* as the library shows it */
   tp_added added = { .text = x->text, .id = id, .special = true };
   if (kind == TP_PIECE_CONTROL || kind == TP_PIECE_UNKNOWN)
     return tp_added_put(t, added, false, err);
@@ -122,9 +124,7 @@ static bool put_piece_field(tp_tokenizer *t, int id, proto p, tp_error *err) {
   return true;
 }
 
-static int id_in(const tp_tokenizer *t, int64_t id) {
-  return id >= 0 && id < t->n ? (int)id : -1;
-}
+static int id_in(const tp_tokenizer *t, int64_t id) { return id >= 0 && id < t->n ? (int)id : -1; }
 
 static bool fill_sentencepiece(tp_tokenizer *t, const void *bytes, tp_error *err) {
   sp_model m;
@@ -132,7 +132,8 @@ static bool fill_sentencepiece(tp_tokenizer *t, const void *bytes, tp_error *err
   int id = 0;
   if (!read_model(t, p, &m, err) || !tp_pieces_room(t, m.n, err)) return false;
   for (proto_field f; next_field(&p, &f);)
-    if (f.number == FIELD_PIECE && !put_piece_field(t, id++, (proto){ .left = f.bytes }, err)) return false;
+    if (f.number == FIELD_PIECE && !put_piece_field(t, id++, (proto){ .left = f.bytes }, err))
+      return false;
   tp_norm s = { .kind = TP_NORM_PIECES, .dummy = m.dummy, .merge = m.merge };
   s.charsmap = tp_chars_dup(t, m.charsmap);
   TP_PUSH(&t->a, &t->norm, s);

@@ -42,7 +42,8 @@ static int next_row(tp_tokenizer *t, tp_chars x, size_t *at, tiktoken_row *row) 
   row->text.s = s;
   row->rank = 0;
   size_t digits = 0;
-  for (const char *p = space + 1; p < line + n && *p >= '0' && *p <= '9' && digits < 9; p++, digits++)
+  for (const char *p = space + 1; p < line + n && *p >= '0' && *p <= '9' && digits < 9;
+       p++, digits++)
     row->rank = 10 * row->rank + (*p - '0');
   return s && row->text.n && digits ? 1 : -1;
 }
@@ -61,8 +62,8 @@ static bool read_rows(tp_tokenizer *t, const tiktoken_file *f, tp_error *err) {
   int64_t most = -1;
   for (int got; (got = next_row(t, f->bytes, &at, &row)); most = TP_MAX(most, row.rank)) {
     if (got < 0)
-      return tp_text_fail(t, err, "line %d is no row \"base64 rank\" of a tiktoken file",
-          rows.n + 1);
+      return tp_text_fail(
+          t, err, "line %d is no row \"base64 rank\" of a tiktoken file", rows.n + 1);
     TP_PUSH(&t->a, &rows, row);
   }
   if (most > 4 * (int64_t)rows.n + TP_MAXRULE)

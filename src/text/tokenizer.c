@@ -41,7 +41,7 @@ static bool word_behind(tp_chars x) { /* does x end with a character of a word? 
 static bool stands_alone(tp_chars x, size_t lo, size_t hi) {
   size_t len;
   return !word_behind((tp_chars){ x.s, lo }) &&
-         (hi == x.n || !tp_is_word(tp_utf8((tp_chars){ x.s + hi, x.n - hi }, &len)));
+      (hi == x.n || !tp_is_word(tp_utf8((tp_chars){ x.s + hi, x.n - hi }, &len)));
 }
 
 /* Takes the white space at its sides along. */
@@ -100,7 +100,7 @@ tp_tokenizer_facts tp_tokenizer_look(const tp_tokenizer *t) {
 
 bool tp_tokenizer_piece(const tp_tokenizer *t, int64_t id, bool special, tp_chars *out) {
   if (id < 0 || id >= t->n || t->piece[id].kind == TP_PIECE_NONE) return false;
-  const tp_piece *p = &t->piece[id];
+  const tp_vocab_piece *p = &t->piece[id];
   bool hidden = !special && (p->kind == TP_PIECE_CONTROL || p->kind == TP_PIECE_UNKNOWN);
   *out = hidden ? (tp_chars){ "", 0 } : p->out;
   return true;

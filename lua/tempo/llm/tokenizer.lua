@@ -112,7 +112,7 @@ end
 local function template_text(v)
   if type(v) ~= "table" then return type(v) == "string" and v or nil end
   for _, t in ipairs(v) do
-    if type(t) == "table" and t.name == "default" then return token_text { content = t.template } end
+    if type(t) == "table" and t.name == "default" then return token_text(t.template) end
   end
 end
 
@@ -156,11 +156,12 @@ end
 local function open(path, file, o)
   local kind = kind_of(file)
   if not kind then
-    util.fail("file", "llm.tokenizer: '%s' is no tokenizer.json, tiktoken file, SentencePiece model or "
-      .. "GGUF file", file)
+    util.fail("file", "llm.tokenizer: '%s' is no tokenizer.json, tiktoken file, SentencePiece "
+      .. "model or GGUF file", file)
   end
   if kind ~= "tiktoken" and (o.pattern or o.special) then
-    util.fail("option", "llm.tokenizer: pattern and special are for tiktoken files; '%s' has its own", file)
+    util.fail("option", "llm.tokenizer: pattern and special are for tiktoken files; '%s' has "
+      .. "its own", file)
   end
   local pattern, special
   if kind == "tiktoken" then pattern, special = encoding_of(file, o) end
@@ -176,9 +177,9 @@ local function open(path, file, o)
 end
 
 --- Opens a tokenizer: a folder with tokenizer.json or tokenizer.model (and, if there,
---- tokenizer_config.json), or such a file, a tiktoken file, a GGUF file. Of a tiktoken file `pattern`
---- names how a text is cut into words ("cl100k", "o200k", "r50k", "llama3", "qwen", or a regular
---- expression), unless its number of rows tells; `special` has its special tokens by text.
+--- tokenizer_config.json), or such a file, a tiktoken file, a GGUF file. Of a tiktoken file
+--- `pattern` names how a text is cut into words ("cl100k", "o200k", "r50k", "llama3", "qwen", or a
+--- regular expression), unless its number of rows tells; `special` has its special tokens by text.
 ---@param path string
 ---@param o? { pattern?: string, special?: table<string, integer> }
 ---@return tempo.llm.Tokenizer
@@ -196,15 +197,16 @@ end
 ---@param path string
 ---@return tempo.llm.Tokenizer?
 function tokenizer.beside(path)
-  local file = kind_of(path) == "gguf" and path or file_in(path) or file_in(path:match "^(.*)/" or ".")
+  local file = kind_of(path) == "gguf" and path or file_in(path)
+    or file_in(path:match "^(.*)/" or ".")
   return file and open(path, file, {})
 end
 
 -- ---- texts and ids ------------------------------------------------------------------------------
 
---- The ids of a text. With special = true special tokens that stand in the text are read as such, else as
---- text; with bos = true the id of bos comes first. Bytes that are no UTF-8 are kept where the
---- vocabulary has bytes.
+--- The ids of a text. With special = true special tokens that stand in the text are read as such,
+--- else as text; with bos = true the id of bos comes first. Bytes that are no UTF-8 are kept where
+--- the vocabulary has bytes.
 ---@param text string
 ---@param o? { special?: boolean, bos?: boolean }
 ---@return integer[]
@@ -248,7 +250,7 @@ local function unfinished(s)
 end
 
 --- A function that takes the ids of a text one by one and returns the text that each adds: of a
---- character whose bytes are not all there, nothing yet. Called without an id it returns what is left.
+--- character whose bytes are not all there, nothing yet. Called without an id it returns the rest.
 ---@return fun(id?: integer): string
 function Tokenizer:stream()
   local held = ""
@@ -267,7 +269,8 @@ local function trim(s) return (s:gsub("^%s+", ""):gsub("%s+$", "")) end
 local function headers(messages, bos)
   local out = { bos }
   for _, m in ipairs(messages) do
-    out[#out + 1] = ("<|start_header_id|>%s<|end_header_id|>\n\n%s<|eot_id|>"):format(m.role, trim(m.content))
+    out[#out + 1] = ("<|start_header_id|>%s<|end_header_id|>\n\n%s<|eot_id|>")
+      :format(m.role, trim(m.content))
   end
   out[#out + 1] = "<|start_header_id|>assistant<|end_header_id|>\n\n"
   return table.concat(out)
@@ -294,7 +297,7 @@ local function inst(messages, bos, eos, template)
   for k, m in ipairs(messages) do
     local text = llama and trim(m.content) or m.content
     if m.role == "system" then
-      if k > 1 then util.fail("option", "chat: this model takes a system message as the first only") end
+      if k > 1 then util.fail("option", "chat: a system message can only be the first here") end
       system = llama and "<<SYS>>\n" .. m.content .. "\n<</SYS>>\n\n" or m.content .. "\n\n"
     elseif m.role == "user" then
       text = llama and trim(system .. m.content) or system .. text
@@ -321,9 +324,10 @@ local function template_of(self)
     .. "Llama 2's and Mistral's: write the text yourself")
 end
 
---- The text that a model expects for a chat: the messages, then the head of the assistant's answer. It
---- holds bos and special tokens, so encode it with { special = true }. Templates are those of Llama
---- 3, ChatML, Llama 2 and Mistral, chosen by what the files' template contains, or the vocabulary.
+--- The text that a model expects for a chat: the messages, then the head of the assistant's answer.
+--- It holds bos and special tokens, so encode it with { special = true }. Templates are those of
+--- Llama 3, ChatML, Llama 2 and Mistral, chosen by what the files' template contains, or the
+--- vocabulary.
 ---@param messages { role: string, content: string }[]
 ---@return string
 function Tokenizer:chat(messages)

@@ -12,8 +12,8 @@
 ---@alias tempo.Number integer|tempo.Index
 --- what may stand where a tensor is wanted
 ---@alias tempo.Operand tempo.Tensor|tempo.Index|tempo.Condition|tempo.Array|number|boolean
---- host data: an array, rows, a nested table or a number
----@alias tempo.Data tempo.Array|tempo.Rows|table|number|boolean
+--- host data: an array, a nested table or a number
+---@alias tempo.Data tempo.Array|table|number|boolean
 --- a result of a callback
 ---@alias tempo.Spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
 --- a point, a range, or a table of them by position, name or dim
@@ -53,27 +53,28 @@ function tempo.grad(loss, x, options) end
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
 
---- The arrays as one, along a leading axis, without a copy: an input takes it in the place of an array. A program that reads a long input (256 elements a point, or a size that bounds say) one place of its first dim at a time reads each array where it lies: `f:explain "plan"` says `by rows`. Other inputs are made one array at the call, and so are those of devices.
----@param arrays tempo.Array[] of one dtype and shape
----@return tempo.Rows
-function tempo.rows(arrays) end
-
---- Writes what the extension says, .safetensors or .gguf, else a NumPy file (an array: .npy; by name: .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; `{ f32 = 10000 }` names the type.
+--- Writes a NumPy file, whole or not at all.
 ---@param path string
----@param arrays tempo.Array|table<string, tempo.Array> by name; for .npy an array
----@param options? { meta?: table, format?: string, formats?: table }
+---@param arrays tempo.Array|table<string, tempo.Array> an array: .npy; by name: .npz
 ---@return true
-function tempo.save(path, arrays, options) end
-
---- Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3), .npz or .npy. A folder has a `*.safetensors.index.json`, which may be given itself, a `model.safetensors`, or one file of weights.
----@param path string a file, a folder, an index
----@return tempo.Weights
-function tempo.open(path) end
+function tempo.save(path, arrays) end
 
 --- Reads a .npy or .npz file.
 ---@param path string
 ---@return any # the array, or a table of arrays by name
 function tempo.load(path) end
+
+--- `a:quantize(format)`.
+---@param a tempo.Array floats
+---@param format string
+---@return tempo.Array # bytes
+function tempo.quantize(a, format) end
+
+--- The numbers of blocks along the last axis, as the method of both.
+---@param x tempo.Operand bytes
+---@param format string
+---@return tempo.Array|tempo.Tensor # f32, of an array an array
+function tempo.dequantize(x, format) end
 
 --- `lo .. hi`, half open, where both are numbers: `2 .. 5` is the string "25" in Lua.
 ---@param lo tempo.Number
@@ -1957,6 +1958,11 @@ function Tensor:kl_div(target, options) end
 ---@return tempo.Tensor
 function Tensor:to(dtype) end
 
+--- The numbers that u8 holds in blocks along its last axis, as GGUF files do: q8_0, q4_0, q4_1, q5_0, q4_k, q5_k or q6_k. Products read blocks as they are stored.
+---@param format string
+---@return tempo.Tensor
+function Tensor:dequantize(format) end
+
 --- The same value, through which no gradient goes.
 ---@return tempo.Tensor
 function Tensor:detach() end
@@ -2062,34 +2068,6 @@ function Function:free() end
 ---@class tempo.State
 local State = {}
 
---- What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are mapped: opening reads what describes the arrays, an array's elements are read when they are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not), and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in Fortran's order or big endian, bools, and what does not lie at a multiple of its size. Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is called as the file. Names of the methods below are theirs: `f:arrays().meta` is an array of that name.
----@class tempo.Weights
----@field [tempo.Key] tempo.Array?
-local Weights = {}
-
---- All arrays, for `pairs`. Each is made when it is reached; under LuaJIT all at once.
----@return table<string, tempo.Array>
-function Weights:arrays() end
-
---- In the order of the file.
----@return string[]
-function Weights:names() end
-
---- The metadata by key: numbers, booleans, strings, sequences of them. Of a model in several files the first one's.
----@param key? string one value; nil where there is none
----@return any
-function Weights:meta(key) end
-
---- The array as it is stored. What is no dtype of ours is u8, with the bytes of a row as last axis; the shape is that of its elements.
----@param name string
----@return tempo.Array? # a view
----@return string? # the format
----@return integer[]? # the shape
-function Weights:stored(name) end
-
---- Gives the map back when its last array goes.
-function Weights:close() end
-
 --- Dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is the error `input`, so `ipairs` cannot skip row 0. `#a` is the first extent; printing is NumPy's.
 ---@class tempo.Array
 ---@field [tempo.Key] tempo.Array|number|boolean
@@ -2119,6 +2097,16 @@ function Array:clone() end
 ---@return tempo.Array
 function Array:orthonormal() end
 
+--- Its floats in blocks along the last axis, as GGUF files hold weights, byte for byte what llama.cpp's reference makes of them.
+---@param format string `q8_0 q4_0 q4_1 q5_0` (blocks of 32 numbers), `q4_k q5_k q6_k` (of 256)
+---@return tempo.Array # u8
+function Array:quantize(format) end
+
+--- The numbers that its bytes hold in blocks along the last axis.
+---@param format string
+---@return tempo.Array # f32
+function Array:dequantize(format) end
+
 --- Iterates over index (from 0) and row.
 ---@return fun(): integer?, tempo.Array|number|boolean
 function Array:rows() end
@@ -2128,7 +2116,7 @@ function Array:rows() end
 ---@return number|boolean
 function Array:get(...) end
 
---- Changes an element; not of an array that a callback was lent, or of a file's.
+--- Changes an element; not of an array that a callback was lent.
 ---@param v number|boolean
 ---@param ... integer one for each axis
 ---@return tempo.Array # itself
@@ -2139,7 +2127,7 @@ function Array:set(v, ...) end
 ---@return table # the list
 function Array:copy_to(list) end
 
---- Takes all elements from a list, row by row; not of an array that a callback was lent, or of a file's.
+--- Takes all elements from a list, row by row; not of an array that a callback was lent.
 ---@param list table
 ---@return tempo.Array # itself
 function Array:copy_from(list) end
@@ -2163,21 +2151,5 @@ function Array:int64() end
 
 --- Gives its memory back.
 function Array:free() end
-
---- What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, from 0; `tempo.array(r)` copies all into one.
----@class tempo.Rows
----@field [tempo.Key] tempo.Array
-local Rows = {}
-
---- The number of arrays, then their shape.
----@return integer[]
-function Rows:shape() end
-
---- The dtype of the arrays.
----@return tempo.Dtype
-function Rows:dtype() end
-
---- Lets go of the arrays.
-function Rows:free() end
 
 return tempo

@@ -46,6 +46,9 @@ static bool region_goes(tp_emit *e, const tp_pnode *x, tp_error *err) {
   if (r->kind == TP_RG_PINIT || tp_emit_knows(e, x) ||
       (r->kind == TP_RG_OP && in_library[r->op].fn))
     return true;
+  if (r->kind == TP_RG_OP && tp_ops[r->op].cls == TP_CLS_FMT)
+    return refused(r, err, TP_E_OPTION,
+        "code that stands alone reads no blocks: give it weights of f32 (tempo.dequantize)");
   return refused(r, err, TP_E_DEVICE, "this operator cannot be exported");
 }
 

@@ -3,6 +3,13 @@
 #include "graph/methods/rows.h"
 #include <math.h>
 
+/* ---- blocks ---- */
+
+METHOD(dequantize) {
+  tp_format f = tp_format_named(a[1].s, k.g->pos, k.err);
+  GIVE(f ? mk_op(k, TP_OP_DEQUANTIZE, 1, &a[0].val, &(tp_attr){ .format = f }) : tp_none);
+}
+
 METHOD(un) { GIVE(mk_un(k, tp_named_op(k), a[0].val)); }
 
 /* A whole number beside integers that lack it wraps, as they do: u8 x + 300 is x + 44. (A limit, of

@@ -366,6 +366,7 @@ static tp_infer_fn *const by_class[] = {
   [TP_CLS_MOVE] = tp_infer_move,
   [TP_CLS_GATH] = tp_infer_gather,
   [TP_CLS_SORT] = tp_infer_sort,
+  [TP_CLS_FMT] = tp_infer_blocks,
   [TP_CLS_TIME] = tp_infer_time,
   [TP_CLS_FX] = infer_call,
   [TP_CLS_ENV] = infer_env,
@@ -401,6 +402,8 @@ static bool attrs_ok(const tp_node *n, tp_error *err) {
   case TP_OP_PAD:
   case TP_OP_UNFOLD: ok = a->nix == 2; break;
   case TP_OP_FOLD: ok = a->nix == 1; break;
+  case TP_OP_DEQUANTIZE:
+  case TP_OP_MATMUL_BLOCKS: ok = a->format != TP_FORMAT_NONE; break;
   case TP_OP_READ: ok = a->at || tp_in(n, 0)->ndom == 0; break;
   case TP_OP_ACCUM:
     for (int k = 0; k < n->nin; k++)

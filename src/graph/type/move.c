@@ -30,6 +30,39 @@ bool tp_infer_matmul(tp_typing q) {
   return tp_out1(q, a->dtype, r, shape);
 }
 
+/* ---- blocks ---- */
+
+/* The numbers that the bytes of operand k hold along its last axis; NULL: an error. */
+static const tp_ix *numbers_of(tp_typing q, int k) {
+  const tp_out *x = tp_inof(q.n, k);
+  tp_format f = q.n->attr.format;
+  int each = tp_format_bytes(f);
+  if (x->dtype != TP_U8) return tp_bad_dtype(q, "blocks are bytes: u8"), NULL;
+  if (x->rank < 1) return tp_bad_shape(q, "a scalar has no blocks"), NULL;
+  const tp_ix *bytes = x->shape[x->rank - 1], *n = tp_ix_fdiv(q.g->ix, bytes, each);
+  if (!eq(q, tp_ix_mulc(q.g->ix, n, each), bytes))
+    return tp_bad_shape(q, "the last axis is no multiple of the %d bytes of a block of %s", each,
+               tp_format_names[f]),
+           NULL;
+  return tp_ix_mulc(q.g->ix, n, tp_format_elements(f));
+}
+
+bool tp_infer_blocks(tp_typing q) {
+  const tp_out *x = tp_inof(q.n, 0), *w = tp_inof(q.n, q.n->nin - 1);
+  const tp_ix *shape[TP_MAXRANK], *n = numbers_of(q, q.n->nin - 1);
+  int last = x->rank - 1, lead = last - 1;
+  if (!n) return false;
+  TP_COPYN(shape, x->shape, x->rank);
+  if (q.n->op == TP_OP_DEQUANTIZE) return shape[last] = n, tp_out1(q, TP_F32, x->rank, shape);
+  if (x->dtype != TP_F32) return tp_bad_dtype(q, "convert with :to(\"f32\")");
+  if (last < 1 || w->rank != x->rank || !eq(q, shape[last], n))
+    return tp_bad_shape(q, "inner sizes differ");
+  if (!tp_broadcast(q.g, q.n, &lead, shape, lead, w->shape))
+    return tp_bad_shape(q, "leading axes do not broadcast");
+  shape[last - 1] = x->shape[last - 1], shape[last] = w->shape[last - 1];
+  return tp_out1(q, TP_F32, x->rank, shape);
+}
+
 /* ---- convolution ---- */
 
 static bool some(tp_typing q, const tp_ix *e, int64_t least) {
