@@ -107,6 +107,8 @@ void tp_pb_open(pb *b, const tp_tree *t) {
     b->lead[k] =
         tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
     const tp_ix *all = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
+    for (int e = 0; e < s->ndim; e++)
+      if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(C(b), s->label[d]->bound);
     b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), all))
                                  : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), all), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
@@ -238,7 +240,8 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
     }
     n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
     if (tp_is_number(x->slots[d], 1)) continue;
-    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound)) { /* dense */
+    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound) || /* dense */
+        tp_lies_ahead(b->p, b->s, o->idx[d], axis >= 0)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));
     } else if (axis < 0) {
       on_ring(b, reads, &n, e, x->slots[d], st);

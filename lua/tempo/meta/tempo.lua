@@ -12,8 +12,8 @@
 ---@alias tempo.Number integer|tempo.Index
 --- what may stand where a tensor is wanted
 ---@alias tempo.Operand tempo.Tensor|tempo.Index|tempo.Condition|tempo.Array|number|boolean
---- host data: an array, a nested table or a number
----@alias tempo.Data tempo.Array|table|number|boolean
+--- host data: an array, rows, a nested table or a number
+---@alias tempo.Data tempo.Array|tempo.Rows|table|number|boolean
 --- a result of a callback
 ---@alias tempo.Spec { domain?: tempo.Dims, shape?: tempo.Extent[], dtype?: tempo.Dtype }
 --- a point, a range, or a table of them by position, name or dim
@@ -53,11 +53,22 @@ function tempo.grad(loss, x, options) end
 ---@return tempo.Array
 function tempo.array(data, dtype, shape) end
 
---- Writes a NumPy file, whole or not at all.
+--- The arrays as one, along a leading axis, without a copy: an input takes it in the place of an array. A program that reads a long input (256 elements a point, or a size that bounds say) one place of its first dim at a time reads each array where it lies: `f:explain "plan"` says `by rows`. Other inputs are made one array at the call, and so are those of devices.
+---@param arrays tempo.Array[] of one dtype and shape
+---@return tempo.Rows
+function tempo.rows(arrays) end
+
+--- Writes what the extension says, .npz, .npy, .safetensors or .gguf (another: .npy for an array, else .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; `{ f32 = 10000 }` names the type.
 ---@param path string
----@param arrays tempo.Array|table<string, tempo.Array> an array: .npy; by name: .npz
+---@param arrays tempo.Array|table<string, tempo.Array> by name; for .npy an array
+---@param options? { meta?: table, format?: string, formats?: table }
 ---@return true
-function tempo.save(path, arrays) end
+function tempo.save(path, arrays, options) end
+
+--- Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3; of several parts the first one's name), .npz or .npy. A folder has a `*.safetensors.index.json`, which may be given itself, a `model.safetensors`, or one file of weights.
+---@param path string a file, a folder, an index
+---@return tempo.Weights
+function tempo.open(path) end
 
 --- Reads a .npy or .npz file.
 ---@param path string
@@ -1043,7 +1054,7 @@ function Program:tensor(options) end
 ---@return tempo.Declared # a tensor that may be assigned to
 function Program:param(name, options) end
 
---- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves.
+--- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves. A large array is copied once, however often it comes; an array of a file is not copied.
 ---@param data tempo.Data
 ---@return tempo.Tensor
 function Program:constant(data) end
@@ -2068,6 +2079,34 @@ function Function:free() end
 ---@class tempo.State
 local State = {}
 
+--- What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are mapped: opening reads what describes the arrays, an array's elements are read when they are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not; a write by way of `a:pointer()` or `a:data()` ends the process), and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in Fortran's order or big endian, bools, and what does not lie at a multiple of its size. Checksums in an .npz are looked at where a member is copied. Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is called as the file. Names of the methods below are theirs: `f:arrays().meta` is an array of that name.
+---@class tempo.Weights
+---@field [tempo.Key] tempo.Array?
+local Weights = {}
+
+--- All arrays, for `pairs`. Each is made when it is reached; under LuaJIT all at once.
+---@return table<string, tempo.Array>
+function Weights:arrays() end
+
+--- In the order of the file.
+---@return string[]
+function Weights:names() end
+
+--- The metadata by key: numbers, booleans, strings, sequences of them. A model in several files has the first one's.
+---@param key? string one value; nil where there is none
+---@return any
+function Weights:meta(key) end
+
+--- The array as it is stored. A kind that is no dtype of ours comes as u8, with the bytes of a row as last axis; the shape is that of its elements.
+---@param name string
+---@return tempo.Array? # a view
+---@return string? # the format
+---@return integer[]? # the shape
+function Weights:stored(name) end
+
+--- Gives the map back when its last array goes.
+function Weights:close() end
+
 --- Dense, row major, of any dtype. `a[i]` counts from 0: a view of a row, or a number of a vector; out of range is the error `input`, so `ipairs` cannot skip row 0. `#a` is the first extent; printing is NumPy's.
 ---@class tempo.Array
 ---@field [tempo.Key] tempo.Array|number|boolean
@@ -2116,7 +2155,7 @@ function Array:rows() end
 ---@return number|boolean
 function Array:get(...) end
 
---- Changes an element; not of an array that a callback was lent.
+--- Changes an element; not of an array that a callback was lent, or of a file's.
 ---@param v number|boolean
 ---@param ... integer one for each axis
 ---@return tempo.Array # itself
@@ -2127,7 +2166,7 @@ function Array:set(v, ...) end
 ---@return table # the list
 function Array:copy_to(list) end
 
---- Takes all elements from a list, row by row; not of an array that a callback was lent.
+--- Takes all elements from a list, row by row; not of an array that a callback was lent, or of a file's.
 ---@param list table
 ---@return tempo.Array # itself
 function Array:copy_from(list) end
@@ -2151,5 +2190,21 @@ function Array:int64() end
 
 --- Gives its memory back.
 function Array:free() end
+
+--- What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, from 0; `tempo.array(r)` copies all into one.
+---@class tempo.Rows
+---@field [tempo.Key] tempo.Array
+local Rows = {}
+
+--- The number of arrays, then their shape.
+---@return integer[]
+function Rows:shape() end
+
+--- The dtype of the arrays.
+---@return tempo.Dtype
+function Rows:dtype() end
+
+--- Lets go of the arrays.
+function Rows:free() end
 
 return tempo
