@@ -181,6 +181,27 @@ describe("a GGUF file", function()
   end
 end)
 
+describe("weights in blocks", function()
+  local path = os.tmpname()
+  os.remove(path)
+  path = path .. ".gguf"
+  after_each(function() os.remove(path) end)
+
+  for format, near in pairs { q8_0 = 0.4, q4_0 = 0.6 } do
+    it("of " .. format .. " give what their numbers in f32 give", function()
+      gguf("llama", path, format)
+      local want = llm.load(path, { dtype = "f32" }):logits(ids):totable()
+      local exact = llm.load(path, { precise = true })
+      local got = exact:logits(ids):totable()
+      for k = 1, #ids do close(want[k], got[k], 1e-4) end
+      local _, info = exact:generate(ids, { max_tokens = 6, logprobs = true })
+      agrees(exact, ids, info)
+      local rough = llm.load(path):logits(ids):totable()       -- int8 on the other side
+      for k = 1, #ids do close(want[k], rough[k], near) end
+    end)
+  end
+end)
+
 describe("a text", function()
   it("is the same in chunks and at once", function()
     for _, name in ipairs(families) do
