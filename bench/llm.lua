@@ -1,4 +1,5 @@
--- Language models: each side in a process of its own, pinned to the same one core, in turn; processor time.
+-- Language models: each side in a process of its own, pinned to the same one core, in turn;
+-- processor time.
 --   train-tiny   a small Llama learns bytes, against PyTorch eager; the losses are equal
 --   lua5.4 bench/llm.lua [--rows train-tiny] [--layers 16] [--rounds 2]
 local tempo = require "tempo"
@@ -13,7 +14,7 @@ local function read(path)
   return text
 end
 
--- ---- one side -------------------------------------------------------------------------------------------------------
+-- ---- one side ----------------------------------------------------------------------------------
 local ours = {}
 
 function ours.train(iterations)

@@ -4,7 +4,7 @@ local tempo = require "tempo"
 local rows = require "spec.rows"
 
 -- Specs that hold a row to numbers of their own.
-local elsewhere = { put = "put", normalized = "ppo" }
+local elsewhere = { put = "put", normalized = "ppo", dequantize = "quant" }
 for name in ("uniform normal bernoulli randint randperm"):gmatch "%S+" do
   elsewhere[name] = "random"
 end

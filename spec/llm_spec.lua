@@ -1,5 +1,5 @@
--- tempo.llm on tiny checkpoints against transformers (spec/fixtures/make_llm.py), and against itself: chunks, batches,
--- rings and texts.
+-- tempo.llm on tiny checkpoints against transformers (spec/fixtures/make_llm.py), and against
+-- itself: chunks, batches, rings and texts.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local fails = helper.fails
@@ -22,7 +22,9 @@ local function read(path)
   return text
 end
 
-local function settings(name) return core.json_decode(read("spec/fixtures/llm/" .. name .. "/config.json")) end
+local function settings(name)
+  return core.json_decode(read("spec/fixtures/llm/" .. name .. "/config.json"))
+end
 local function arrays(name)
   local f, out = tempo.open("spec/fixtures/llm/" .. name), {}
   for key, a in pairs(f:arrays()) do out[key] = a:clone() end
@@ -31,7 +33,8 @@ end
 
 local function close(want, got, tolerance)
   for k = 1, #want do
-    assert.is_true(math.abs(want[k] - got[k]) <= tolerance, ("%d: %g, not %g"):format(k, got[k], want[k]))
+    assert.is_true(math.abs(want[k] - got[k]) <= tolerance,
+      ("%d: %g, not %g"):format(k, got[k], want[k]))
   end
 end
 
@@ -57,9 +60,11 @@ end
 -- Ids stand for bytes: 0 .. 63 as the characters from "!" on, but for some.
 local function letters(pieces)
   local tok = { size = 64 }
-  function tok:piece(id) return pieces and pieces[id] or string.char(33 + id) end      -- luacheck: ignore self
+  function tok:piece(id)                                         -- luacheck: ignore self
+    return pieces and pieces[id] or string.char(33 + id)
+  end
   function tok:is_eos(id) return id == self.eos end
-  function tok:encode(text)                                                            -- luacheck: ignore self
+  function tok:encode(text)                                      -- luacheck: ignore self
     local out = {}
     for k = 1, #text do out[k] = text:byte(k) - 33 end
     return out
@@ -81,13 +86,15 @@ describe("a checkpoint of transformers:", function()
   it("in f32 and f16", function()
     for _, dtype in ipairs { "f32", "f16" } do
       local m = llm.load("spec/fixtures/llm/llama", { dtype = dtype })
-      close(fixture.llama.logits[#ids], m:logits(ids):totable()[#ids], dtype == "f32" and 1e-4 or 2e-2)
+      local near = dtype == "f32" and 1e-4 or 2e-2
+      close(fixture.llama.logits[#ids], m:logits(ids):totable()[#ids], near)
     end
   end)
 
   it("with settings of older files", function()
     local t = settings "llama"
-    t.rope_scaling, t.rope_theta, t.rope_parameters = t.rope_parameters, t.rope_parameters.rope_theta, nil
+    t.rope_scaling, t.rope_theta = t.rope_parameters, t.rope_parameters.rope_theta
+    t.rope_parameters = nil
     t.rope_scaling.type, t.rope_scaling.rope_type, t.rope_scaling.rope_theta = "llama3", nil, nil
     local a = arrays "llama"
     close(fixture.llama.logits[#ids], llm.model(t, a):logits(ids):totable()[#ids], 1e-4)
@@ -103,10 +110,12 @@ describe("a checkpoint of transformers:", function()
   end)
 end)
 
--- The checkpoint `name` as llama.cpp's converter would write it: its names, and of Llama rows of q and k in its order.
+-- The checkpoint `name` as llama.cpp's converter would write it: its names, and of Llama rows of q
+-- and k in its order.
 local function gguf(name, path, formats)
   local c, a, named = settings(name), arrays(name), {}
-  local arch, model = c.model_type, require("tempo.llm.models." .. (name == "gpt2" and "gpt2" or "llama"))
+  local arch, family = c.model_type, name == "gpt2" and "gpt2" or "llama"
+  local model = require("tempo.llm.models." .. family)
   local function neighbours(w, heads)
     local rows, out = w:totable(), {}
     local head = #rows / heads
@@ -141,10 +150,14 @@ local function gguf(name, path, formats)
   end
   local function f32(v) return { f32 = v } end
   local meta = { ["general.architecture"] = arch }
-  local own = name == "gpt2" and { embedding_length = 32, block_count = 2, ["attention.head_count"] = 4, context_length = 64,
-    ["attention.layer_norm_epsilon"] = f32(1e-5) }
-    or { embedding_length = 32, block_count = 2, ["attention.head_count"] = 4, ["attention.head_count_kv"] = 2,
-      context_length = 128, ["attention.layer_norm_rms_epsilon"] = f32(1e-6), ["rope.freq_base"] = f32(10000) }
+  local own = { embedding_length = 32, block_count = 2, ["attention.head_count"] = 4,
+    context_length = 64 }
+  if name == "gpt2" then
+    own["attention.layer_norm_epsilon"] = f32(1e-5)
+  else
+    own["attention.head_count_kv"], own["rope.freq_base"] = 2, f32(10000)
+    own["attention.layer_norm_rms_epsilon"] = f32(1e-6)
+  end
   for key, v in pairs(own) do meta[arch .. "." .. key] = v end
   if name == "llama" then                              -- what llama3's scaling divides by
     local factors, c0 = {}, require("tempo.llm.config").from_json(core.json_encode(c))
@@ -164,6 +177,27 @@ describe("a GGUF file", function()
     it("of " .. name .. " gives the checkpoint's numbers", function()
       gguf(name, path)
       close(fixture[name].logits[#ids], llm.load(path):logits(ids):totable()[#ids], 1e-4)
+    end)
+  end
+end)
+
+describe("weights in blocks", function()
+  local path = os.tmpname()
+  os.remove(path)
+  path = path .. ".gguf"
+  after_each(function() os.remove(path) end)
+
+  for format, near in pairs { q8_0 = 0.4, q4_0 = 0.6 } do
+    it("of " .. format .. " give what their numbers in f32 give", function()
+      gguf("llama", path, format)
+      local want = llm.load(path, { dtype = "f32" }):logits(ids):totable()
+      local exact = llm.load(path, { precise = true })
+      local got = exact:logits(ids):totable()
+      for k = 1, #ids do close(want[k], got[k], 1e-4) end
+      local _, info = exact:generate(ids, { max_tokens = 6, logprobs = true })
+      agrees(exact, ids, info)
+      local rough = llm.load(path):logits(ids):totable()       -- int8 on the other side
+      for k = 1, #ids do close(want[k], rough[k], near) end
     end)
   end
 end)
@@ -205,8 +239,8 @@ describe("a text", function()
     end
     local e, requests = llm.engine(m, { slots = 3 }), {}
     for k = 16, 1, -1 do
-      requests[k] = e:submit { prompt = prompts[k], max_tokens = 12, logprobs = true, temperature = 0.8, top_p = 0.9,
-        seed = 3 }
+      requests[k] = e:submit { prompt = prompts[k], max_tokens = 12, logprobs = true,
+        temperature = 0.8, top_p = 0.9, seed = 3 }
       e:step()
     end
     while e:step() > 0 do assert.is_true(#e.active <= 3) end
@@ -228,7 +262,8 @@ describe("a text", function()
     got, info = short:generate(ids, { max_tokens = 8 })
     assert.are.same({ unpack(greedy, 1, 2) }, got)
     assert.are.equal("length", info.reason)
-    fails(function() short:generate({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6 }) end, "shape", "takes 14")
+    fails(function() short:generate { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6 } end,
+      "shape", "takes 14")
   end)
 
   it("stops at a string across tokens, and is shown as it becomes sure", function()
@@ -242,7 +277,8 @@ describe("a text", function()
     assert.are.equal(4, #info.ids)
     assert.are.equal("stop", info.reason)
     assert.are.equal(whole:sub(1, 4), table.concat(shown))
-    local texts, infos = m:generate({ "*2K", "A" }, { max_tokens = 12, on_token = function(_, _, r) return #r.ids < r.index end })
+    local function few(_, _, r) return #r.ids < r.index end
+    local texts, infos = m:generate({ "*2K", "A" }, { max_tokens = 12, on_token = few })
     assert.are.equal(whole:sub(1, 1), texts[1])
     assert.are.same({ "stop", 2 }, { infos[2].reason, #infos[2].ids })
     m.tokenizer = nil
@@ -252,7 +288,8 @@ describe("a text", function()
     local m, greedy = model "llama", fixture.llama.greedy
     m.tokenizer = letters { [greedy[1]] = "\xe2\x82", [greedy[2]] = "\xac", [greedy[3]] = "\xc3" }
     local shown = {}
-    local text = m:generate(ids, { max_tokens = 3, on_token = function(_, s) shown[#shown + 1] = s end })
+    local function show(_, s) shown[#shown + 1] = s end
+    local text = m:generate(ids, { max_tokens = 3, on_token = show })
     assert.are.same({ "", "\xe2\x82\xac", "\xc3" }, shown)
     assert.are.same({ unpack(greedy, 1, 3) }, text)
     m.tokenizer = nil
@@ -290,7 +327,8 @@ describe("an engine", function()
     e:cancel(waits)
     local steps = 0
     while e:step() > 0 do steps = steps + 1 end
-    assert.are.same({ "error", "cancelled", "cancelled", "length" }, { bad.reason, gone.reason, waits.reason, good.reason })
+    assert.are.same({ "error", "cancelled", "cancelled", "length" },
+      { bad.reason, gone.reason, waits.reason, good.reason })
     assert.is_truthy(tostring(bad.error):find "mine")
     assert.are.same(fixture.llama.greedy, good.ids)
     assert.are.equal(0, #waits.ids)
@@ -322,10 +360,13 @@ describe("a choice", function()
   it("follows the softmax", function()
     local logits = { 0, math.log(2), math.log(5), -math.huge }
     local got = shares(logits, { temperature = 1, seed = 5 }, 4000)
-    for id, p in ipairs { 1 / 8, 2 / 8, 5 / 8 } do assert.is_true(math.abs(got[id - 1] - p) < 0.03) end
+    local function near(want)
+      for id, p in ipairs(want) do assert.is_true(math.abs(got[id - 1] - p) < 0.03) end
+    end
+    near { 1 / 8, 2 / 8, 5 / 8 }
     assert.is_nil(got[3])
     got = shares(logits, { temperature = 0.5, seed = 5 }, 4000)
-    for id, p in ipairs { 1 / 30, 4 / 30, 25 / 30 } do assert.is_true(math.abs(got[id - 1] - p) < 0.03) end
+    near { 1 / 30, 4 / 30, 25 / 30 }
   end)
 
   it("keeps to top-k, top-p and min-p", function()

@@ -244,6 +244,9 @@ describe("open", function()
     refused("option", "table of arrays", tempo.save, path, a)
     refused("option", "metta", tempo.save, path, { a = a }, { metta = {} })
     refused("option", "NumPy", tempo.save, scratch ".npz", { a = a }, { meta = {} })
+    refused("option", "one array", tempo.save, scratch ".npy", { a = a })
+    refused("option", "by name", tempo.save, scratch ".npz", a)
+    refused("file", "tempo.open reads", tempo.load, here .. "small.gguf")
     assert.is_nil(io.open(path))
   end)
 
@@ -253,6 +256,8 @@ describe("open", function()
     local function bad(what, s, data) refused("file", what, tempo.open, header(s, data)) end
     refused("file", "No such file", tempo.open, "/nonexistent/x.gguf")
     refused("file", "begins as no file of weights", tempo.open, write(path, "hello there"))
+    refused("file", "begins as no file of weights", tempo.open, write(path, ""))
+    refused("file", "no regular file", tempo.open, "/dev/null")
     refused("file", path .. ": the header's length, 1000000, is beyond the file's at byte 0",
       tempo.open, write(path, u64(1000000) .. "{}"))
     bad("no JSON", '{"a": }')
@@ -308,6 +313,21 @@ describe("open", function()
       local bytes = "GGUF" .. one(text "a", u32(1), u64(3), u32(99), u64(0)) .. ("x"):rep(64)
       return tempo.open(write(path, bytes)).a
     end)
+  end)
+
+  it("reads GGUF in parts", function()
+    local path = scratch "-00001-of-00002.gguf"
+    local second, meta = path:gsub("00001", "00002"), { ["split.count"] = 2, name = "x" }
+    paths[#paths + 1] = second
+    tempo.save(path, { a = tempo.array { 1 } }, { meta = meta })
+    refused("file", "00002-of-00002.gguf: No such file", tempo.open, path)
+    tempo.save(second, { b = tempo.array { 2 } }, { meta = meta })
+    local f = tempo.open(path)
+    assert.same({ 1, 2 }, { f.a:item(), f.b:item() })
+    assert.same(meta, f:meta())
+    refused("file", "open the first one", tempo.open, second)
+    tempo.save(second, { a = tempo.array { 2 } }, { meta = meta })
+    refused("file", "'a' twice", tempo.open, path)
   end)
 
   it("refuses indices that lead elsewhere", function()

@@ -4,7 +4,8 @@ local helper = require "spec.helper"
 local run = helper.agent
 
 -- The least mean return of the last 20 iterations.
-local wanted = { reinforce = 475, a2c = 475, ppo = 475, ppo_recurrent = 475, ppo_continuous = -250 }
+local wanted = { reinforce = 475, a2c = 475, ppo = 475, ppo_recurrent = 475, ppo_continuous = -250,
+  ppo_attention = 475 }
 
 describe("an example of examples/rl", function()
   it("has at most 80 lines", function()
@@ -27,10 +28,7 @@ describe("an example of examples/rl", function()
     end
   end
 
-  it("#long attends to a window, and trains a population with settings of its own", function()
-    local _, rows = run("ppo_attention", "--iterations 150")
-    local returns = rows["return"]:totable()
-    assert.is_true(returns[#returns] > 100, tostring(returns[#returns]))
+  it("#long trains a population with settings of its own", function()
     local out = run("population", "--seeds 3 --iterations 20")
     for k = 0, 2 do
       assert.truthy(out:find(("member %d  lr 0.%%d+  entropy 0.%%d+  return %%d"):format(k)))

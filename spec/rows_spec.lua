@@ -168,6 +168,28 @@ describe("rows", function()
     end
   end)
 
+  it("may be arrays of files, as constants may", function()
+    local name = os.tmpname()
+    local path = name .. ".safetensors"
+    local v = weights(2, 6)
+    tempo.save(path, { a = v[1], b = v[2] })
+    local file = tempo.open(path)
+    local f, x = net { tier = "native" }
+    local b = tempo.array(0.5, "f32", { 2, D })
+    local got = f({ x = x, w = tempo.rows { file.a, file.b }, b = b }, { L = 2 }).y
+    assert.are.same(f({ x = x, w = tempo.rows(v), b = b }, { L = 2 }).y:totable(), got:totable())
+    local P = tempo.program()
+    local w, u = P:constant(file.a), P:param("u", { shape = { D, D }, init = file.b })
+    local g = P:compile { outputs = { y = w:matmul(u) } }
+    file, w, u = nil, nil, nil
+    collectgarbage()
+    local Q = tempo.program()
+    local h = Q:compile { outputs = { y = Q:constant(v[1]):matmul(v[2]) } }
+    assert.are.same(h({}, {}).y:totable(), g({}, {}).y:totable())
+    os.remove(path)
+    os.remove(name)
+  end)
+
   it("are read by peek", function()
     local P = tempo.program()
     local l = P:dim "l"

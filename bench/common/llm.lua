@@ -47,8 +47,8 @@ function models.random(settings, dtype)
   return tempo.llm.model(settings, arrays(settings, make)), bytes
 end
 
---- Training: { vocabulary, width, layers, heads, kv_heads, ffn, batch, length }, weights and tokens by a formula. Gives
---- a function of the number of iterations that gives their losses.
+--- Training: { vocabulary, width, layers, heads, kv_heads, ffn, batch, length }, weights and tokens
+--- by a formula. Gives a function of the number of iterations that gives their losses.
 function models.trained(s)
   local c = config.from_json(core.json_encode { model_type = "llama", hidden_size = s.width, num_hidden_layers = s.layers,
     num_attention_heads = s.heads, num_key_value_heads = s.kv_heads, intermediate_size = s.ffn, vocab_size = s.vocabulary,

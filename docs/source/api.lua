@@ -222,20 +222,21 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
           arg("format", "string", "of these: of all matrices of floats whose rows can have it"),
           arg("formats", "table", "of these: by name") },
         returns = { { "true" } },
-        text = "Writes what the extension says, .safetensors or .gguf, else a NumPy file (an array: "
-          .. ".npy; by name: .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, "
-          .. "`q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, "
-          .. "while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are "
-          .. "turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of "
-          .. "them, and numbers: u32 where they can (i32 in lists), f32 for fractions; "
+        text = "Writes what the extension says, .npz, .npy, .safetensors or .gguf (another: .npy "
+          .. "for an array, else .npz), whole or not at all. A format is a dtype, or in GGUF "
+          .. "`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of "
+          .. "floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's "
+          .. "shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of "
+          .. "one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; "
           .. "`{ f32 = 10000 }` names the type.",
         errors = "`dtype`, `shape` for what the kind of file cannot hold.",
         example = shown.save },
       { name = "open", args = { arg("path", "string", "a file, a folder, an index") },
         returns = { { "tempo.Weights" } },
-        text = "Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3), .npz or "
-          .. ".npy. A folder has a `*.safetensors.index.json`, which may be given itself, a "
-          .. "`model.safetensors`, or one file of weights.",
+        text = "Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3; of several "
+          .. "parts the first one's name), .npz or .npy. A folder has a "
+          .. "`*.safetensors.index.json`, which may be given itself, a `model.safetensors`, or one "
+          .. "file of weights.",
         errors = "`file` says path, mistake and place.",
         example = shown.open, fails = 'tempo.open "none.gguf"' },
       { name = "load", args = { arg("path", "string", "") },
@@ -244,11 +245,12 @@ print(P:compile { outputs = { w = w, d = by_first } }({}, { T = 3 }).d)]] },
       { name = "quantize",
         args = { arg("a", "tempo.Array", "floats"), arg("format", "string", "") },
         returns = { { "tempo.Array", "bytes" } }, text = "`a:quantize(format)`.",
-          example = shown.quantize },
+        example = shown.quantize },
       { name = "dequantize", row = true,
         args = { arg("x", "tempo.Operand", "bytes"), arg("format", "string", "") },
         returns = { { "tempo.Array|tempo.Tensor", "f32, of an array an array" } },
-        text = "The numbers of blocks along the last axis: `a:dequantize(format)`, `x:dequantize(format)`.", example = shown.quantize },
+        text = "The numbers of blocks along the last axis, as the method of both.",
+        example = shown.quantize },
       { name = "range", args = { arg("lo", "tempo.Number", ""), arg("hi", "tempo.Number", "") },
         returns = { { "tempo.Range" } },
         text = "`lo .. hi`, half open, where both are numbers: `2 .. 5` is the string \"25\" in Lua.",
@@ -395,7 +397,9 @@ print(P:compile { outputs = { fib = fib } }({}, { T = 10 }).fib)]] },
         example = shown.param },
       { name = "constant", args = { arg("data", "tempo.Data", "") },
         returns = { { "tempo.Tensor" } },
-        text = "A tensor with these values at every point. Arrays and numbers mix with tensors by themselves.",
+        text = "A tensor with these values at every point. Arrays and numbers mix with tensors by "
+          .. "themselves. A large array is copied once, however often it comes; an array of a file "
+          .. "is not copied.",
         example = 'print(P:constant { { 1, 2 }, { 3, 4 } })' },
       { name = "call",
         args = { arg("fn", "fun(arrays: tempo.Array[], point: table<string, integer>): ...", ""),
@@ -806,9 +810,11 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
   { title = "Files of weights", class = "tempo.Weights", receiver = "f",
     text = "What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are "
       .. "mapped: opening reads what describes the arrays, an array's elements are read when they "
-      .. "are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not), "
-      .. "and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in "
+      .. "are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not; a "
+      .. "write by way of `a:pointer()` or `a:data()` ends the process), and keep the map when "
+      .. "`f` is closed. Copied are packed members of an .npz, arrays in "
       .. "Fortran's order or big endian, bools, and what does not lie at a multiple of its size. "
+      .. "Checksums in an .npz are looked at where a member is copied. "
       .. "Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; "
       .. "GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, "
       .. "f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is "
@@ -826,13 +832,14 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
         example = shown.open },
       { name = "meta", args = { arg("key?", "string", "one value; nil where there is none") },
         returns = { { "any" } },
-        text = "The metadata by key: numbers, booleans, strings, sequences of them. Of a model in "
-          .. "several files the first one's.", example = shown.open },
+        text = "The metadata by key: numbers, booleans, strings, sequences of them. A model in "
+          .. "several files has the first one's.", example = shown.open },
       { name = "stored", args = { arg("name", "string", "") },
         returns = { { "tempo.Array?", "a view" }, { "string?", "the format" },
           { "integer[]?", "the shape" } },
-        text = "The array as it is stored. What is no dtype of ours is u8, with the bytes of a row "
-          .. "as last axis; the shape is that of its elements.", example = shown.open },
+        text = "The array as it is stored. A kind that is no dtype of ours comes as u8, with the "
+          .. "bytes of a row as last axis; the shape is that of its elements.",
+        example = shown.open },
       { name = "close", args = {}, returns = {},
         text = "Gives the map back when its last array goes.", example = shown.open },
     },
@@ -861,11 +868,11 @@ for _, rest in ipairs { "", ".h", ".c", ".weights", "_main.c" } do os.remove(pat
             example = "print(tempo.array({ { 3, 4 }, { 1, 0 } }):orthonormal())" },
       { name = "quantize",
         args = { arg("format", "string",
-        "`q8_0`, `q4_0`, `q4_1`, `q5_0` (blocks of 32 numbers), `q4_k`, `q5_k`, `q6_k` (of 256)") },
+          "`q8_0 q4_0 q4_1 q5_0` (blocks of 32 numbers), `q4_k q5_k q6_k` (of 256)") },
         returns = { { "tempo.Array", "u8" } },
         text = "Its floats in blocks along the last axis, as GGUF files hold weights, byte for byte "
           .. "what llama.cpp's reference makes of them.",
-            errors = "`shape` where the axis is no multiple of a block.",
+        errors = "`shape` where the axis is no multiple of a block.",
         example = shown.quantize, fails = 'tempo.array({ 1, 2 }):quantize "q8_0"' },
       { name = "dequantize", args = { arg("format", "string", "") },
         returns = { { "tempo.Array", "f32" } },
@@ -910,8 +917,8 @@ os.remove(path)]] },
   },
 
   { title = "Rows", class = "tempo.Rows", receiver = "r",
-    text = "What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, from 0; "
-      .. "`tempo.array(r)` copies all into one.",
+    text = "What `tempo.rows` gives. `#r` is the number of arrays, `r[i]` the array itself, "
+      .. "from 0; `tempo.array(r)` copies all into one.",
     index = "tempo.Array",
     entries = {
       { name = "shape", args = {}, returns = { { "integer[]" } },

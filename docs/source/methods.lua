@@ -276,8 +276,11 @@ methods.rows = {
   kl_div = { example =
     'show(P:constant({ 0.5, 0.5 }):log():kl_div(P:constant({ 0.9, 0.1 }), { reduction = "sum" }))' },
 
-  dequantize = {
-    example = 'local w = tempo.array(3, "f32", { 2, 32 }):quantize "q8_0"\nshow(P:constant(w):dequantize("q8_0"):sum(1))' },
+  dequantize = { gradient = "none",
+    errors = "`dtype` of other than u8, `shape` where the axis is no "
+      .. "multiple of a block, `option` for an unknown format",
+    example = 'local w = tempo.array(3, "f32", { 2, 32 }):quantize "q8_0"\n'
+      .. 'show(P:constant(w):dequantize("q8_0"):sum(1))' },
   to = { example = "show(x:to \"i32\")",
     gradient = "converted back; 0 where either side is no float" },
   detach = { example = "show((v * v:detach()):sum():detach())" },

@@ -1,8 +1,8 @@
 -- A conversation in the terminal, with a model that has a chat template. An empty line ends it.
---     lua5.4 examples/llm/chat.lua --model FOLDER [--system "You are brief."] [--tokens 256] [--temperature 0.7]
+--     lua5.4 examples/llm/chat.lua --model FOLDER [--system "You are brief."] [--tokens 256]
 local tempo = require "tempo"
-local opt = require "tempo.cli" (arg, { model = "", system = "", tokens = 256, temperature = 0.7, top_p = 0.9, seed = 0,
-  quiet = false })
+local opt = require "tempo.cli" (arg, { model = "", system = "", tokens = 256, temperature = 0.7,
+  top_p = 0.9, seed = 0, quiet = false })
 
 local m = tempo.llm.load(opt.model)
 local messages = {}

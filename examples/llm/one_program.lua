@@ -1,8 +1,10 @@
--- A prompt and the text that follows, greedily, as one program: a recurrence over position whose attention reads
--- k[0 .. t+1]. No line speaks of a cache: what is kept, and when, follows from what is read.
+-- A prompt and the text that follows, greedily, as one program: a recurrence over position whose
+-- attention reads k[0 .. t+1]. No line speaks of a cache: what is kept, and when, follows from what
+-- is read.
 --     lua5.4 examples/llm/one_program.lua --model FOLDER --prompt "Once upon a time" [--tokens 64]
 local tempo = require "tempo"
-local opt = require "tempo.cli" (arg, { model = "out/train_tiny", prompt = "The ", tokens = 64, explain = "" })
+local opt = require "tempo.cli" (arg, { model = "out/train_tiny", prompt = "The ", tokens = 64,
+  explain = "" })
 local m = tempo.llm.load(opt.model)
 
 local P = tempo.program()

@@ -1,9 +1,9 @@
 -- PPO that attends to the last 8 observations, on CartPole without velocities: 20 to 500 within
--- 150,000 steps. A window is data, so minibatches are of steps, not of rows.
---     lua5.4 examples/rl/ppo_attention.lua [--seed 0] [--iterations 600] [--out DIR] [--quiet]
+-- 300,000 steps. A window is data, so minibatches are of steps, not of rows.
+--     lua5.4 examples/rl/ppo_attention.lua [--seed 0] [--iterations 300] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
-local opt = require "tempo.cli" (arg, { seed = 0, iterations = 600, envs = 8, steps = 32,
+local opt = require "tempo.cli" (arg, { seed = 0, iterations = 300, envs = 32, steps = 32,
   epochs = 10, last = 8, width = 32, lr = 5e-4, gamma = 0.98, lambda = 0.8,
   out = "out/ppo_attention", quiet = false })
 

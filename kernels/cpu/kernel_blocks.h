@@ -161,24 +161,39 @@ KI __m512i blocks_part(tp_format f, const uint8_t *b, int p) {
 
 /* ---- sums ---- */
 
-KI float blocks_halved(float *v, int n) {
-  for (int h = n / 2; h; h /= 2)
-    for (int l = 0; l < h; l++) v[l] += v[l + h];
-  return v[0];
+/* Lane l and lane l + n / 2, until one is left. */
+KI float blocks_halved(const float *v, int n) {
+  float h[64];
+  memcpy(h, v, sizeof *v * (size_t)n);
+  for (n /= 2; n; n /= 2)
+    for (int l = 0; l < n; l++) h[l] += h[l + n];
+  return h[0];
 }
+#if VBYTES >= 32
+KI float blocks_halved8(__m256 v) {
+  __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+#endif
 
+/* bytes of weights that are fetched ahead */
+enum { BLOCKS_AHEAD = 2048 };
 /* Calls DO(span of w, its number) for each span; behind the last block there are blocks of 0. */
 #define BLOCKS_SPANS(f, w, k, DO) \
   do { \
+    int each_ = TP_SPAN / tp_format_elements(f) * tp_format_bytes(f); \
     int64_t n_ = (k) / TP_SPAN, left_ = (k) % TP_SPAN / tp_format_elements(f); \
     const uint8_t *w_ = (w); \
-    for (int64_t i_ = 0; i_ < n_; \
-         i_++, w_ += TP_SPAN / tp_format_elements(f) * tp_format_bytes(f)) \
+    uint8_t rest_[8 * 34]; \
+    for (int64_t i_ = 0; i_ < n_ + (left_ > 0); i_++, w_ += each_) { \
+      if (i_ == n_) { \
+        memset(rest_, 0, sizeof rest_); \
+        w_ = memcpy(rest_, w_, (size_t)(left_ * tp_format_bytes(f))); \
+      } else \
+        UNROLLED for (int o_ = 0; o_ < each_; o_ += 64) \
+            __builtin_prefetch(w_ + BLOCKS_AHEAD + o_); \
       DO(w_, i_); \
-    if (left_) { \
-      uint8_t rest_[8 * 34] = { 0 }; \
-      memcpy(rest_, w_, (size_t)(left_ * tp_format_bytes(f))); \
-      DO(rest_, n_); \
     } \
   } while (0)
 
@@ -189,39 +204,51 @@ typedef struct blocks_sum {
   v_f32 v[64 / BLOCKS_LANES];
 } blocks_sum;
 
-/* Numbers from u[0] on, without zero. */
-KI v_f32 blocks_floats(const uint8_t *u, int zero) {
+/* The numbers from 64 p + `at` on, as many as a vector has, of the bytes u, those of part p. */
 #if VBYTES == 64
-  __m512i i = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)u));
+typedef __m512i blocks_u;
+KI v_f32 blocks_floats(const blocks_u *u, int at, int zero) {
+  __m512i i = _mm512_cvtepu8_epi32(at == 0 ? _mm512_castsi512_si128(*u)
+          : at == 16                       ? _mm512_extracti32x4_epi32(*u, 1)
+          : at == 32                       ? _mm512_extracti32x4_epi32(*u, 2)
+                                           : _mm512_extracti32x4_epi32(*u, 3));
   return (v_f32)_mm512_cvtepi32_ps(_mm512_sub_epi32(i, _mm512_set1_epi32(zero)));
-#elif VBYTES == 32
-  __m256i i = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)u));
+}
+#else
+typedef struct blocks_u {
+  uint8_t v[64] __attribute__((aligned(64)));
+} blocks_u;
+KI v_f32 blocks_floats(const blocks_u *u, int at, int zero) {
+#if VBYTES == 32
+  __m256i i = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(u->v + at)));
   return (v_f32)_mm256_cvtepi32_ps(_mm256_sub_epi32(i, _mm256_set1_epi32(zero)));
 #else
   v_f32 v;
-  for (int l = 0; l < BLOCKS_LANES; l++) v[l] = (float)(u[l] - zero);
+  for (int l = 0; l < BLOCKS_LANES; l++) v[l] = (float)(u->v[at + l] - zero);
   return v;
 #endif
 }
+#endif
 
 KI void blocks_add_floats(
     tp_format f, const uint8_t *b, const float *const *x, int rows, int64_t span, blocks_sum *sum) {
   blocks_scales s;
   float d[16], m[8];
   blocks_scale(f, &s, b);
-  memcpy(d, s.d, f == TP_Q6_K ? sizeof d : sizeof d / 2);
+  memcpy(d, &s.d[0], sizeof s.d[0]);
+  if (f == TP_Q6_K) memcpy(d + 8, &s.d[1], sizeof s.d[1]);
   if (blocks_shift(f)) memcpy(m, &s.m, sizeof m);
   UNROLLED for (int p = 0; p < 4; p++) {
-    uint8_t u[64] __attribute__((aligned(64)));
+    blocks_u u;
 #if VBYTES == 64
-    _mm512_store_si512(u, blocks_part(f, b, p));
+    u = blocks_part(f, b, p);
 #else
-    UNROLLED for (int c = 0; c < 4; c++) * (blocks_q16 *)(u + 16 * c) = blocks_chunk(f, b, p, c);
+    UNROLLED for (int c = 0; c < 4; c++) * (blocks_q16 *)(u.v + 16 * c) = blocks_chunk(f, b, p, c);
 #endif
     UNROLLED for (int i = 0; i < 64 / BLOCKS_LANES; i++) {
       int at = 64 * p + i * BLOCKS_LANES;
       v_f32 w =
-          blocks_floats(u + i * BLOCKS_LANES, blocks_zero(f)) * d[f == TP_Q6_K ? at / 16 : at / 32];
+          blocks_floats(&u, i * BLOCKS_LANES, blocks_zero(f)) * d[f == TP_Q6_K ? at / 16 : at / 32];
       if (blocks_shift(f)) w = w + m[at / 32];
       UNROLLED for (int r = 0; r < rows; r++) sum[r].v[i] =
           MAD_f32(w, *(const v_f32 *)(x[r] + span * TP_SPAN + at), sum[r].v[i]);
@@ -229,21 +256,35 @@ KI void blocks_add_floats(
   }
 }
 
+KI float blocks_floats_sum(const blocks_sum *s) {
+#if VBYTES == 64
+  v_f32 v = (s->v[0] + s->v[2]) + (s->v[1] + s->v[3]);
+  return blocks_halved8(
+      _mm256_add_ps(_mm512_castps512_ps256((__m512)v), _mm512_extractf32x8_ps((__m512)v, 1)));
+#elif VBYTES == 32
+  v_f32 v[4];
+  for (int i = 0; i < 4; i++) v[i] = s->v[i] + s->v[i + 4];
+  return blocks_halved8((__m256)((v[0] + v[2]) + (v[1] + v[3])));
+#else
+  return blocks_halved((const float *)s, 64);
+#endif
+}
+
 KI void blocks_floats_of(tp_format f, const uint8_t *w, int64_t k, const char *x, int64_t row,
-    int rows, int real, float *c) {
+    int rows, int real, float *lanes, bool first, float *c) {
   blocks_sum sum[TP_SPAN_ROWS];
   const float *at[TP_SPAN_ROWS];
-  for (int r = 0; r < rows; r++) {
+  UNROLLED for (int r = 0; r < rows; r++) {
     at[r] = (const float *)(x + row * (r < real ? r : real - 1));
-    for (int i = 0; i < 64 / BLOCKS_LANES; i++) sum[r].v[i] = (v_f32){ 0 };
+    if (first) sum[r] = (blocks_sum){ 0 };
+    else memcpy(&sum[r], lanes + TP_SPAN_LANES * r, sizeof sum[r]);
   }
 #define ADD(b, i) blocks_add_floats(f, b, at, rows, i, sum)
   BLOCKS_SPANS(f, w, k, ADD);
 #undef ADD
-  for (int r = 0; r < real; r++) {
-    float v[64];
-    memcpy(v, &sum[r], sizeof v);
-    c[r] = blocks_halved(v, 64);
+  UNROLLED for (int r = 0; r < rows; r++) {
+    if (!c) memcpy(lanes + TP_SPAN_LANES * r, &sum[r], sizeof sum[r]);
+    else if (r < real) c[r] = blocks_floats_sum(&sum[r]);
   }
 }
 
@@ -335,28 +376,52 @@ KI __m256i blocks_sum4(tp_format f, bool vnni, __m256i u, const tp_eights *x, in
 #endif
 #endif
 
-/* Adds part p of a span; d: a scale for each 32 numbers, or 16 of them. */
-KI void blocks_add_part(tp_format f, bool vnni, const uint8_t *b, int p, const tp_eights *const *x,
-    const float d[][16], int rows, blocks_sums *sum) {
-  bool fine = f == TP_Q6_K;
+/* The scales of a span for each 32 numbers, or each 16 (q6_k), times those of a row of x. */
 #if VBYTES == 64
-  __m512i u = blocks_part(f, b, p),
-          of = _mm512_add_epi32(_mm512_set1_epi32(fine ? 4 * p : 2 * p),
-              fine ? _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0)
-                   : _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0));
+typedef __m512 blocks_by;
+KI void blocks_scale_by(tp_format f, blocks_by *to, const blocks_scales *s, const float *d) {
+  __m256 x = _mm256_loadu_ps(d);
+  if (f == TP_Q6_K) {
+    const __m512i twice = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+    __m512 w = _mm512_insertf32x8(_mm512_castps256_ps512((__m256)s->d[0]), (__m256)s->d[1], 1);
+    *to = _mm512_mul_ps(w, _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(x)));
+  } else *to = _mm512_castps256_ps512(_mm256_mul_ps((__m256)s->d[0], x));
+}
+/* Those of the lanes of part p. */
+KI __m512 blocks_lanes_of(tp_format f, blocks_by d, int p) {
+  __m512i from = f == TP_Q6_K ? _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0)
+                              : _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+  int first = f == TP_Q6_K ? 4 * p : 2 * p;
+  return _mm512_permutexvar_ps(_mm512_add_epi32(from, _mm512_set1_epi32(first)), d);
+}
+#else
+typedef struct blocks_by {
+  float v[16];
+} blocks_by;
+KI void blocks_scale_by(tp_format f, blocks_by *to, const blocks_scales *s, const float *d) {
+  if (f != TP_Q6_K) *(blocks_f8 *)to->v = s->d[0] * *(const blocks_f8 *)d;
+  else
+    for (int j = 0; j < 16; j++) to->v[j] = s->d[j / 8][j % 8] * d[j / 2];
+}
+#endif
+
+/* Adds part p of a span. */
+KI void blocks_add_part(tp_format f, bool vnni, const uint8_t *b, int p, const tp_eights *const *x,
+    const blocks_by *d, int rows, blocks_sums *sum) {
+#if VBYTES == 64
+  __m512i u = blocks_part(f, b, p);
   UNROLLED for (int r = 0; r < rows; r++) {
-    __m512 by = _mm512_permutexvar_ps(of, _mm512_loadu_ps(d[r]));
-    sum[r].v = _mm512_add_ps(
-        sum[r].v, _mm512_mul_ps(_mm512_cvtepi32_ps(blocks_sum4(f, vnni, u, x[r], p)), by));
+    __m512 v = _mm512_cvtepi32_ps(blocks_sum4(f, vnni, u, x[r], p));
+    sum[r].v = _mm512_add_ps(sum[r].v, _mm512_mul_ps(v, blocks_lanes_of(f, d[r], p)));
   }
 #elif VBYTES == 32
   UNROLLED for (int h = 0; h < 2; h++) {
     __m256i u = _mm256_set_m128i(
         (__m128i)blocks_chunk(f, b, p, 2 * h + 1), (__m128i)blocks_chunk(f, b, p, 2 * h));
     UNROLLED for (int r = 0; r < rows; r++) {
-      const float *at = d[r] + (fine ? 4 * p + 2 * h : 2 * p + h);
-      __m256 by =
-          fine ? _mm256_set_m128(_mm_set1_ps(at[1]), _mm_set1_ps(at[0])) : _mm256_set1_ps(*at);
+      const float *at = d[r].v + (f == TP_Q6_K ? 4 * p + 2 * h : 2 * p + h);
+      __m256 by = f == TP_Q6_K ? _mm256_set_m128(_mm_set1_ps(at[1]), _mm_set1_ps(at[0]))
+                               : _mm256_set1_ps(*at);
       __m256i v = blocks_sum4(f, vnni, u, x[r], 64 * p + 32 * h);
       sum[r].v[h] = _mm256_add_ps(sum[r].v[h], _mm256_mul_ps(_mm256_cvtepi32_ps(v), by));
     }
@@ -369,8 +434,7 @@ KI void blocks_add_part(tp_format f, bool vnni, const uint8_t *b, int p, const t
       const int8_t *q = x[r]->q + 64 * p + 4 * l;
       const uint8_t *v = u + 4 * l;
       int32_t i = x[r]->lane[16 * p + l] + v[0] * q[0] + v[1] * q[1] + v[2] * q[2] + v[3] * q[3];
-      float by = d[r][fine ? 4 * p + l / 4 : 2 * p + l / 8], term = (float)i * by;
-      sum[r].v[l] += term;
+      sum[r].v[l] += (float)i * d[r].v[f == TP_Q6_K ? 4 * p + l / 4 : 2 * p + l / 8];
     }
 #endif
 }
@@ -378,65 +442,73 @@ KI void blocks_add_part(tp_format f, bool vnni, const uint8_t *b, int p, const t
 KI void blocks_add_eights(tp_format f, bool vnni, const uint8_t *b, const tp_eights *const *at,
     int rows, int64_t span, blocks_sums *sum) {
   blocks_scales s;
-  float d[TP_SPAN_ROWS][16] __attribute__((aligned(64)));
+  blocks_by d[TP_SPAN_ROWS];
   const tp_eights *x[TP_SPAN_ROWS];
   blocks_scale(f, &s, b);
   UNROLLED for (int r = 0; r < rows; r++) {
     x[r] = at[r] + span;
-    blocks_f8 by = *(const blocks_f8 *)x[r]->d;
-    if (f == TP_Q6_K) {
-      for (int j = 0; j < 16; j++) d[r][j] = x[r]->d[j / 2];
-      *(blocks_f8 *)d[r] *= s.d[0], *(blocks_f8 *)(d[r] + 8) *= s.d[1];
-    } else *(blocks_f8 *)d[r] = s.d[0] * by;
+    blocks_scale_by(f, &d[r], &s, x[r]->d);
     if (blocks_shift(f)) sum[r].off += s.m * *(const blocks_f8 *)x[r]->s;
   }
   UNROLLED for (int p = 0; p < 4; p++) blocks_add_part(f, vnni, b, p, x, d, rows, sum);
 }
 
+KI float blocks_sum_up(tp_format f, const blocks_sums *s) {
+#if VBYTES == 64
+  float v =
+      blocks_halved8(_mm256_add_ps(_mm512_castps512_ps256(s->v), _mm512_extractf32x8_ps(s->v, 1)));
+  return blocks_shift(f) ? v + blocks_halved8((__m256)s->off) : v;
+#elif VBYTES == 32
+  float v = blocks_halved8(_mm256_add_ps(s->v[0], s->v[1]));
+  return blocks_shift(f) ? v + blocks_halved8((__m256)s->off) : v;
+#else
+  float v = blocks_halved(s->v, 16);
+  return blocks_shift(f) ? v + blocks_halved((const float *)&s->off, 8) : v;
+#endif
+}
+
 KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, const char *x,
-    int64_t row, int rows, int real, float *c) {
+    int64_t row, int rows, int real, float *lanes, bool first, float *c) {
   blocks_sums sum[TP_SPAN_ROWS];
   const tp_eights *at[TP_SPAN_ROWS];
-  for (int r = 0; r < rows; r++) {
+  UNROLLED for (int r = 0; r < rows; r++) {
     at[r] = (const tp_eights *)(x + row * (r < real ? r : real - 1));
-    memset(&sum[r], 0, sizeof sum[r]);
+    if (first) sum[r] = (blocks_sums){ 0 };
+    else memcpy(&sum[r], lanes + TP_SPAN_LANES * r, sizeof sum[r]);
   }
 #define ADD(b, i) blocks_add_eights(f, vnni, b, at, rows, i, sum)
   BLOCKS_SPANS(f, w, k, ADD);
 #undef ADD
-  for (int r = 0; r < real; r++) {
-    float v[16], off[8];
-    memcpy(v, &sum[r].v, sizeof v);
-    memcpy(off, &sum[r].off, sizeof off);
-    c[r] = blocks_halved(v, 16);
-    if (blocks_shift(f)) c[r] += blocks_halved(off, 8);
+  UNROLLED for (int r = 0; r < rows; r++) {
+    if (!c) memcpy(lanes + TP_SPAN_LANES * r, &sum[r], sizeof sum[r]);
+    else if (r < real) c[r] = blocks_sum_up(f, &sum[r]);
   }
 }
 
 /* ---- by format and number of rows: 3 go as 4 of which one is there twice ---- */
 
+#define BLOCKS_ARGS \
+  const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *lanes, bool first, \
+      float *c
 #define BLOCKS_BY_ROWS(DO, ...) \
   do { \
-    if (rows == 1) DO(__VA_ARGS__, w, k, x, row, 1, 1, c); \
-    else if (rows == 2) DO(__VA_ARGS__, w, k, x, row, 2, 2, c); \
-    else DO(__VA_ARGS__, w, k, x, row, 4, rows, c); \
+    if (rows == 1) DO(__VA_ARGS__, w, k, x, row, 1, 1, lanes, first, c); \
+    else if (rows == 2) DO(__VA_ARGS__, w, k, x, row, 2, 2, lanes, first, c); \
+    else DO(__VA_ARGS__, w, k, x, row, 4, rows, lanes, first, c); \
   } while (0)
 
 #define X(NAME, text, elements, bytes) \
-  static __attribute__((noinline)) void floats_##NAME( \
-      const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *c) { \
+  static __attribute__((noinline)) void floats_##NAME(BLOCKS_ARGS) { \
     BLOCKS_BY_ROWS(blocks_floats_of, TP_##NAME); \
   } \
-  static __attribute__((noinline)) void eights_##NAME( \
-      const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *c) { \
+  static __attribute__((noinline)) void eights_##NAME(BLOCKS_ARGS) { \
     BLOCKS_BY_ROWS(blocks_eights_of, TP_##NAME, false); \
   }
 #include "base/formats.def"
 #undef X
 #if VBYTES >= 32
 #define X(NAME, text, elements, bytes) \
-  static __attribute__((noinline)) void vnni_##NAME( \
-      const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *c) { \
+  static __attribute__((noinline)) void vnni_##NAME(BLOCKS_ARGS) { \
     BLOCKS_BY_ROWS(blocks_eights_of, TP_##NAME, true); \
   }
 #include "base/formats.def"
@@ -446,12 +518,11 @@ KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, co
 #define BLOCKS_HAS_VNNI false
 #endif
 
-static void blocks_by_floats(
-    tp_format f, const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *c) {
+static void blocks_by_floats(tp_format f, BLOCKS_ARGS) {
   switch (f) {
 #define X(NAME, text, elements, bytes) \
   case TP_##NAME: \
-    floats_##NAME(w, k, x, row, rows, c); \
+    floats_##NAME(w, k, x, row, rows, lanes, first, c); \
     return;
 #include "base/formats.def"
 #undef X
@@ -459,14 +530,13 @@ static void blocks_by_floats(
   }
 }
 
-static void blocks_by_eights(
-    tp_format f, const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *c) {
+static void blocks_by_eights(tp_format f, BLOCKS_ARGS) {
 #if VBYTES >= 32
   if (BLOCKS_HAS_VNNI) {
     switch (f) {
 #define X(NAME, text, elements, bytes) \
   case TP_##NAME: \
-    vnni_##NAME(w, k, x, row, rows, c); \
+    vnni_##NAME(w, k, x, row, rows, lanes, first, c); \
     return;
 #include "base/formats.def"
 #undef X
@@ -477,7 +547,7 @@ static void blocks_by_eights(
   switch (f) {
 #define X(NAME, text, elements, bytes) \
   case TP_##NAME: \
-    eights_##NAME(w, k, x, row, rows, c); \
+    eights_##NAME(w, k, x, row, rows, lanes, first, c); \
     return;
 #include "base/formats.def"
 #undef X

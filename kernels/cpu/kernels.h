@@ -56,7 +56,7 @@ typedef void tp_krecur(void *y, int64_t ystep, const void *x, int64_t xstep, con
 
 /* ---- weights in blocks (kernel_blocks.h), TP_SPAN numbers at a time; behind the last there are
  * zeros ---- */
-enum { TP_SPAN = 256, TP_SPAN_ROWS = 4 };
+enum { TP_SPAN = 256, TP_SPAN_ROWS = 4, TP_SPAN_LANES = 64 };
 /* A span of a row in 8 bits: d[j] * q for each 32 of them. lane: sums of 4 q, times -zero of the
  * format; s: d[j] times the sum of 32. */
 typedef struct tp_eights {
@@ -66,9 +66,10 @@ typedef struct tp_eights {
 } tp_eights;
 typedef void tp_keights(tp_format f, tp_eights *to, const float *x, int64_t k);
 /* c[r]: a row of weights times row r of x, r < rows; x is of tp_eights or of floats, `row` bytes
- * apart */
-typedef void tp_kblocks(
-    tp_format f, const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *c);
+ * apart. A part of the k numbers at a time: c is NULL but for the last, `first` for the first;
+ * between them `lanes` has TP_SPAN_LANES floats of each row. */
+typedef void tp_kblocks(tp_format f, const uint8_t *w, int64_t k, const void *x, int64_t row,
+    int rows, float *lanes, bool first, float *c);
 
 enum { TP_LANES = 16 }; /* streams drawn from side by side */
 typedef struct tp_philox_lanes {

@@ -19,10 +19,11 @@ local Model = {}
 Model.__index = Model
 Model.__tostring = function(m)
   local c = m.config
-  return ("tempo.llm.Model<%s, %d layers of %d, %d tokens>"):format(c.type, c.layers, c.width, c.vocabulary)
+  return ("tempo.llm.Model<%s, %d layers of %d, %d tokens>"):format(c.type, c.layers, c.width,
+    c.vocabulary)
 end
 
--- ---- loading ------------------------------------------------------------------------------------
+-- ---- loading -----------------------------------------------------------------------------------
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -60,15 +61,17 @@ local function made(c, from, o)
   c.model = require("tempo.llm.models." .. c.family)
   local m = setmetatable({ config = c, _from = from, _compiled = {} }, Model)
   m._precise, m._threads = o.precise, o.threads
-  m.max_length = math.min(o.max_length or c.max_length, c.family == "gpt2" and c.max_length or math.huge)
+  m.max_length = o.max_length or c.max_length
+  if c.family == "gpt2" then m.max_length = math.min(m.max_length, c.max_length) end
   m._weights = weights.read(from, c, o)
   return m
 end
 
---- Opens a model: a folder of Hugging Face (config.json, *.safetensors, tokenizer.json), a file of it, or a GGUF file.
---- Weights stay in the file and are read where they lie. Option dtype: "f32", "bf16", "f16" converts them while
---- loading; max_length: how many positions a text may have (what the model was made for); precise: products with
---- quantised weights take f32 and not int8; threads.
+--- Opens a model: a folder of Hugging Face (config.json, *.safetensors, tokenizer.json), a file of
+--- it, or a GGUF file. Weights stay in the file and are read where they lie. Option dtype: "f32",
+--- "bf16", "f16" converts them while loading; max_length: how many positions a text may have (what
+--- the model was made for); precise: products with quantised weights take f32 and not int8;
+--- threads.
 ---@param path string
 ---@param o? { dtype?: tempo.Dtype, max_length?: integer, precise?: boolean, threads?: integer }
 ---@return tempo.llm.Model
@@ -87,40 +90,43 @@ function llm.load(path, o)
   return m
 end
 
---- A model of arrays in memory: `settings` is what config.json says, as a table; `arrays` has them under the names of
---- Hugging Face's files.
+--- A model of arrays in memory: `settings` is what config.json says, as a table; `arrays` has them
+--- under the names of Hugging Face's files.
 ---@param settings table
 ---@param arrays table<string, tempo.Array>
 ---@param o? { dtype?: tempo.Dtype, max_length?: integer, precise?: boolean, threads?: integer, tokenizer?: tempo.llm.Tokenizer }
 ---@return tempo.llm.Model
 function llm.model(settings, arrays, o)
   o = util.options("llm.model", o, "dtype max_length precise threads tokenizer")
-  local from = setmetatable({ stored = function(_, name) return arrays[name] end }, { __index = arrays })
+  local function stored(_, name) return arrays[name] end
+  local from = setmetatable({ stored = stored }, { __index = arrays })
   local m = made(config.from_json(getmetatable(tempo).json_encode(settings)), from, o)
   m.tokenizer = o.tokenizer
   return m
 end
 
---- Opens a tokenizer: a folder with tokenizer.json or tokenizer.model, such a file, a tiktoken file,
---- or a GGUF file. Options pattern and special are for tiktoken files.
+--- Opens a tokenizer: a folder with tokenizer.json or tokenizer.model, such a file, a tiktoken
+--- file, or a GGUF file. Options pattern and special are for tiktoken files.
 ---@param path string
 ---@param o? { pattern?: string, special?: table<string, integer> }
 ---@return tempo.llm.Tokenizer
 function llm.tokenizer(path, o) return require "tempo.llm.tokenizer".open(path, o) end
 
--- ---- programs -----------------------------------------------------------------------------------
+-- ---- programs ----------------------------------------------------------------------------------
 
---- Compiles a program of the model, once: `rows` is the name of the dim of its tokens. Returns a function that takes
---- inputs and bounds.
+--- Compiles a program of the model, once: `rows` is the name of the dim of its tokens. Returns a
+--- function that takes inputs and bounds.
 function Model:_program(kind, outputs)
   local key = kind .. " " .. outputs
   local f = self._compiled[key]
   if not f then
     local P = tempo.program()
     local d = P:dim(kind == "next" and "b" or kind == "chunk" and "n" or "t")
-    local net = Net.new(P, self.config, { rows = { d }, time = kind ~= "next" and d or nil, past = kind ~= "text" })
+    local net = Net.new(P, self.config,
+      { rows = { d }, time = kind ~= "next" and d or nil, past = kind ~= "text" })
     weights.declare(net, self._weights)
-    local hidden, logits = self.config.model.forward(net, P:input("id", { domain = { d }, dtype = "i64" }))
+    local id = P:input("id", { domain = { d }, dtype = "i64" })
+    local hidden, logits = self.config.model.forward(net, id)
     local all = { hidden = hidden, logits = logits, k = net.k, v = net.v }
     if kind == "chunk" then all.logits = logits[{ [d] = d:upper() - 1 }] end
     local wanted = {}
@@ -135,9 +141,10 @@ function Model:_program(kind, outputs)
   end
 end
 
---- Records the model in a program of the script's: hidden states after the last norm, and logits, of the tokens `id`,
---- an i64 scalar whose dims are positions t and, if there are more, rows beside each other. Layers are a further dim l:
---- a call needs the bound L = m.config.layers, and m:inputs.
+--- Records the model in a program of the script's: hidden states after the last norm, and logits,
+--- of the tokens `id`, an i64 scalar whose dims are positions t and, if there are more, rows beside
+--- each other. Layers are a further dim l: a call needs the bound L = m.config.layers, and
+--- m:inputs.
 ---@param P tempo.Program
 ---@param id tempo.Tensor
 ---@param t tempo.Index
@@ -146,7 +153,8 @@ end
 function Model:record(P, id, t)
   util.program("record", P)
   util.expect("record: id", "tensor", id)
-  local net = Net.new(P, self.config, { rows = id:domain(), time = util.expect("record: t", "dim", t) })
+  util.expect("record: t", "dim", t)
+  local net = Net.new(P, self.config, { rows = id:domain(), time = t })
   weights.declare(net, self._weights)
   return self.config.model.forward(net, id)
 end
@@ -166,8 +174,8 @@ local function checked(m, what, ids)
   end
   for k, id in ipairs(ids) do
     if type(id) ~= "number" or id ~= math.floor(id) or id < 0 or id >= m.config.vocabulary then
-      util.fail("input", "%s: token %d is %s, and there are the tokens 0 .. %d", what, k, tostring(id),
-        m.config.vocabulary - 1)
+      util.fail("input", "%s: token %d is %s, and there are the tokens 0 .. %d", what, k,
+        tostring(id), m.config.vocabulary - 1)
     end
   end
   return ids
@@ -198,7 +206,7 @@ function Model:_ends(id)
   return self.tokenizer ~= nil and self.tokenizer:is_eos(id)
 end
 
--- ---- generating ---------------------------------------------------------------------------------
+-- ---- generating --------------------------------------------------------------------------------
 
 -- One prompt, or a list of them? Returns a list, and whether it was a batch.
 local function prompts(prompt)
@@ -207,15 +215,16 @@ local function prompts(prompt)
   return util.sequence("generate", prompt, '{ "a text", "another" }'), true
 end
 
---- Goes on with a text. A prompt is a string, a list of ids, or a list of either, which is a batch. Returns the text
---- (ids, for a prompt of ids) without prompt, EOS and stop string, and a table of ids, logprobs (with logprobs = true:
---- of the chosen ids, in the softmax of the logits as they are) and reason ("eos", "stop" or "length"); for a batch, a
---- list of each.
+--- Goes on with a text. A prompt is a string, a list of ids, or a list of either, which is a batch.
+--- Returns the text (ids, for a prompt of ids) without prompt, EOS and stop string, and a table of
+--- ids, logprobs (with logprobs = true: of the chosen ids, in the softmax of the logits as they
+--- are) and reason ("eos", "stop" or "length"); for a batch, a list of each.
 ---
---- With temperature 0 the likeliest token is next, the one with the lowest id among equals; else one is drawn: after
---- repetition_penalty (tokens of the prompt count), temperature, top_k, top_p and min_p, in this order. A draw depends
---- on the seed (for a batch, one or a list) and the position alone. on_token(id, text, request) is called with each token
---- and the text that it completes; request.index counts the batch; if it returns false, its request ends.
+--- With temperature 0 the likeliest token is next, the one with the lowest id among equals; else
+--- one is drawn: after repetition_penalty (tokens of the prompt count), temperature, top_k, top_p
+--- and min_p, in this order. A draw depends on the seed (for a batch, one or a list) and the
+--- position alone. on_token(id, text, request) is called with each token and the text that it
+--- completes; request.index counts the batch; if it returns false, its request ends.
 ---@param prompt string|integer[]|(string|integer[])[]
 ---@param o? { max_tokens?: integer, temperature?: number, top_k?: integer, top_p?: number, min_p?: number, repetition_penalty?: number, seed?: integer|integer[], stop?: string|string[], on_token?: (fun(id: integer, text: string, request: tempo.llm.Request): boolean?), logprobs?: boolean }
 ---@return string|integer[]|(string|integer[])[] result
@@ -252,9 +261,20 @@ end
 ---@return tempo.llm.Engine
 function llm.engine(m, o) return require "tempo.llm.engine".new(m, o) end
 
---- Serves the model to clients of OpenAI's API until Ctrl-C: docs/llm.md has the options.
+--- A server for clients of OpenAI's API, which listens from now on. It answers in `server:step()`,
+--- between whose calls a script may do other work. Options: host ("127.0.0.1"), port (8080; 0: a
+--- free one), slots (16: texts that grow at once), queue (128: requests that wait), name (of the
+--- model), key (which clients must send), chunk (128: tokens of a prompt a step); body (2^20 bytes of
+--- a request), connections (256), idle (30 seconds without a request), stalled (30 seconds) and
+--- unsent (2^18 bytes) that a client may leave of a stream.
+---@param m tempo.llm.Model with a tokenizer
+---@param o? table
+---@return tempo.llm.Server
+function llm.server(m, o) return require "tempo.llm.serve".open(m, o) end
+
+--- Serves the model until Ctrl-C, with the options of llm.server.
 ---@param m tempo.llm.Model
 ---@param o? table
-function llm.serve(m, o) require "tempo.llm.serve".open(m, o):run() end
+function llm.serve(m, o) llm.server(m, o):run() end
 
 return util.library("llm", llm)

@@ -1,6 +1,6 @@
 /* open: files of weights that are cut at each byte, or of which each byte is another: they are
- * refused with their path, or give arrays, and nothing is read beyond their end. What is read of
- * whole files, spec/open_spec.lua compares. */
+ * refused with their path, or give arrays, and nothing is read beyond their end.
+ * spec/open_spec.lua compares the values of whole files. */
 #include "weights.h"
 #include "check.h"
 #include <unistd.h>
@@ -48,7 +48,7 @@ static void damage_all(const char *path, trial *t, size_t behind) {
 }
 
 static bool try_gguf(const uint8_t *p, size_t n) {
-  return opens_or_refuses(open_bytes, &(bytes_t){ "x.gguf", p, n, tp_gguf_read }, "x.gguf");
+  return opens_or_refuses(open_bytes, &(bytes_t){ "x.gguf", p, n, gguf_of }, "x.gguf");
 }
 
 static bool try_safetensors(const uint8_t *p, size_t n) {

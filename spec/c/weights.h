@@ -71,6 +71,10 @@ typedef struct {
   bool (*read)(tp_weights *w, const tp_mapped *f, tp_error *err);
 } bytes_t;
 
+static inline bool gguf_of(tp_weights *w, const tp_mapped *f, tp_error *e) {
+  return tp_gguf_read(w, f, true, e);
+}
+
 static inline bool safetensors_of(tp_weights *w, const tp_mapped *f, tp_error *e) {
   return tp_safetensors_read(w, f, true, e);
 }

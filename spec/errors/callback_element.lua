@@ -2,7 +2,6 @@
 local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"
--- here
-local x = P:source(function() return { 0, 256 } end,
+local x = P:source(function() return { 0, 256 } end, -- here
   { domain = { t }, shape = { 2 }, dtype = "u8" })
 P:compile { outputs = { x = x } }({}, { T = 3 })

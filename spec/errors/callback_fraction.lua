@@ -2,6 +2,5 @@
 local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"
--- here
-local x = P:source(function(point) return point.t / 2 end, { domain = { t }, dtype = "i64" })
+local x = P:source(function(point) return point.t / 2 end, { domain = { t }, dtype = "i64" }) -- here
 P:compile { outputs = { x = x } }({}, { T = 3 })

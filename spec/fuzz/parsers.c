@@ -79,7 +79,7 @@ static void arrays(const uint8_t *data, size_t n) {
 /* ---- files of weights ---- */
 
 static void gguf(const uint8_t *data, size_t n) {
-  if (!opens_or_refuses(open_bytes, &(bytes_t){ "fuzz", data, n, tp_gguf_read }, "fuzz")) abort();
+  if (!opens_or_refuses(open_bytes, &(bytes_t){ "fuzz", data, n, gguf_of }, "fuzz")) abort();
 }
 
 static void safetensors(const uint8_t *data, size_t n) {

@@ -4,7 +4,13 @@
 #include "cpu/contract.h"
 #include "kernels/cpu/kernels.h"
 
-enum { BLOCK_MOST = 210, SPAN_MOST = 256, WEIGHT_ROWS = 32 };
+enum {
+  BLOCK_MOST = 210,
+  SPAN_MOST = 256,
+  WEIGHT_ROWS = 32,
+  PART_FLOATS = 1024,
+  PART_EIGHTS = 2048
+};
 
 /* ---- numbers ---- */
 
@@ -59,19 +65,8 @@ bool tp_bind_matmul_blocks(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-typedef struct {
-  const tp_kernels *K;
-  tp_format f;
-  bool exact;
-  tp_mm s;
-  int64_t bytes, step, row; /* of a row of weights, their step; of a row of the other, packed */
-  char *room;
-  float *line; /* room for one row of each */
-  uint8_t *weights;
-} blocks_product;
-
 /* Rows from `from` on, in whole spans. */
-static void pack_rows(const blocks_product *q, const float *a, int64_t rows) {
+static void pack_rows(const tp_blocks_mm *q, const float *a, int64_t rows) {
   int64_t k = q->s.k, whole = tp_round_up(k, TP_SPAN);
   for (int64_t i = 0; i < rows; i++, a += q->s.sam) {
     const float *from = a;
@@ -85,28 +80,45 @@ static void pack_rows(const blocks_product *q, const float *a, int64_t rows) {
   }
 }
 
-static const uint8_t *weights_at(const blocks_product *q, const uint8_t *b, int64_t j) {
+/* The numbers of a row of weights from k on. */
+static const uint8_t *weights_at(const tp_blocks_mm *q, const uint8_t *b, int64_t j, int64_t k) {
+  int64_t at = k / tp_format_elements(q->f) * tp_format_bytes(q->f);
   b += j * q->s.sbn;
-  if (q->step == 1) return b;
-  for (int64_t i = 0; i < q->bytes; i++) q->weights[i] = b[i * q->step];
-  return q->weights;
+  if (q->step == 1) return b + at;
+  for (int64_t i = at; i < q->bytes; i++) q->weights[i] = b[i * q->step];
+  return q->weights + at;
 }
 
-static void multiply_rows(const blocks_product *q, int64_t rows, const uint8_t *b, float *c) {
+/* A few rows of x by a tile of weights, a part of the numbers at a time: those of x stay in the
+ * nearest cache. */
+static void multiply_tile(
+    const tp_blocks_mm *q, const char *x, int rows, const uint8_t *b, int64_t tile, float *c) {
   tp_kblocks *run = q->exact ? q->K->blocks_floats : q->K->blocks_eights;
   const tp_mm *s = &q->s;
-  for (int64_t j = 0; j < s->n; j += WEIGHT_ROWS)
-    for (int64_t i = 0; i < rows; i += TP_SPAN_ROWS) {
-      int n = (int)TP_MIN(rows - i, TP_SPAN_ROWS);
-      for (int64_t o = j; o < s->n && o < j + WEIGHT_ROWS; o++) {
-        float y[TP_SPAN_ROWS];
-        run(q->f, weights_at(q, b, o), s->k, q->room + i * q->row, q->row, n, y);
-        for (int e = 0; e < n; e++) c[(i + e) * s->scm + o * s->scn] = y[e];
-      }
+  float lanes[WEIGHT_ROWS][TP_SPAN_ROWS * TP_SPAN_LANES];
+  int64_t part = rows == 1 ? TP_MAX(s->k, 1)
+      : q->exact           ? PART_FLOATS
+                           : PART_EIGHTS,
+          size = tp_blocks_span(q->exact);
+  for (int64_t k = 0; k < s->k; k += part)
+    for (int64_t o = 0; o < tile; o++) {
+      float y[TP_SPAN_ROWS];
+      bool last = k + part >= s->k;
+      run(q->f, weights_at(q, b, o, k), TP_MIN(s->k - k, part), x + k / TP_SPAN * size, q->row,
+          rows, lanes[o], k == 0, last ? y : NULL);
+      for (int e = 0; e < rows && last; e++) c[e * s->scm + o * s->scn] = y[e];
     }
 }
 
-static void multiply(const blocks_product *q, const float *a, const uint8_t *b, float *c) {
+static void multiply_rows(const tp_blocks_mm *q, int64_t rows, const uint8_t *b, float *c) {
+  const tp_mm *s = &q->s;
+  for (int64_t j = 0; j < s->n; j += WEIGHT_ROWS)
+    for (int64_t i = 0; i < rows; i += TP_SPAN_ROWS)
+      multiply_tile(q, q->room + i * q->row, (int)TP_MIN(rows - i, TP_SPAN_ROWS), b + j * s->sbn,
+          TP_MIN(s->n - j, WEIGHT_ROWS), c + i * s->scm + j * s->scn);
+}
+
+void tp_blocks_multiply(const tp_blocks_mm *q, const float *a, const uint8_t *b, float *c) {
   const tp_mm *s = &q->s;
   for (int64_t i = 0; i < s->m; i += TP_WORK_ROWS) {
     int64_t rows = TP_MIN(s->m - i, TP_WORK_ROWS);
@@ -118,19 +130,21 @@ static void multiply(const blocks_product *q, const float *a, const uint8_t *b, 
 bool tp_run_matmul_blocks(tp_exec *x, tp_dreg *r) {
   const tp_contraction *t = r->k;
   if (t->kind == TP_MM_NOTHING) return true;
+  if (t->kind == TP_MM_ZERO) {
+    tp_view_fill(x, TP_F32, &r->out[0].v, 0);
+    return true;
+  }
   const tp_view *b = &r->in[1].v;
-  blocks_product q = {
-    .K = t->cpu->K, .f = r->rg->how.format, .exact = r->rg->how.exact, .s = t->s
-  };
+  tp_blocks_mm q = { .K = t->cpu->K, .f = r->rg->how.format, .exact = r->rg->how.exact, .s = t->s };
   int64_t whole = tp_round_up(q.s.k, TP_SPAN), rows = TP_MIN(q.s.m, TP_WORK_ROWS);
-  q.row = q.exact ? whole * (int64_t)sizeof(float) : whole / TP_SPAN * (int64_t)sizeof(tp_eights);
+  q.row = whole / TP_SPAN * tp_blocks_span(q.exact);
   q.bytes = b->shape[b->rank - 1], q.step = b->stride[b->rank - 1];
   q.room = tp_work(x, r, rows * q.row, 1);
   q.line = q.room ? tp_work(x, r, whole, sizeof(float)) : NULL;
   q.weights = q.line && q.step != 1 ? tp_work(x, r, q.bytes, 1) : NULL;
   if (!q.line || (q.step != 1 && !q.weights)) return false;
   TP_WALK (w, t->nloop, t->ext)
-    multiply(&q, (const float *)r->in[0].v.p + tp_walk_offset(&w, t->la),
+    tp_blocks_multiply(&q, (const float *)r->in[0].v.p + tp_walk_offset(&w, t->la),
         (const uint8_t *)b->p + tp_walk_offset(&w, t->lb),
         (float *)r->out[0].v.p + tp_walk_offset(&w, t->lc));
   return true;

@@ -35,4 +35,22 @@ bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *par
 int64_t tp_contraction_room(const tp_contraction *t);
 void tp_contraction_run(
     const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room);
+/* A product by weights in blocks (blocks.c): C = A (rows, k) times B (n, k) turned, f32 but for B,
+ * where s.sbn is a row's step in bytes. bytes, step: of such a row, and between two of them; row:
+ * of A in whole spans. room: for rows of A; line, weights: for one of A, and of B unless step is 1.
+ */
+typedef struct tp_blocks_mm {
+  const tp_kernels *K;
+  tp_format f;
+  bool exact;
+  tp_mm s;
+  int64_t bytes, step, row;
+  char *room;
+  float *line;
+  uint8_t *weights;
+} tp_blocks_mm;
+static inline int64_t tp_blocks_span(bool exact) {
+  return exact ? TP_SPAN * (int64_t)sizeof(float) : (int64_t)sizeof(tp_eights);
+}
+void tp_blocks_multiply(const tp_blocks_mm *q, const float *a, const uint8_t *b, float *c);
 #endif

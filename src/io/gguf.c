@@ -10,6 +10,8 @@
 
 enum { MAGIC = 0x46554747, ALIGNMENT = 32, MAX_ALIGNMENT = 1 << 20, NESTED = 8, GGUF_RANK = 4 };
 
+static const char aligned[] = "general.alignment";
+
 /* at: the next byte. Once it is bad, numbers are 0; why and where say what was first. */
 typedef struct {
   const tp_mapped *f;
@@ -17,6 +19,7 @@ typedef struct {
   uint64_t n, at;
   const char *why;
   uint64_t where;
+  int64_t align;
 } gguf;
 
 static bool gguf_bad(gguf *g, const char *why) {
@@ -74,12 +77,20 @@ static void take_value(gguf *g, tp_meta *m, int depth) {
   } else m->p = skip_bytes(g, (uint64_t)tp_meta_size(m->type));
 }
 
-static bool take_pair(gguf *g, tp_weights *w, tp_error *err) {
+static bool is_alignment(int64_t n, int64_t least) {
+  return n >= least && n <= MAX_ALIGNMENT && (n & (n - 1)) == 0;
+}
+
+static bool take_pair(gguf *g, tp_weights *w, bool meta, tp_error *err) {
   size_t n;
   const char *key = take_text(g, &n);
   tp_meta m = { .type = take_type(g) };
   take_value(g, &m, 0);
-  return !g->why && tp_weights_add_meta(w, g->f, m, key, n, err);
+  if (g->why) return false;
+  if (n == strlen(aligned) && !memcmp(key, aligned, n) &&
+      (!tp_meta_integer(&m, &g->align) || !is_alignment(g->align, 1)))
+    return gguf_bad(g, "general.alignment is no power of two up to 2^20, before this");
+  return !meta || tp_weights_add_meta(w, g->f, m, key, n, err);
 }
 
 static bool take_weight(gguf *g, tp_weights *w, tp_error *err) {
@@ -107,26 +118,22 @@ static bool take_weight(gguf *g, tp_weights *w, tp_error *err) {
 }
 
 /* Now the place of the first element is known. */
-static bool place_weights(gguf *g, tp_weights *w, tp_error *err) {
-  int64_t align = ALIGNMENT;
-  const tp_meta *m = tp_weights_meta(w, "general.alignment");
-  if (m &&
-      (!tp_meta_integer(m, &align) || align < 1 || align > MAX_ALIGNMENT || (align & (align - 1))))
-    return tp_file_fail(err, g->f->path, "general.alignment is no power of two up to 2^20");
-  int64_t start = tp_round_up((int64_t)g->at, align);
-  for (int k = 0; k < w->all.n; k++) {
+static bool place_weights(gguf *g, tp_weights *w, int first, tp_error *err) {
+  int64_t start = tp_round_up((int64_t)g->at, g->align);
+  for (int k = first; k < w->all.n; k++) {
     tp_weight *v = &w->all.v[k];
-    if (v->at % align)
-      return tp_mapped_fail(
-          g->f, err, v->at + start, "'%.200s' is not aligned to %lld", v->name, (long long)align);
+    if (v->at % g->align)
+      return tp_mapped_fail(g->f, err, v->at + start, "'%.200s' is not aligned to %lld", v->name,
+          (long long)g->align);
     v->at += start;
   }
-  return tp_weights_places(w, 0, start, (int64_t)g->n, false, err);
+  return tp_weights_places(w, first, start, (int64_t)g->n, false, err);
 }
 
-bool tp_gguf_read(tp_weights *w, const tp_mapped *f, tp_error *err) {
-  gguf g = { .f = f, .p = f->bytes->data, .n = (uint64_t)f->bytes->count };
+bool tp_gguf_read(tp_weights *w, const tp_mapped *f, bool meta, tp_error *err) {
+  gguf g = { .f = f, .p = f->bytes->data, .n = (uint64_t)f->bytes->count, .align = ALIGNMENT };
   uint64_t magic = take_word(&g, 4), version = take_word(&g, 4);
+  int first = w->all.n;
   if (!g.why && magic != MAGIC) gguf_bad(&g, "it is no GGUF");
   if (!g.why && version != 2 && version != 3)
     return tp_mapped_fail(f, err, 4,
@@ -134,10 +141,10 @@ bool tp_gguf_read(tp_weights *w, const tp_mapped *f, tp_error *err) {
   uint64_t n = take_count(&g, 24), pairs = take_count(&g, 13);
   if (n > INT32_MAX || pairs > INT32_MAX) gguf_bad(&g, "it has too many entries");
   bool ok = !g.why;
-  for (uint64_t k = 0; ok && k < pairs; k++) ok = take_pair(&g, w, err);
+  for (uint64_t k = 0; ok && k < pairs; k++) ok = take_pair(&g, w, meta, err);
   for (uint64_t k = 0; ok && k < n; k++) ok = take_weight(&g, w, err);
   if (g.why) return tp_mapped_fail(f, err, (int64_t)g.where, "%s", g.why);
-  return ok && place_weights(&g, w, err);
+  return ok && place_weights(&g, w, first, err);
 }
 
 /* ---- writing ---- */
@@ -184,9 +191,9 @@ static int by_name(const void *a, const void *b) {
 static bool alignment_of(int nmeta, const tp_meta *meta, int64_t *align, tp_error *err) {
   *align = ALIGNMENT;
   for (int k = 0; k < nmeta; k++)
-    if (!strcmp(meta[k].key, "general.alignment") &&
-        (meta[k].type != TP_META_U32 || !tp_meta_integer(&meta[k], align) || *align < 8 ||
-            *align > MAX_ALIGNMENT || (*align & (*align - 1))))
+    if (!strcmp(meta[k].key, aligned) &&
+        (meta[k].type != TP_META_U32 || !tp_meta_integer(&meta[k], align) ||
+            !is_alignment(*align, 8)))
       return tp_fail(err, TP_E_OPTION, TP_NOWHERE,
           "option: save: general.alignment is a power of two from 8 to 2^20");
   return true;

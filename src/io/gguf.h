@@ -3,7 +3,8 @@
 #define TP_GGUF_H
 #include "io/save.h"
 #include "io/weights.h"
-bool tp_gguf_read(tp_weights *w, const tp_mapped *f, tp_error *err);
+/* meta: keeps its metadata too */
+bool tp_gguf_read(tp_weights *w, const tp_mapped *f, bool meta, tp_error *err);
 /* sorts v */
 bool tp_gguf_save(
     const char *path, int n, tp_saved *v, int nmeta, const tp_meta *meta, tp_error *err);

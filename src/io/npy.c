@@ -160,7 +160,7 @@ static bool take_bytes(source *s, void *p, size_t n) {
 
 static bool read_header(source *s, tp_npy *h) {
   unsigned char head[12];
-  s->why = "it is no NumPy file";
+  s->why = "it is no NumPy file (tempo.open reads safetensors and GGUF)";
   if (!take_bytes(s, head, 10) || memcmp(head, "\x93NUMPY", 6) != 0) return false;
   size_t n = head[8] | (size_t)head[9] << 8;
   s->why = "its version is not 1.0, 2.0 or 3.0";

@@ -86,20 +86,41 @@ static bool open_numpy(opening *o, bool zip) {
 
 /* ---- a file, a folder, an index ---- */
 
+enum { MAX_PARTS = 99999 };
+
+static bool ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), m = strlen(end);
+  return n >= m && !strcmp(s + n - m, end);
+}
+
+/* A model in several files, of which the first has the metadata: x-00001-of-00003.gguf. */
+static bool open_gguf(tp_weights *w, const tp_mapped *f, tp_error *err) {
+  const tp_meta *m;
+  int64_t n = 0;
+  if (!tp_gguf_read(w, f, true, err)) return false;
+  m = tp_weights_meta(w, "split.count");
+  if (!m || !tp_meta_integer(m, &n) || n < 2) return true;
+  const char *end = tp_printf(&w->arena, "-00001-of-%05lld.gguf", (long long)n);
+  if (n > MAX_PARTS || !ends_with(f->path, end))
+    return tp_file_fail(err, f->path, "it is a part of a model: open the first one, of its name");
+  for (int k = 2; k <= n; k++) {
+    int stem = (int)(strlen(f->path) - strlen(end));
+    f = tp_weights_map(
+        w, tp_printf(&w->arena, "%.*s-%05d-of-%05lld.gguf", stem, f->path, k, (long long)n), err);
+    if (!f || !tp_gguf_read(w, f, false, err)) return false;
+  }
+  return true;
+}
+
 static bool open_file(tp_weights *w, const char *path, tp_error *err) {
   opening o = { w, tp_weights_map(w, path, err), err };
   if (!o.f) return false;
   const char *p = o.f->bytes->data;
   int64_t n = o.f->bytes->count;
-  if (n >= 4 && !memcmp(p, "GGUF", 4)) return tp_gguf_read(w, o.f, err);
+  if (n >= 4 && !memcmp(p, "GGUF", 4)) return open_gguf(w, o.f, err);
   if (n >= 2 && !memcmp(p, "PK", 2)) return open_numpy(&o, true);
   if (n >= 6 && !memcmp(p, "\x93NUMPY", 6)) return open_numpy(&o, false);
   return tp_safetensors_read(w, o.f, true, err);
-}
-
-static bool ends_with(const char *s, const char *end) {
-  size_t n = strlen(s), m = strlen(end);
-  return n >= m && !strcmp(s + n - m, end);
 }
 
 /* The file beside another; NULL: the name leads elsewhere. */
@@ -161,9 +182,12 @@ typedef struct {
   int n[KINDS];
 } found_t;
 
+/* A GGUF in parts counts by its first. */
 static void note_found(void *ud, const char *name) {
   static const char *const ends[KINDS] = { ".safetensors.index.json", ".safetensors", ".gguf" };
   found_t *f = ud;
+  const char *of = strstr(name, "-of-");
+  if (of && ends_with(name, ends[GGUF]) && of - name >= 6 && memcmp(of - 6, "-00001", 6)) return;
   for (int k = 0; k < KINDS; k++)
     if (ends_with(name, ends[k]) && ++f->n[k]) snprintf(f->name[k], sizeof *f->name, "%s", name);
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { MAX_NAME = 65535 };
+
 bool tp_mapped_fail(const tp_mapped *f, tp_error *err, int64_t at, const char *fmt, ...) {
   char text[512];
   TP_FORMAT(text, fmt);
@@ -95,6 +97,7 @@ static void set_place(tp_hmap *m, const char *key, size_t n, int k) {
 /* A name without zero bytes, that the map does not have yet; NULL: it is none. */
 static const char *new_name(
     tp_weights *w, const tp_hmap *m, const tp_mapped *f, const char *s, size_t n, tp_error *err) {
+  if (n > MAX_NAME) return tp_file_fail(err, f->path, "a name has more than 65535 bytes"), NULL;
   if (memchr(s, 0, n)) return tp_file_fail(err, f->path, "a name has a zero byte"), NULL;
   if (place_of(m, s, n) < 0) return tp_printf(&w->arena, "%.*s", (int)n, s);
   tp_fail(

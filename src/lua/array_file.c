@@ -39,9 +39,14 @@ int tl_array_save_named(lua_State *L) {
   int n;
   const char *path = tl_string(L, 1, "save");
   if (tl_saves_weights(path)) return tl_save_weights(L);
+  const char *dot = strrchr(path, '.');
+  bool array = tl_typeof(L, 2) == TL_ARRAY;
+  if (dot && !strcmp(dot, array ? ".npz" : ".npy"))
+    tl_fail(L, "option: save: %s",
+        array ? "an .npz holds arrays by name, { x = a }"
+              : "an .npy holds one array; .npz holds arrays by name");
   tl_options(L, 3, "save of NumPy's files", (const char *const[]){ NULL });
-  if (tl_typeof(L, 2) == TL_ARRAY)
-    return done(L, tp_npy_save(path, tl_toarray(L, 2, "save"), &e), &e);
+  if (array) return done(L, tp_npy_save(path, tl_toarray(L, 2, "save"), &e), &e);
   if (!lua_istable(L, 2))
     tl_fail(L, "option: save: expected an array or a table of arrays by name, got %s",
         tl_describe(L, 2));

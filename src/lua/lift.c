@@ -4,10 +4,10 @@
 
 static bool is_large(const tp_array *a) { return tp_array_bytes(a) >= 4096; }
 
-/* A copy that no script changes. A large array that comes again is copied once, if it is as it was;
- * a scratch program never looks at its elements. */
+/* A copy that no script changes, or a file's array, which none can. A large array that comes again
+ * is copied once, if it is as it was; a scratch program never looks at its elements. */
 static tp_array *kept(lua_State *L, tl_prog *lp, tp_array *a) {
-  if (lp->scratch) return tp_array_ref(a);
+  if (lp->scratch || a->mapped) return tp_array_ref(a);
   tp_array *had = is_large(a) ? tp_hmap_get(&lp->constants, &a->data, sizeof a->data) : NULL;
   bool same = had && tp_array_is(had, a->dtype, a->rank, a->shape) &&
       !memcmp(had->data, a->data, tp_array_bytes(a));

@@ -107,6 +107,8 @@ void tp_pb_open(pb *b, const tp_tree *t) {
     b->lead[k] =
         tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
     const tp_ix *all = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
+    for (int e = 0; e < s->ndim; e++)
+      if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(C(b), s->label[d]->bound);
     b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), all))
                                  : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), all), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
@@ -238,7 +240,8 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
     }
     n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
     if (tp_is_number(x->slots[d], 1)) continue;
-    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound)) { /* dense */
+    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound) || /* dense */
+        tp_lies_ahead(b->p, b->s, o->idx[d], axis >= 0)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));
     } else if (axis < 0) {
       on_ring(b, reads, &n, e, x->slots[d], st);
@@ -324,7 +327,20 @@ tp_pbuf *tp_pb_rows(pb *b, const tp_node *n) {
   return x;
 }
 
+/* The value of which only node i of the cluster changes a part, and nothing else reads it: the
+ * change is made where it lies. NULL: there is none. */
+static tp_pbuf *changed_in_place(pb *b, int i) {
+  tp_opnd o;
+  if (!tp_op_is(b->s->node[i]->op, TP_PART) || !tp_stmt_operand(b->p, b->s, i, 0, &o, b->err))
+    return NULL;
+  int j = tp_stmt_find(b->s, &o);
+  bool alone = j >= 0 && o.identity && b->nuse[j] == 1 && j != b->final &&
+      tp_same_type(tp_outof(o.base), &b->s->node[i]->out[0]);
+  return alone ? b->scratch[j] : NULL;
+}
+
 tp_pbuf *tp_pb_scratch_of(pb *b, int i) {
+  if (!b->scratch[i]) b->scratch[i] = changed_in_place(b, i);
   if (!b->scratch[i]) b->scratch[i] = tp_pb_rows(b, b->s->node[i]);
   return b->scratch[i];
 }

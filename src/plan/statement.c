@@ -34,7 +34,7 @@ static tp_nd nd_operand(pb *b, const tp_opnd *o) {
     if (is_in_place(b, i)) return nd_there(b, o);
     return tp_pb_scratch(b, tp_pb_scratch_of(b, i), o);
   }
-  return tp_pb_array(b, tp_array_of(b->p, o->base), o, true);
+  return tp_pb_array(b, tp_array_read(b->p, b->s, o->base), o, true);
 }
 
 static bool is_ew(const tp_node *n) { return tp_op_is_elementwise(n->op); }

@@ -3,8 +3,13 @@
 
 void tp_run_range(
     tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi) {
-  *lo = s->vlo[d];
-  *hi = s->vhi[d];
+  const tp_sym *dim[s->ndim + 1];
+  const tp_ix *at[s->ndim + 1];
+  int n = 0;
+  for (int e = 0; e < s->ndim; e++)
+    if (!(s->vec >> e & 1)) dim[n] = s->dim[e], at[n++] = run->arg[e];
+  *lo = tp_ix_subst(ix, s->vlo[d], n, dim, at);
+  *hi = tp_ix_subst(ix, s->vhi[d], n, dim, at);
   if (d == s->bdim) {
     const tp_ix *from = tp_ix_sub(ix, tp_ix_mulc(ix, run->arg[d], s->block), s->bshift);
     *lo = tp_ix_max(ix, *lo, from);

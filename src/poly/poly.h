@@ -37,8 +37,12 @@ typedef struct tp_arr {
    */
   const tp_ix **width;
   int64_t *align; /* by dim: width is a multiple, as calls run over such blocks; 0: any */
+  /* by dim: width is at least this, as some statements lie on the first slots without going round;
+   * NULL: any */
+  const tp_ix **least;
   /* its shape follows its dims, and its rows lie as far apart as the largest needs */
   bool apart;
+  bool piece;        /* one of several arrays of a value (store/pieces.c) */
   const int *order;  /* dims from the outermost inwards as they lie in memory; NULL: as they are */
   struct tp_arr *in; /* it lies in this one, whose width it has; NULL: it has its own place */
   const char **why;  /* by dim: what decided it, "read of x[t - 2] at rnn.lua:7" */
@@ -101,6 +105,7 @@ typedef struct tp_stmt {
   tp_access *acc;
   bool effect;     /* CALL: runs in lexicographic order of its dims, inside its loop */
   uint32_t mayvec; /* dims that the operators allow one call to run over */
+  uint32_t ahead;  /* dims along which it lies before a recurrence that it was cut off */
   const char *name;
   tp_pos pos;
   const tp_node *of; /* the node whose value it makes, for errors; NULL: not known */
@@ -108,7 +113,7 @@ typedef struct tp_stmt {
   uint32_t vec;             /* dims that one call runs over */
   bool far;                 /* with ticks: it may wait (behind.c) */
   const tp_ix *tickrow;     /* its row in the loop of the tick dim; NULL: outside */
-  const tp_ix **vlo, **vhi; /* by dim in vec: its range, over bounds */
+  const tp_ix **vlo, **vhi; /* by dim in vec: its range, over bounds and dims that are not in vec */
   /* bdim >= 0: a call runs over one block of this dim in vec, number floor((x + bshift) / block) */
   int bdim;
   int64_t block;
@@ -230,12 +235,17 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
     const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
 /* NULL: none (a view, inline or inside a cluster) */
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);
+/* the one of them that s reads */
+tp_arr *tp_array_read(const tp_poly *p, const tp_stmt *s, tp_val v);
 /* operand k of the cluster's i-th node */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);
 /* the parameter whose last value the output is, or NULL */
 const tp_node *tp_output_param(const tp_graph *g, int output);
 /* p->keeps: the array of a parameter's last value, to which s's new value goes too. NULL: none. */
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
+/* Does a place along a dim of an array move with dims along which s lies before a recurrence, in
+ * one call or by ranges? Then s goes round no ring: the width is at least `least`. */
+bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, const tp_ix *e, bool range);
 /* s->src */
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);
 /* The range of a dim in vec that the call of a RUN covers. */

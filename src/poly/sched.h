@@ -97,6 +97,7 @@ typedef struct tp_sched {
   const char *ask, *who, *whom;
   /* labels that get a loop only to be cut in blocks (vec.c) */
   TP_VEC(const tp_sym *) cut;
+  bool boxes;    /* statements were cut in boxes (boxes.c) */
   bool skewed;   /* some rows are by isl's scheduler (split.c) */
   bool hulled;   /* some dependence is a hull, larger than the exact one (deps.c) */
   bool outlined; /* isl gets points of several pieces as one (calls.c) */
@@ -237,6 +238,9 @@ bool tp_arc_at(
 /* ---- split.c: when no dim is legal ---- */
 /* one statement becomes two; everything starts anew */
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);
+/* Statement st becomes two with these points, the second right behind the first. */
+void tp_split_in_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_set *b);
+bool tp_has_points(const tp_sched *S, TP_KEEP isl_set *a); /* for some bounds */
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
 isl_id *tp_stmt_id(tp_sched *S, int st); /* the statement's name for isl */
 /* ---- vec.c ---- */
@@ -250,9 +254,16 @@ bool tp_is_cut(const tp_sched *S, const tp_sym *label);
 bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 /* Does which element is accessed in array dim k depend on the statement's dim d? */
 bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
+void tp_dense_vectors(tp_sched *S);
+/* ---- boxes.c ---- */
 /* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
-void tp_dense_vectors(tp_sched *S);
+/* Cuts statements whose points are several boxes, for calls over these dims; everything starts anew
+ * if it has cut one. */
+bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims);
+/* Cuts off what component k does before the member that closes its cycles begins, if nothing recurs
+ * there along the dim that is chosen for it; everything starts anew. */
+bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k);
 /* ---- block.c ---- */
 /* a call over the block, or a loop over its rows; rows: the loop is one statement's own */
 typedef struct tp_phase {
@@ -269,6 +280,7 @@ tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *loop, con
 void tp_block_stmt(tp_sched *S, const tp_item *loop, int st, int64_t size);
 void tp_block_rows(tp_sched *S, const tp_item *loop, int st, int64_t size);
 void tp_spread_rows(tp_sched *S); /* spread.c */
+void tp_take_apart(tp_sched *S);  /* pieces.c */
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
 /* ---- assume.c ---- */

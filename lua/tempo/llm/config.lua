@@ -1,4 +1,5 @@
---- tempo.llm.config: what a model is, from config.json of Hugging Face or the metadata of a GGUF file.
+--- tempo.llm.config: what a model is, from config.json of Hugging Face or the metadata of a GGUF
+--- file.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -20,13 +21,16 @@ end
 
 local function whole(t, key, default)
   local v = number(t, key, default)
-  if v ~= math.floor(v) then refuse("the model's configuration has %s for '%s', which is no integer", v, key) end
+  if v ~= math.floor(v) then
+    refuse("the model's configuration has %s for '%s', which is no integer", v, key)
+  end
   return v
 end
 
 local function given(v) return v ~= nil and v ~= null and v or nil end
 
--- The frequencies of rotary positions, as Llama 3.1 scales them: long waves are slower by `factor`, short ones stay.
+-- The frequencies of rotary positions, as Llama 3.1 scales them: long waves are slower by `factor`,
+-- short ones stay.
 local function llama3(f, s)
   local factor, original = number(s, "factor"), number(s, "original_max_position_embeddings")
   local low, high = number(s, "low_freq_factor", 1), number(s, "high_freq_factor", 4)
@@ -44,7 +48,9 @@ local scalings = {
 local function frequencies(head, theta, s)
   local kind = s.rope_type or s.type or "default"
   local scaling = scalings[kind]
-  if not scaling then refuse("this scaling of rotary positions is not known: '%s'", tostring(kind)) end
+  if not scaling then
+    refuse("this scaling of rotary positions is not known: '%s'", tostring(kind))
+  end
   local out = {}
   for k = 0, head / 2 - 1 do out[k + 1] = scaling(theta ^ (-2 * k / head), s) end
   return out
@@ -67,15 +73,16 @@ local function ids(v)
   return type(v) == "number" and { v } or v or {}
 end
 
--- ---- config.json --------------------------------------------------------------------------------
+-- ---- config.json -------------------------------------------------------------------------------
 
-local families = { llama = "llama", mistral = "llama", qwen2 = "llama", mixtral = "mixtral", gpt2 = "gpt2" }
-config.families = families
+local families = { llama = "llama", mistral = "llama", qwen2 = "llama", mixtral = "mixtral",
+  gpt2 = "gpt2" }
 
 local function gpt2(t)
   local width, heads = whole(t, "n_embd"), whole(t, "n_head")
-  return { width = width, layers = whole(t, "n_layer"), heads = heads, kv_heads = heads, head = width / heads,
-    eps = number(t, "layer_norm_epsilon", 1e-5), max_length = whole(t, "n_positions", 1024) }
+  return { width = width, layers = whole(t, "n_layer"), heads = heads, kv_heads = heads,
+    head = width / heads, eps = number(t, "layer_norm_epsilon", 1e-5),
+    max_length = whole(t, "n_positions", 1024) }
 end
 
 local function llama(t)
@@ -84,13 +91,18 @@ local function llama(t)
   local c = { width = width, layers = whole(t, "num_hidden_layers"), heads = heads,
     kv_heads = whole(t, "num_key_value_heads", heads), head = whole(t, "head_dim", width / heads),
     eps = number(t, "rms_norm_eps", 1e-6), max_length = whole(t, "max_position_embeddings", 2048) }
-  c.frequencies = frequencies(c.head, number(scaling, "rope_theta", given(t.rope_theta) or 10000), scaling)
-  if given(t.sliding_window) and t.use_sliding_window ~= false then c.window = whole(t, "sliding_window") end
+  local theta = number(scaling, "rope_theta", given(t.rope_theta) or 10000)
+  c.frequencies = frequencies(c.head, theta, scaling)
+  if given(t.sliding_window) and t.use_sliding_window ~= false then
+    c.window = whole(t, "sliding_window")
+  end
   if t.model_type == "mixtral" then
     c.experts, c.experts_used = whole(t, "num_local_experts", 8), whole(t, "num_experts_per_tok", 2)
   end
   local act = t.hidden_act or "silu"
-  if act ~= "silu" then refuse("the activation '%s' is not known for this family", tostring(act)) end
+  if act ~= "silu" then
+    refuse("the activation '%s' is not known for this family", tostring(act))
+  end
   return c
 end
 
@@ -100,7 +112,8 @@ function config.from_json(text)
   if type(t) ~= "table" then refuse("config.json is no object") end
   local family = families[t.model_type or ""]
   if not family then
-    refuse("models of type '%s' are not known; llama, mistral, qwen2, mixtral and gpt2 are", tostring(t.model_type))
+    refuse("models of type '%s' are not known; llama, mistral, qwen2, mixtral and gpt2 are",
+      tostring(t.model_type))
   end
   local c = family == "gpt2" and gpt2(t) or llama(t)
   c.type, c.family, c.vocabulary = t.model_type, family, whole(t, "vocab_size")
@@ -110,7 +123,7 @@ function config.from_json(text)
   return check(c)
 end
 
--- ---- GGUF ---------------------------------------------------------------------------------------
+-- ---- GGUF --------------------------------------------------------------------------------------
 
 -- What Llama 3.1 and later divide their frequencies by.
 local function divide(c, factors)
@@ -129,22 +142,25 @@ function config.from_gguf(from)
   if not family then refuse("GGUF models of architecture '%s' are not known", tostring(arch)) end
   local t = setmetatable({}, { __index = function(_, key) return meta[arch .. "." .. key] end })
   local width, heads = whole(t, "embedding_length"), whole(t, "attention.head_count")
-  local c = { type = arch, family = family, names = 3, width = width, layers = whole(t, "block_count"), heads = heads,
-    kv_heads = whole(t, "attention.head_count_kv", heads), head = whole(t, "attention.key_length", width / heads),
+  local eps = given(t["attention.layer_norm_epsilon"]) or 1e-5
+  local c = { type = arch, family = family, names = 3, width = width, heads = heads,
+    layers = whole(t, "block_count"), kv_heads = whole(t, "attention.head_count_kv", heads),
+    head = whole(t, "attention.key_length", width / heads),
     max_length = whole(t, "context_length", 2048),
-    eps = number(t, "attention.layer_norm_rms_epsilon", given(t["attention.layer_norm_epsilon"]) or 1e-5) }
+    eps = number(t, "attention.layer_norm_rms_epsilon", eps) }
   if family ~= "gpt2" then
     local s = { type = t["rope.scaling.type"], factor = t["rope.scaling.factor"] }
     if s.type == "none" then s.type = "default" end
     c.frequencies = frequencies(c.head, number(t, "rope.freq_base", 10000), s)
   end
   if given(t["expert_count"]) and t["expert_count"] > 0 then
-    c.family, c.experts, c.experts_used = "mixtral", whole(t, "expert_count"), whole(t, "expert_used_count", 2)
+    c.family, c.experts = "mixtral", whole(t, "expert_count")
+    c.experts_used = whole(t, "expert_used_count", 2)
   end
   if given(t["attention.sliding_window"]) and t["attention.sliding_window"] > 0 then
     c.window = whole(t, "attention.sliding_window")
   end
-  c.paired = arch == "llama"                        -- llama.cpp turns neighbours: rows of q and k are so ordered
+  c.paired = arch == "llama"        -- llama.cpp turns neighbours: rows of q and k are so ordered
   divide(c, from["rope_freqs.weight"])
   c.vocabulary = embed and embed:shape()[1] or whole(t, "vocab_size")
   c.bos, c.eos = meta["tokenizer.ggml.bos_token_id"], ids(meta["tokenizer.ggml.eos_token_id"])

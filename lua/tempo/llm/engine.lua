@@ -1,9 +1,11 @@
---- tempo.llm.engine: continuous batching. Requests come at any time; each has keys and values of its own, as many places
---- for all. A step takes one chunk of one request's prompt, as matrices, then one token of every request that has its
---- prompt behind it, as a batch; who has finished leaves room for the next of the queue.
+--- tempo.llm.engine: continuous batching. Requests come at any time; each has keys and values of
+--- its own, as many places for all. A step takes one chunk of one request's prompt, as matrices,
+--- then one token of every request that has its prompt behind it, as a batch; who has finished
+--- leaves room for the next of the queue.
 ---
---- Chunks begin at multiples of `chunk` of their own prompt, draws are keyed by seed and position, and an element of a
---- product does not depend on the rows beside it: so a text does not depend on what else runs, or when.
+--- Chunks begin at multiples of `chunk` of their own prompt, draws are keyed by seed and position,
+--- and an element of a product does not depend on the rows beside it: so a text does not depend on
+--- what else runs, or when.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local text = require "tempo.llm.text"
@@ -27,7 +29,8 @@ local PLACES = 64           -- places grow by these
 
 local function rounded(n) return math.ceil(n / PLACES) * PLACES end
 
---- An engine of the model: at most `slots` requests run at once, prompts are taken `chunk` tokens at a time.
+--- An engine of the model: at most `slots` requests run at once, prompts are taken `chunk` tokens
+--- at a time.
 ---@param m tempo.llm.Model
 ---@param o? { slots?: integer, chunk?: integer }
 ---@return tempo.llm.Engine
@@ -42,7 +45,7 @@ function engine.new(m, o)
   return e
 end
 
--- ---- requests -----------------------------------------------------------------------------------
+-- ---- requests ----------------------------------------------------------------------------------
 
 local function between(what, o, name, low, high, whole)
   local v = o[name]
@@ -53,7 +56,8 @@ local function between(what, o, name, low, high, whole)
   end
 end
 
-local known = "prompt max_tokens temperature top_k top_p min_p repetition_penalty seed stop on_token logprobs index"
+local known = "prompt max_tokens temperature top_k top_p min_p repetition_penalty seed stop "
+  .. "on_token logprobs index"
 
 local function checked(m, o)
   local what = "generate"
@@ -68,9 +72,13 @@ local function checked(m, o)
   if o.on_token ~= nil then util.expect(what .. ": on_token", "function", o.on_token) end
   local stop = type(o.stop) == "string" and { o.stop } or o.stop or {}
   for _, s in ipairs(util.sequence(what .. ": stop", stop, '{ "\\n", "END" }')) do
-    if type(s) ~= "string" or s == "" then util.fail("option", "%s: stop: expected strings that are not empty", what) end
+    if type(s) ~= "string" or s == "" then
+      util.fail("option", "%s: stop: expected strings that are not empty", what)
+    end
   end
-  if #stop > 0 and not m.tokenizer then util.fail("option", "%s: stop: this model has no tokenizer", what) end
+  if #stop > 0 and not m.tokenizer then
+    util.fail("option", "%s: stop: this model has no tokenizer", what)
+  end
   return stop
 end
 
@@ -78,21 +86,27 @@ end
 local function prompt_ids(m, prompt)
   if type(prompt) ~= "string" then return m:_checked("prompt", prompt) end
   local tok = m.tokenizer
-  if not tok then util.fail("option", "generate: this model has no tokenizer: give a list of ids") end
+  if not tok then
+    util.fail("option", "generate: this model has no tokenizer: give a list of ids")
+  end
   local ids = tok:encode(prompt, { bos = tok.add_bos })
-  if #ids == 0 then util.fail("shape", "generate: an empty prompt, and the model has no token to begin with") end
+  if #ids == 0 then
+    util.fail("shape", "generate: an empty prompt, and the model has no token to begin with")
+  end
   return m:_checked("prompt", ids)
 end
 
---- Adds a request: prompt (text or ids) and the options of Model:generate. It may be called at any time between steps.
+--- Adds a request: prompt (text or ids) and the options of Model:generate. It may be called at any
+--- time between steps.
 ---@param o { prompt: string|integer[], max_tokens?: integer, temperature?: number, top_k?: integer, top_p?: number, min_p?: number, repetition_penalty?: number, seed?: integer, stop?: string|string[], on_token?: (fun(id: integer, text: string, request: tempo.llm.Request): boolean?), logprobs?: boolean }
 ---@return tempo.llm.Request
 function Engine:submit(o)
   local m = self.model
   local stop = checked(m, o)
   local prompt = prompt_ids(m, o.prompt)
-  local r = { prompt = prompt, prompt_tokens = #prompt, ids = {}, logprobs = o.logprobs and {} or nil, index = o.index,
-    done = 0, settings = o, on_token = o.on_token, max_tokens = o.max_tokens or 64 }
+  local r = { prompt = prompt, prompt_tokens = #prompt, ids = {}, done = 0, settings = o,
+    logprobs = o.logprobs and {} or nil, index = o.index, on_token = o.on_token,
+    max_tokens = o.max_tokens or 64 }
   if m.tokenizer then r.writer = text.writer(m.tokenizer, stop) end
   if o.repetition_penalty and o.repetition_penalty ~= 1 then
     r.seen, r.is_seen = {}, {}
@@ -137,7 +151,7 @@ function Engine:cancel(r)
   if not r.reason then self:_finish(r, "cancelled") end
 end
 
--- ---- places of keys and values ------------------------------------------------------------------
+-- ---- places of keys and values -----------------------------------------------------------------
 
 -- Arrays for a request that begins; those of a finished one will do.
 local function place(e, r)
@@ -168,7 +182,7 @@ local function keep(r, out, row, n)
   r.done = r.done + n
 end
 
--- ---- steps --------------------------------------------------------------------------------------
+-- ---- steps -------------------------------------------------------------------------------------
 
 -- Shows a token to its request's on_token.
 local function tell(e, r, id, shown)
@@ -226,8 +240,8 @@ local function advance(e, list)
   for b, r in ipairs(list) do
     ids[b], start[b], k[b], v[b] = r.ids[#r.ids], r.done, r.k, r.v
   end
-  local out = e.model:_program("next", "k v logits")(
-    { id = ids, start = start, past_k = tempo.rows(k), past_v = tempo.rows(v) }, { B = #list, C = e.places })
+  local inputs = { id = ids, start = start, past_k = tempo.rows(k), past_v = tempo.rows(v) }
+  local out = e.model:_program("next", "k v logits")(inputs, { B = #list, C = e.places })
   for b, r in ipairs(list) do
     if not r.reason then                              -- an on_token may cancel others
       keep(r, out, b - 1, 1)

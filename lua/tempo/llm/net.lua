@@ -1,8 +1,10 @@
---- tempo.llm.net: what the models are made of. A net records one model in a program: its tokens stand on the dims
---- `rows`, its layers on the dim l, and what a token sees of those before it is said here once.
+--- tempo.llm.net: what the models are made of. A net records one model in a program: its tokens
+--- stand on the dims `rows`, its layers on the dim l, and what a token sees of those before it is
+--- said here once.
 ---
 ---   time = t     a recurrence over positions: attention reads k[0 .. t+1], or a window of it
----   time = n     a chunk of one text: the keys and values of positions before it are inputs, k[0 .. n+1] the chunk's own
+---   time = n     a chunk of one text: keys and values of positions before it are inputs, k[0 .. n+1]
+---                are the chunk's own
 ---   no time      one next token for each row, whose earlier keys and values are inputs
 local tempo = require "tempo"
 
@@ -10,8 +12,8 @@ local tempo = require "tempo"
 local Net = {}
 Net.__index = Net
 
---- A net in P. `o`: rows (the dims of a token), time, past (keys and values of earlier positions are inputs).
---- Layers are dim l, so rows are dims that P has made before.
+--- A net in P. `o`: rows (the dims of a token), time, past (keys and values of earlier positions
+--- are inputs). Layers are dim l, so rows are dims that P has made before.
 ---@protected
 function Net.new(P, config, o)
   local net = setmetatable({ P = P, c = config, rows = o.rows, time = o.time, past = o.past }, Net)
@@ -73,8 +75,9 @@ local function angles(net)
   return net.angles[1], net.angles[2]
 end
 
---- Rotary positions (Su et al. 2021) of x (heads, head): component i turns with i + head/2. Files of GGUF may have rows
---- of q and k so that it turns with its neighbour; then both are brought into our order first.
+--- Rotary positions (Su et al. 2021) of x (heads, head): component i turns with i + head/2. Files
+--- of GGUF may have rows of q and k so that it turns with its neighbour; then both are brought into
+--- our order first.
 function Net:rotate(x)
   local c = self.c
   local cos, sin = angles(self)
@@ -83,21 +86,22 @@ function Net:rotate(x)
   return tempo.cat({ h[1] * cos - h[2] * sin, h[2] * cos + h[1] * sin }, -1)
 end
 
--- Scores of earlier positions, -inf where there is none to see, and their values. The place j of a ring of C places
--- holds the latest position before `start` that is j modulo C.
+-- Scores of earlier positions, -inf where there is none to see, and their values. The place j of a
+-- ring of C places holds the latest position before `start` that is j modulo C.
 local function earlier(net, q)
   local c, C, over = net.c, net.capacity, { net.l }
   if not net.time then table.insert(over, 1, net.rows[1]) end
   local spec = { domain = over, shape = { c.kv_heads, C, c.head } }
   local k, v = net.P:input("past_k", spec), net.P:input("past_v", spec)
-  local at = net.start - 1 - tempo.mod(net.start - 1 - tempo.arange({ C }, { dtype = "i64" }), C:value())
+  local latest, place = net.start - 1, tempo.arange({ C }, { dtype = "i64" })
+  local at = latest - tempo.mod(latest - place, C:value())
   local seen = at:ge(0)
   if c.window then seen = seen:land(at:gt(net.position - c.window)) end
   return tempo.where(seen, q:matmul(k:transpose(-2, -1)), -math.huge), v
 end
 
---- Attention of q (heads, head) over the keys and values (kv_heads, head) of its position and those before it; each key
---- serves heads / kv_heads queries (Ainslie et al. 2023). Gives (heads * head).
+--- Attention of q (heads, head) over the keys and values (kv_heads, head) of its position and those
+--- before it; each key serves heads / kv_heads queries (Ainslie et al. 2023). Gives (heads * head).
 function Net:attention(q, k, v)
   local c, t = self.c, self.time
   self.k, self.v = k, v
@@ -113,9 +117,10 @@ function Net:attention(q, k, v)
   local before, past = earlier(self, q)
   local C, own = self.capacity, k:shape()[1]
   local p = tempo.cat({ before, scores }, -1):softmax(-1)
-  local y = self.P:tensor { domain = before:domain(), shape = { c.heads * c.head } }      -- a value of its own: the product
-  y:otherwise((p:slice(-1, 0, C):matmul(past)                                  -- after it takes all rows at once
-    + p:slice(-1, C, C + own):matmul(values)):reshape { c.heads * c.head })
+  -- a value of its own: the product after it takes all rows at once
+  local y = self.P:tensor { domain = before:domain(), shape = { c.heads * c.head } }
+  y:otherwise((p:slice(-1, 0, C):matmul(past) + p:slice(-1, C, C + own):matmul(values))
+    :reshape { c.heads * c.head })
   return y
 end
 

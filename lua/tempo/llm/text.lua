@@ -6,7 +6,8 @@ Writer.__index = Writer
 
 --- A writer of ids as text, up to the first of the strings in `stop`.
 function text.writer(tokenizer, stop)
-  return setmetatable({ tokenizer = tokenizer, stop = stop, all = "", shown = 0, ends = {} }, Writer)
+  return setmetatable({ tokenizer = tokenizer, stop = stop, all = "", shown = 0, ends = {} },
+    Writer)
 end
 
 -- How many bytes at the end of s begin a character of UTF-8 that is not whole.
@@ -54,8 +55,8 @@ function Writer:write(id)
   self.ends[#self.ends + 1] = #self.all
   local at = stopped(self, from)
   if at then self.all = self.all:sub(1, at - 1) end
-  local upto = at and at - 1 or #self.all - math.max(unfinished(self.all), pending(self.all, self.stop))
-  return self:show(upto), at ~= nil
+  if at then return self:show(at - 1), true end
+  return self:show(#self.all - math.max(unfinished(self.all), pending(self.all, self.stop))), false
 end
 
 --- What lies before byte `upto` and was not shown.

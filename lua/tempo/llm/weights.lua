@@ -1,5 +1,6 @@
---- tempo.llm.weights: a model's arrays, found by the names that its file gives them, as inputs of a program. Layers are
---- rows of one input along l; nothing is copied, unless `dtype` asks for another.
+--- tempo.llm.weights: a model's arrays, found by the names that its file gives them, as inputs of a
+--- program. Layers are rows of one input along l; nothing is copied, unless `dtype` asks for
+--- another.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -69,8 +70,8 @@ local function stacked(from, pattern, c, dtype, optional)
   return tempo.array(all, nil, shape), format
 end
 
---- Reads the weights of a model. `from` is what tempo.open gives. Returns a list of { name, array, format, by_layer,
---- turned }.
+--- Reads the weights of a model. `from` is what tempo.open gives. Returns a list of { name, array,
+--- format, by_layer, turned }.
 function weights.read(from, c, o)
   local out = {}
   for _, rows in ipairs { c.model.weights, c.model.ffn_weights } do
@@ -98,7 +99,8 @@ function weights.declare(net, list)
     if w.by_layer then table.remove(shape, 1) end
     local stored = net.P:input("w_" .. w.name,
       { domain = w.by_layer and { net.l } or nil, shape = shape, dtype = w.array:dtype() })
-    net:weight(w.name, w.turned and stored:transpose(-2, -1) or stored, not dtypes[w.format] and w.format or nil)
+    if w.turned then stored = stored:transpose(-2, -1) end
+    net:weight(w.name, stored, not dtypes[w.format] and w.format or nil)
   end
 end
 

@@ -58,14 +58,14 @@ function tempo.array(data, dtype, shape) end
 ---@return tempo.Rows
 function tempo.rows(arrays) end
 
---- Writes what the extension says, .safetensors or .gguf, else a NumPy file (an array: .npy; by name: .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; `{ f32 = 10000 }` names the type.
+--- Writes what the extension says, .npz, .npy, .safetensors or .gguf (another: .npy for an array, else .npz), whole or not at all. A format is a dtype, or in GGUF `q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k` or `q6_k`, whose blocks are made of floats, while u8 is taken for the blocks' bytes, as `f:stored` gives them. GGUF's shapes are turned as `tempo.open` does. Its metadata are strings, booleans, lists of one of them, and numbers: u32 where they can (i32 in lists), f32 for fractions; `{ f32 = 10000 }` names the type.
 ---@param path string
 ---@param arrays tempo.Array|table<string, tempo.Array> by name; for .npy an array
 ---@param options? { meta?: table, format?: string, formats?: table }
 ---@return true
 function tempo.save(path, arrays, options) end
 
---- Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3), .npz or .npy. A folder has a `*.safetensors.index.json`, which may be given itself, a `model.safetensors`, or one file of weights.
+--- Opens [a file of weights](#files-of-weights): safetensors, GGUF (2, 3; of several parts the first one's name), .npz or .npy. A folder has a `*.safetensors.index.json`, which may be given itself, a `model.safetensors`, or one file of weights.
 ---@param path string a file, a folder, an index
 ---@return tempo.Weights
 function tempo.open(path) end
@@ -81,7 +81,7 @@ function tempo.load(path) end
 ---@return tempo.Array # bytes
 function tempo.quantize(a, format) end
 
---- The numbers of blocks along the last axis: `a:dequantize(format)`, `x:dequantize(format)`.
+--- The numbers of blocks along the last axis, as the method of both.
 ---@param x tempo.Operand bytes
 ---@param format string
 ---@return tempo.Array|tempo.Tensor # f32, of an array an array
@@ -1054,7 +1054,7 @@ function Program:tensor(options) end
 ---@return tempo.Declared # a tensor that may be assigned to
 function Program:param(name, options) end
 
---- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves.
+--- A tensor with these values at every point. Arrays and numbers mix with tensors by themselves. A large array is copied once, however often it comes; an array of a file is not copied.
 ---@param data tempo.Data
 ---@return tempo.Tensor
 function Program:constant(data) end
@@ -2079,7 +2079,7 @@ function Function:free() end
 ---@class tempo.State
 local State = {}
 
---- What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are mapped: opening reads what describes the arrays, an array's elements are read when they are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not), and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in Fortran's order or big endian, bools, and what does not lie at a multiple of its size. Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is called as the file. Names of the methods below are theirs: `f:arrays().meta` is an array of that name.
+--- What `tempo.open` gives: arrays by name, `f[name]`, nil where there is none. Files are mapped: opening reads what describes the arrays, an array's elements are read when they are used, and stay in the system's cache. So arrays are read only (`a:clone()` is not; a write by way of `a:pointer()` or `a:data()` ends the process), and keep the map when `f` is closed. Copied are packed members of an .npz, arrays in Fortran's order or big endian, bools, and what does not lie at a multiple of its size. Checksums in an .npz are looked at where a member is copied. Blocks (`q8_0`, `q4_0`, `q4_1`, `q5_0`, `q4_k`, `q5_k`, `q6_k`) come as a new f32 array; GGUF's shapes are turned to (out, in). An array stored as what is no dtype of ours (i8, f8_e4m3, other blocks) is the error `dtype` when it is asked for. A .npy's array is called as the file. Names of the methods below are theirs: `f:arrays().meta` is an array of that name.
 ---@class tempo.Weights
 ---@field [tempo.Key] tempo.Array?
 local Weights = {}
@@ -2092,12 +2092,12 @@ function Weights:arrays() end
 ---@return string[]
 function Weights:names() end
 
---- The metadata by key: numbers, booleans, strings, sequences of them. Of a model in several files the first one's.
+--- The metadata by key: numbers, booleans, strings, sequences of them. A model in several files has the first one's.
 ---@param key? string one value; nil where there is none
 ---@return any
 function Weights:meta(key) end
 
---- The array as it is stored. What is no dtype of ours is u8, with the bytes of a row as last axis; the shape is that of its elements.
+--- The array as it is stored. A kind that is no dtype of ours comes as u8, with the bytes of a row as last axis; the shape is that of its elements.
 ---@param name string
 ---@return tempo.Array? # a view
 ---@return string? # the format
@@ -2137,7 +2137,7 @@ function Array:clone() end
 function Array:orthonormal() end
 
 --- Its floats in blocks along the last axis, as GGUF files hold weights, byte for byte what llama.cpp's reference makes of them.
----@param format string `q8_0`, `q4_0`, `q4_1`, `q5_0` (blocks of 32 numbers), `q4_k`, `q5_k`, `q6_k` (of 256)
+---@param format string `q8_0 q4_0 q4_1 q5_0` (blocks of 32 numbers), `q4_k q5_k q6_k` (of 256)
 ---@return tempo.Array # u8
 function Array:quantize(format) end
 

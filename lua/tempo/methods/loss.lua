@@ -85,11 +85,22 @@ end
 
 local function picked(x, axis, index) return x:gather(axis, index:unsqueeze(axis)):squeeze(axis) end
 
--- lp: log probabilities. smooth: the share of the loss that is blurred over all classes.
-local function by_index(lp, target, weight, axis, reduction, ignored, smooth)
+-- log_softmax(x) at the index of each row, and all of it: rows are picked of x, so that no more
+-- than these are made, and the gradient adds to as many.
+local function log_softmax_at(x, axis, index)
+  local keep = { keepdim = true }
+  local top = x:max(axis, keep):detach()
+  local sum = (x - top):exp():sum(axis, keep):log()
+  return picked(x, axis, index) - top:squeeze(axis) - sum:squeeze(axis), x - top - sum
+end
+
+-- log_at: makes log probabilities of x. smooth: the share of the loss that is blurred over all
+-- classes.
+local function by_index(log_at, x, target, weight, axis, reduction, ignored, smooth)
   local keep = target:ne(ignored or -100)
   local index = where(keep, target, 0)
-  local y, w = -picked(lp, axis, index), weight and picked(weight, axis, index)
+  local at, lp = log_at(x, axis, index)
+  local y, w = -at, weight and picked(weight, axis, index)
   y = w and y * w or y
   if smooth > 0 then
     local blur = -(weight and lp * weight or lp):sum(axis) / extent_of(lp, axis)
@@ -100,7 +111,7 @@ local function by_index(lp, target, weight, axis, reduction, ignored, smooth)
   return y:sum() / (w and where(keep, w, 0) or keep:to(lp:dtype())):sum()
 end
 
-local function by_probability(lp, target, weight, axis, reduction, _, smooth)
+local function by_probability(lp, target, weight, axis, reduction, smooth)
   local t = target:to(lp:dtype())
   if smooth > 0 then
     local classes = tempo.full({}, extent_of(lp, axis), { dtype = lp:dtype() })
@@ -110,19 +121,23 @@ local function by_probability(lp, target, weight, axis, reduction, _, smooth)
   return reduced(-(weight and y * weight or y):sum(axis), reduction)
 end
 
-local function likelihood(shares, log_of)
+local function likelihood(shares, log_of, log_at)
   return function(x, target, weight, reduction, ignored, smooth)
     check(rank_of(x) > 0, "shape", "a scalar has no axis of classes")
     local axis, lp, float = rank_of(x) == 1 and 0 or 1, wide(x), is_float(target:dtype())
     if not float then target = target:to "i64" end
     check_target(x, target, axis, shares)
-    weight = weight and spread(weight, lp, axis)
-    lp = log_of(lp, axis)
-    local by = float and by_probability or by_index
-    return by(lp, target, weight, axis, reduction, ignored, smooth or 0):to(float_of(x))
+    weight, smooth = weight and spread(weight, lp, axis), smooth or 0
+    local y
+    if float then
+      y = by_probability(log_of(lp, axis), target, weight, axis, reduction, smooth)
+    else y = by_index(log_at, lp, target, weight, axis, reduction, ignored, smooth) end
+    return y:to(float_of(x))
   end
 end
-losses.cross_entropy = likelihood(true, function(x, axis) return x:log_softmax(axis) end)
-losses.nll_loss = likelihood(false, function(lp) return lp end)
+losses.cross_entropy = likelihood(true, function(x, axis) return x:log_softmax(axis) end,
+  log_softmax_at)
+losses.nll_loss = likelihood(false, function(lp) return lp end,
+  function(lp, axis, index) return picked(lp, axis, index), lp end)
 
 return losses

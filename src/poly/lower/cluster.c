@@ -73,6 +73,13 @@ static bool multiplies_rows(const sb *b, const tp_node *n) {
   return follows;
 }
 
+/* Is the product a part of what grows with its point, and does not grow itself? Alone it may run
+ * over all points of a block. */
+static bool is_steady_part(const sb *b, const tp_node *u) {
+  return u->op == TP_OP_MATMUL && b->by && b->by->op == TP_OP_CONCAT &&
+      has_shape_that_follows(tp_v((tp_node *)b->by)) && !has_shape_that_follows(tp_v((tp_node *)u));
+}
+
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
@@ -94,7 +101,7 @@ static bool goes_inside(sb *b, const tp_opnd *o) {
     break;
   default: break;
   }
-  if (u->op == TP_OP_DETACH ||
+  if (u->op == TP_OP_DETACH || is_steady_part(b, u) ||
       (u->op == TP_OP_MATMUL && b->s->kind != TP_ST_ACC && multiplies_rows(b, u)))
     return false;
   return one_to_one(b, o) && worth(b, u);

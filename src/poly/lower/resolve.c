@@ -11,6 +11,15 @@
 
 tp_arr *tp_array_of(const tp_poly *p, tp_val v) { return p->arrof[v.node->id][v.out]; }
 
+tp_arr *tp_array_read(const tp_poly *p, const tp_stmt *s, tp_val v) {
+  tp_arr *x = tp_array_of(p, v);
+  for (int a = 0; x && x->piece && a < s->nacc; a++) {
+    tp_arr *r = p->arrs.v[s->acc[a].arr];
+    if (s->acc[a].kind == TP_ACC_READ && r->val.node == v.node && r->val.out == v.out) return r;
+  }
+  return x;
+}
+
 typedef struct { /* the walk's state: the leading axis variables */
   tp_poly *p;
   tp_ictx *c;

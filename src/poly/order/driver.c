@@ -354,6 +354,7 @@ static bool fill_schedule(tp_sched *S, tp_error *err) {
   if (p->judge) return true;
   double t0 = tp_now();
   tp_settle_guards(S);
+  tp_take_apart(S);
   tp_dense_vectors(S);
   tp_behind(S);
   tp_live(S);

@@ -178,16 +178,19 @@ static bool *copies_of_states(const fit *f) {
   return copy;
 }
 
+static tp_wt *starts_of(const fit *f) {
+  tp_wt *starts = TP_NEWN(f->S->a, tp_wt, f->c->n);
+  for (int i = 0; i < f->c->n; i++) starts[i] = tp_wt_add(f->S, first_of(f, i), f->off[i]);
+  return starts;
+}
+
 /* Lowers states in rounds through the members; after the first, only those that wait for a lowered
  * one. */
 static void lower_states(const fit *f) {
   const bool *copy = copies_of_states(f);
-  tp_wt *starts = TP_NEWN(f->S->a, tp_wt, f->c->n);
+  const tp_wt *starts = NULL;
   bool *due = TP_NEWN(f->S->a, bool, f->c->n), more = true;
-  for (int i = 0; i < f->c->n; i++) {
-    due[i] = true;
-    starts[i] = tp_wt_add(f->S, first_of(f, i), f->off[i]);
-  }
+  for (int i = 0; i < f->c->n; i++) due[i] = true;
   for (int round = 0; round < f->c->n && more; round++) {
     more = false;
     for (int i = 0; i < f->c->n; i++) {
@@ -195,6 +198,7 @@ static void lower_states(const fit *f) {
       if (!due[i] || copy[i] || f->S->p->stmts.v[f->c->st[i]]->effect) continue;
       due[i] = false;
       if (!slack(f, i, &by)) continue;
+      if (!starts) starts = starts_of(f); /* none is lowered yet */
       tp_wt off = tp_wt_sub(f->S, f->off[i], tp_wt_c(by));
       if (!starts_late(f, starts, i, off)) continue;
       f->off[i] = off;

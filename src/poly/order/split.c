@@ -19,7 +19,7 @@ static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
   return p;
 }
 
-static void replace_by_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_set *b) {
+void tp_split_in_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_set *b) {
   tp_stmt *old = S->p->stmts.v[st], *one = piece(S, old, a), *two = piece(S, old, b);
   for (int i = 0; i < old->nacc; i++) old->acc[i].rel = isl_map_free(old->acc[i].rel);
   old->dom = isl_set_free(old->dom);
@@ -28,9 +28,10 @@ static void replace_by_two(tp_sched *S, int st, TP_TAKE tp_set *a, TP_TAKE tp_se
   S->p->stmts.v[st] = one;
   S->p->stmts.v[st + 1] = two;
   for (int i = 0; i < S->p->stmts.n; i++) S->p->stmts.v[i]->id = i;
+  for (int i = 0; i < S->p->late.n; i++) S->p->late.v[i].st += S->p->late.v[i].st > st;
 }
 
-static bool has_points(const tp_sched *S, TP_KEEP isl_set *a) {
+bool tp_has_points(const tp_sched *S, TP_KEEP isl_set *a) {
   isl_set *mine = a ? isl_set_intersect_params(isl_set_copy(a), isl_set_copy(S->context)) : NULL;
   bool any = mine && isl_set_is_empty(mine) == isl_bool_false;
   isl_set_free(mine);
@@ -46,13 +47,13 @@ static bool split_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   slice = isl_set_drop_constraints_not_involving_dims(tp_isl_coalesce(slice), isl_dim_set, d, 1);
   isl_set *in = tp_isl_coalesce(isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice)));
   isl_set *out = tp_isl_coalesce(isl_set_subtract(isl_set_copy(s->dom), slice));
-  bool proper = has_points(S, in) && has_points(S, out);
+  bool proper = tp_has_points(S, in) && tp_has_points(S, out);
   if (!tp_query_end(S) || !proper) {
     isl_set_free(in);
     isl_set_free(out);
     return false;
   }
-  replace_by_two(S, st, in, isl_set_make_disjoint(out));
+  tp_split_in_two(S, st, in, isl_set_make_disjoint(out));
   S->nsplit++;
   return true;
 }

@@ -53,57 +53,14 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
       need_all(S, C, c);
       continue;
     }
+    if (tp_cut_ahead(S, L, k)) return TP_S_RESTART;
     tp_sres r = collect_inside(S, C, L, k);
     if (r != TP_S_OK) return r;
   }
   return TP_S_OK;
 }
 
-/* ---- boxes ---- */
-
-/* Is dom = (dom without dim d) x an interval over bounds? One conjunction shows it; for several isl
- * is asked. */
-static bool product(tp_sched *S, const tp_stmt *s, int d) {
-  bool fixed;
-  if (isl_set_n_basic_set(s->dom) == 1) return tp_stands_alone(s->dom, d, &fixed);
-  tp_ask(S, "whether '%s' runs over a dim in one call", s->name, NULL);
-  tp_query(S);
-  isl_set *rest = isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, d, 1);
-  isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d),
-      isl_dim_set, d + 1, s->ndim - d - 1);
-  own = tp_isl_coalesce(own);
-  bool ok = isl_set_n_basic_set(own) == 1 && tp_stands_alone(own, d, &fixed);
-  isl_set *both = isl_set_intersect(rest, own);
-  ok = ok && isl_set_is_equal(both, s->dom) == isl_bool_true;
-  isl_set_free(both);
-  return tp_query_end(S) && ok;
-}
-
-/* The least or greatest value of dim d, exactly (a weight may only bound it). NULL: no single
- * expression. */
-static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
-  tp_ask(S, "over which range of a dim '%s' runs", s->name, NULL);
-  tp_query(S);
-  isl_pw_aff *p =
-      last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
-  p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
-  p = isl_pw_aff_insert_domain(p, tp_isl_space(S->ix, 0));
-  const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
-  isl_pw_aff_free(p);
-  return tp_query_end(S) ? e : NULL;
-}
-
-bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi) {
-  bool fresh;
-  tp_question q = { .what = OF_RANGE, .of = s->dom, .a = d };
-  const tp_ix **e = tp_recall(S, &q, 2 * sizeof *e, &fresh);
-  if (fresh && product(S, s, d) && (e[0] = end_of(S, s, d, false)) &&
-      (e[1] = end_of(S, s, d, true)))
-    e[1] = tp_ix_addc(S->ix, e[1], 1);
-  if (e[0]) *lo = e[0];
-  if (e[1]) *hi = e[1];
-  return e[0] && e[1];
-}
+/* ---- calls ---- */
 
 int tp_most_axes(const tp_stmt *s) {
   int most = s->src.node ? tp_rankof(s->src) : 0;
@@ -115,21 +72,89 @@ int tp_most_axes(const tp_stmt *s) {
   return most;
 }
 
+/* The dims of a statement that no recurrence needs. */
+static uint32_t free_dims(const labels *C, const tp_stmt *s) {
+  uint32_t free = 0;
+  for (int d = 0; d < s->ndim; d++)
+    if ((s->mayvec >> d & 1) && ((s->ahead >> d & 1) || !has(C, s->label[d]))) free |= 1u << d;
+  return s->effect ? 0 : free;
+}
+
+/* The range of a dim at each point of others, between ends that are affine. */
+typedef struct {
+  tp_sched *S;
+  const tp_stmt *s;
+  int dim;
+  uint32_t with; /* the others on which it depends */
+  bool ok;
+  const tp_ix *lo, *hi;
+} slant;
+
+static isl_stat see_end(isl_constraint *c, void *ud) {
+  slant *x = ud;
+  tp_ictx *ix = x->S->ix;
+  if (isl_constraint_involves_dims(c, isl_dim_set, (unsigned)x->dim, 1) == isl_bool_true) {
+    bool first = isl_constraint_is_lower_bound(c, isl_dim_set, (unsigned)x->dim) == isl_bool_true;
+    isl_val *by = isl_constraint_get_coefficient_val(c, isl_dim_set, x->dim);
+    isl_aff *a = isl_constraint_get_bound(c, isl_dim_set, x->dim);
+    const tp_ix *e = tp_ix_of_aff(ix, x->s->ndim, x->s->dim, a);
+    x->ok &= e && isl_constraint_is_equality(c) == isl_bool_false &&
+        (first ? isl_val_is_one(by) : isl_val_is_negone(by)) == isl_bool_true;
+    for (int d = 0; d < x->s->ndim && x->ok; d++)
+      if (tp_ix_mentions(e, x->s->dim[d])) x->with |= 1u << d;
+    if (x->ok && first) x->lo = x->lo ? tp_ix_max(ix, x->lo, e) : e;
+    if (x->ok && !first) e = tp_ix_addc(ix, e, 1), x->hi = x->hi ? tp_ix_min(ix, x->hi, e) : e;
+    isl_aff_free(a);
+    isl_val_free(by);
+  }
+  isl_constraint_free(c);
+  return isl_stat_ok;
+}
+
+/* Are the points one piece, in which each point of the other dims has a range of dim d? */
+static slant slant_of(tp_sched *S, const tp_stmt *s, int d) {
+  slant x = { S, s, d, 0, isl_set_n_basic_set(s->dom) == 1 && !S->p->g->stops.n, NULL, NULL };
+  if (!x.ok) return x;
+  isl_basic_set_list *l = isl_set_get_basic_set_list(s->dom);
+  isl_basic_set *b = isl_basic_set_remove_redundancies(isl_basic_set_list_get_at(l, 0));
+  x.ok = isl_basic_set_dim(b, isl_dim_div) == 0 &&
+      isl_basic_set_foreach_constraint(b, see_end, &x) == isl_stat_ok;
+  x.ok &= x.lo && x.hi;
+  isl_basic_set_free(b);
+  isl_basic_set_list_free(l);
+  return x;
+}
+
+/* Lets calls run over dims whose range depends on other dims, which then have a loop. */
+static void vectorise_slants(tp_sched *S, tp_stmt *s, uint32_t free, int room) {
+  uint32_t loops = 0;
+  for (int d = s->ndim - 1; d >= 0 && room > 0; d--) {
+    if (!(free >> d & 1) || ((s->vec | loops) >> d & 1)) continue;
+    slant x = slant_of(S, s, d);
+    if (!x.ok || (x.with & s->vec)) continue;
+    s->vlo[d] = x.lo, s->vhi[d] = x.hi;
+    s->vec |= 1u << d;
+    loops |= x.with;
+    room--;
+  }
+}
+
 static void vectorise(tp_sched *S, const labels *C, int st) {
   tp_stmt *s = S->p->stmts.v[st];
   int room = TP_MAXRANK - tp_most_axes(s); /* a call has so many axes, leading ones included */
+  uint32_t free = free_dims(C, s);
   s->vec = 0;
   s->bdim = s->rdim = -1;
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
-    if (room <= 0 || !(s->mayvec >> d & 1) || tp_without(S->p, TP_RX_CALLS) || s->effect ||
-        has(C, s->label[d]) || tp_pinned(S, st, d) ||
+    if (room <= 0 || !(free >> d & 1) || tp_without(S->p, TP_RX_CALLS) || tp_pinned(S, st, d) ||
         !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d]))
       continue;
     s->vec |= 1u << d;
     room--;
   }
+  if (!tp_without(S->p, TP_RX_CALLS)) vectorise_slants(S, s, free, room);
   S->st[st].used = s->vec;
 }
 
@@ -224,6 +249,9 @@ tp_sres tp_vectors(tp_sched *S) {
     tp_sres r = collect(S, &C, n, st, &all);
     if (r != TP_S_OK) return r;
     cut_some(S, &C, &all);
+    uint32_t *free = TP_NEWN(S->a, uint32_t, n);
+    for (int i = 0; i < n; i++) free[i] = free_dims(&C, S->p->stmts.v[i]);
+    if (tp_cut_in_boxes(S, free)) return TP_S_RESTART;
   }
   for (int i = 0; i < n; i++) vectorise(S, &C, i);
   return TP_S_OK;
@@ -270,11 +298,12 @@ static int inwards(tp_sched *S, const tp_stmt *s, const tp_access *x, int k, int
   return most;
 }
 
-/* Puts dims that calls run over innermost, so that a loop's row is one piece; arrays read by ranges
- * stay, as their rows are ranges. */
+/* Puts dims that calls run over innermost, so that a loop's row is one piece, and dims along which
+ * ranges are read, so that a range is one. */
 static void order_dims(tp_sched *S) {
   int n = S->p->arrs.n;
   int **in = TP_NEWN(S->a, int *, n);
+  uint32_t *ranges = TP_NEWN(S->a, uint32_t, n);
   for (int i = 0; i < n; i++) {
     const tp_arr *r = S->p->arrs.v[i];
     if (r->kind != TP_ARR_TEMP || r->ndim < 2) continue;
@@ -287,7 +316,7 @@ static void order_dims(tp_sched *S) {
       const tp_access *x = &s->acc[a];
       if (x->idle) continue;
       for (int k = 0; in[x->arr] && k < S->p->arrs.v[x->arr]->ndim; k++)
-        if (x->at && x->at[k].range) in[x->arr] = NULL;
+        if (x->at && x->at[k].range) ranges[x->arr] |= 1u << k;
         else in[x->arr][k] = inwards(S, s, x, k, in[x->arr][k]);
     }
   }
@@ -295,6 +324,7 @@ static void order_dims(tp_sched *S) {
     tp_arr *r = S->p->arrs.v[i];
     if (!in[i]) continue;
     int *order = TP_NEWN(S->a, int, r->ndim), at = 0;
+    for (int k = 0; k < r->ndim; k++) in[i][k] = ranges[i] >> k & 1 ? 2 : ranges[i] ? 0 : in[i][k];
     for (int rank = 0; rank <= 2; rank++)
       for (int k = 0; k < r->ndim; k++)
         if (in[i][k] == rank) order[at++] = k;
@@ -330,6 +360,34 @@ static void align_rows(tp_sched *S, const tp_stmt *s) {
   }
 }
 
+bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, const tp_ix *e, bool range) {
+  uint32_t dims = s->ahead & (range ? ~0u : s->bdim < 0 ? s->vec : s->vec & ~(1u << s->bdim));
+  bool ahead = false, other = p->g->stops.n > 0;
+  for (int d = 0; d < s->ndim && dims; d++)
+    if (tp_ix_mentions(e, s->dim[d])) *(dims >> d & 1 ? &ahead : &other) = true;
+  return ahead && !other;
+}
+
+/* One more than the last place along dim k that is accessed; NULL: no single expression. */
+static const tp_ix *places(tp_sched *S, const tp_access *x, int k) {
+  tp_ask(S, "how far along a dim '%s' is accessed", S->p->arrs.v[x->arr]->name, NULL);
+  tp_query(S);
+  isl_pw_aff *p = isl_set_dim_max(isl_map_range(isl_map_copy(x->rel)), k);
+  p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
+  const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
+  isl_pw_aff_free(p);
+  return tp_query_end(S) && e ? tp_ix_addc(S->ix, e, 1) : NULL;
+}
+
+static bool has_room_ahead(tp_sched *S, const tp_access *x, int k) {
+  tp_arr *r = S->p->arrs.v[x->arr];
+  const tp_ix *n = r->kind == TP_ARR_TEMP ? places(S, x, k) : NULL;
+  if (!n) return false;
+  if (!r->least) r->least = TP_NEWN(S->a, const tp_ix *, r->ndim);
+  r->least[k] = r->least[k] ? tp_ix_max(S->ix, r->least[k], n) : n;
+  return true;
+}
+
 /* Makes dims dense, or rings of whole blocks, if calls run over them; a range that a call writes is
  * dense. */
 void tp_dense_vectors(tp_sched *S) {
@@ -340,6 +398,11 @@ void tp_dense_vectors(tp_sched *S) {
       for (int k = 0; k < r->ndim && !s->acc[a].idle; k++) {
         if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at && s->acc[a].at[k].range)
           r->dense |= 1u << k;
+        if (!(r->dense >> k & 1) && s->acc[a].at &&
+            tp_lies_ahead(S->p, s, s->acc[a].at[k].lo, s->acc[a].at[k].range)) {
+          if (!has_room_ahead(S, &s->acc[a], k)) r->dense |= 1u << k;
+          continue;
+        }
         for (int d = 0; d < s->ndim; d++)
           if ((s->vec >> d & 1) && !(r->dense >> k & 1) && tp_linked(S, s, &s->acc[a], d, k)) {
             if (d == s->bdim && !tp_is_first_end(&s->acc[a]) && aligned(S, s, &s->acc[a], d, k))

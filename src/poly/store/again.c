@@ -154,8 +154,8 @@ static void mark_chain(remaker *m, const tp_stmt *s) {
 static bool is_elsewhere(const remaker *m, const tp_arr *r) {
   bool kept = false;
   for (int d = 0; d < r->ndim; d++) kept |= is_whole(m->p, r, d);
-  return kept && r->kind == TP_ARR_TEMP && m->nwrite[r->id] == 1 && m->nread[r->id] > 1 &&
-      !m->no[r->id];
+  return kept && r->kind == TP_ARR_TEMP && !r->piece && m->nwrite[r->id] == 1 &&
+      m->nread[r->id] > 1 && !m->no[r->id];
 }
 
 static const tp_sym *kept_dim(const remaker *m, const tp_arr *r) {

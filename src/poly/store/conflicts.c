@@ -148,7 +148,7 @@ static isl_set *differences(const life *f, isl_map *m) {
 
 bool tp_life_by_blocks(const life *f) {
   for (int i = 0; i < f->writes.n; i++)
-    if (stmt(f, f->writes.v[i])->bdim >= 0) return true;
+    if (stmt(f, f->writes.v[i])->bdim >= 0 || stmt(f, f->writes.v[i])->ahead) return true;
   return false;
 }
 

@@ -168,12 +168,24 @@ static answer *answer_of(const life *f, bool *fresh) {
 
 /* ---- one array ---- */
 
+/* width or least, whichever is more, unless the extent is less. */
+static const tp_ix *at_least(
+    tp_ictx *ix, const tp_ix *width, const tp_ix *least, const tp_ix *full) {
+  const tp_ix *e = NULL; /* width, without the extent where it is one of several limits */
+  for (int i = 0; tp_ix_kind(width) == TP_IX_MIN && i < tp_ix_narg(width); i++)
+    if (tp_ix_arg(width, i) != full)
+      e = e ? tp_ix_min(ix, e, tp_ix_arg(width, i)) : tp_ix_arg(width, i);
+  return tp_ix_min(ix, full, tp_ix_max(ix, e ? e : width, least));
+}
+
 /* width in whole blocks, unless the extent is less. */
 static const tp_ix *whole_blocks(const life *f, const tp_ix *width, int k) {
   tp_ictx *ix = f->S->ix;
   int64_t n = f->x->align ? f->x->align[k] : 0;
-  const tp_ix *full = extent(f, k);
-  if (!n || dense(f, k) || width == full) return width;
+  const tp_ix *full = extent(f, k), *least = f->x->least ? f->x->least[k] : NULL;
+  if (dense(f, k) || width == full) return width;
+  if (least) width = at_least(ix, width, least, full);
+  if (!n) return width;
   width = tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, width, n - 1), n), n);
   return full ? tp_ix_min(ix, width, full) : width;
 }

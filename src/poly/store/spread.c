@@ -36,4 +36,9 @@ void tp_spread_rows(tp_sched *S) {
         if (tp_stmt_operand(p, s, n, k, &o, S->err)) keep_views(p, &o);
     if (s->src.node && tp_stmt_src(p, s, &o, S->err)) keep_views(p, &o);
   }
+  /* all pieces of a value, or none */
+  for (int i = 0; i < p->arrs.n; i++)
+    if (p->arrs.v[i]->piece) tp_array_of(p, p->arrs.v[i]->val)->apart &= p->arrs.v[i]->apart;
+  for (int i = 0; i < p->arrs.n; i++)
+    if (p->arrs.v[i]->piece) p->arrs.v[i]->apart = tp_array_of(p, p->arrs.v[i]->val)->apart;
 }

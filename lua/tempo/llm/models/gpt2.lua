@@ -3,7 +3,8 @@ local linear = require "tempo.llm.net".linear
 
 local gpt2 = {}
 
---- Weights: ours, and the names in files of Hugging Face and of llama.cpp. The former have matrices as (in, out): `'`.
+--- Weights: ours, and the names in files of Hugging Face and of llama.cpp. The former have matrices
+--- as (in, out): `'`.
 gpt2.weights = {
   { "embed", "transformer.wte.weight", "token_embd.weight" },
   { "places", "transformer.wpe.weight", "position_embd.weight" },
@@ -25,10 +26,13 @@ gpt2.weights = {
 }
 gpt2.ffn_weights = {}
 
---- Hidden states after the last norm, and logits, of the tokens `id` (an i64 scalar on the net's rows).
+--- Hidden states after the last norm, and logits, of the tokens `id` (an i64 scalar on the net's
+--- rows).
 function gpt2.forward(net, id)
   local c, w, l = net.c, net.w, net.l
-  local function norm(x, name) return x:layer_norm({ c.width }, w[name], w[name .. "_bias"], c.eps) end
+  local function norm(x, name)
+    return x:layer_norm({ c.width }, w[name], w[name .. "_bias"], c.eps)
+  end
   local function heads(x) return x:reshape { c.heads, c.head } end
 
   local x = net:stream()

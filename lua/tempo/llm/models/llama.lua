@@ -1,9 +1,11 @@
---- Llama (Touvron et al. 2023) and its kin: Llama 2 and 3, Mistral (a window), Qwen 2 (biases of q, k, v).
+--- Llama (Touvron et al. 2023) and its kin: Llama 2 and 3, Mistral (a window), Qwen 2 (biases of q,
+--- k, v).
 local linear = require "tempo.llm.net".linear
 
 local llama = {}
 
---- Weights: ours, and the names in files of Hugging Face and of llama.cpp. `%d` is the layer; `?`: may be missing.
+--- Weights: ours, and the names in files of Hugging Face and of llama.cpp. `%d` is the layer; `?`:
+--- may be missing.
 llama.weights = {
   { "embed", "model.embed_tokens.weight", "token_embd.weight" },
   { "norm", "model.norm.weight", "output_norm.weight" },
@@ -30,7 +32,8 @@ function llama.ffn(_, w, h)
   return linear(linear(h, w.gate):silu() * linear(h, w.up), w.down)
 end
 
---- Hidden states after the last norm, and logits, of the tokens `id` (an i64 scalar on the net's rows).
+--- Hidden states after the last norm, and logits, of the tokens `id` (an i64 scalar on the net's
+--- rows).
 function llama.forward(net, id)
   local c, w, l = net.c, net.w, net.l
   local function norm(x, scale) return x:rms_norm({ c.width }, scale, c.eps) end

@@ -13,7 +13,8 @@ mixtral.ffn_weights = {
   { "down", experts .. "w2.weight", "blk.%d.ffn_down_exps.weight" },
 }
 
---- The sum of the chosen experts' SwiGLU, weighted by a softmax over the chosen alone. Only their weights are read.
+--- The sum of the chosen experts' SwiGLU, weighted by a softmax over the chosen alone. Only their
+--- weights are read.
 function mixtral.ffn(net, w, h)
   local c = net.c
   local scores, chosen = linear(h, w.router):topk(c.experts_used)
