@@ -4,8 +4,8 @@ local root = arg[1] or "."
 
 local rank = {}
 for r, folders in ipairs {
-  "os", "base", "index io http", "kern text", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu", "interp", "gpu", "rt",
-  "api lua",
+  "os", "base", "index io http", "kern text", "graph", "grad opt ref", "poly", "plan", "emit run", "cpu",
+  "interp", "gpu", "rt", "api lua",
 } do
   for f in folders:gmatch "%S+" do rank[f] = r - 1 end
 end

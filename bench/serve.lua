@@ -6,7 +6,7 @@
 local tempo = require "tempo"
 local opt = require "tempo.cli" (arg, { width = 512, layers = 8, prompt = 64, tokens = 32,
   slots = 16, vocabulary = 8192, rounds = 3 })
-local llm, serve = tempo.llm, require "tempo.llm.serve"
+local llm = tempo.llm
 
 local function normal(shape, name)
   local v = tempo.normal(shape, { name = name }) * 0.02
@@ -89,7 +89,7 @@ local function sorted(list, n)
 end
 
 local m = model()
-local server = serve.open(m, { port = 0, slots = opt.slots })
+local server = llm.server(m, { port = 0, slots = opt.slots })
 for _, n in ipairs { 1, 8, 32 } do
   alone(m, n)
   served(server, n)

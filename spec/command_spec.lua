@@ -29,6 +29,15 @@ tempo.rl.train(P, env, { bounds = { I = 4, B = 2, T = 20 }, out = opt.out, quiet
 ]]
 
 describe("bin/tempo", function()
+  it("says what it cannot serve", function()
+    local text, status = command "serve"
+    assert.equal("2", status)
+    assert.is_truthy(text:find "serve: which model%?")
+    text, status = command "serve spec/fixtures/llm/llama --port 0"
+    assert.equal("1", status)
+    assert.is_truthy(text:find "the model has no tokenizer", text)
+  end)
+
   it("trains, plays, exports, explains and plots", function()
     os.execute("mkdir -p '" .. folder .. "'")
     local path = folder .. "/agent.lua"

@@ -254,6 +254,8 @@ describe("libraries", function()
       Model = getmetatable(tempo.llm.load "spec/fixtures/llm/llama").__index,
       Engine = getmetatable(tempo.llm.engine(tempo.llm.load "spec/fixtures/llm/llama")).__index,
       Tokenizer = getmetatable(tempo.llm.tokenizer "spec/fixtures/tokenizers/gpt2.json").__index,
+      Server = getmetatable(tempo.llm.server(require "spec.fake_engine".model, { port = 0,
+        engine = {} })).__index,
       Distribution = { kl = true, sum = true } }
     local dist, v = tempo.dist, x:unsqueeze(0)
     for name, d in pairs { Normal = dist.Normal(x, 1), TanhNormal = dist.TanhNormal(x, 1),
@@ -332,7 +334,7 @@ describe("annotations", function()
 
   local function files()
     local list = { "lua/tempo/meta/tempo.lua" }
-    for name in ("nn initial optim dist rl llm llm/engine llm/tokenizer logger data viz cli"):gmatch "%S+" do
+    for name in ("nn initial optim dist rl llm llm/engine llm/serve llm/tokenizer logger data viz cli"):gmatch "%S+" do
       list[#list + 1] = "lua/tempo/" .. name .. ".lua"
     end
     return list

@@ -1,8 +1,8 @@
 -- `luajit spec/http_clients.lua PORT CASES OUT`: a client for each case, all at once, over sockets
--- of its own. CASES returns a list of { send = text, sleep = seconds before it, slow = bytes it sends
--- each 10 ms, deaf = seconds in which it reads nothing before it leaves, leave = it leaves after so
--- many bytes }. OUT returns what each read until the server closed, or false if that took longer
--- than a minute; in `first` and `last` the seconds to the first and last event of a stream.
+-- of its own. CASES returns a list of { send = text, sleep = seconds before it, slow = bytes it
+-- sends each 10 ms, deaf = seconds in which it reads nothing before it leaves, leave = it leaves
+-- after so many bytes }. OUT returns what each read until the server closed, or false if that took
+-- longer than a minute; in `first` and `last` the seconds to the first and last event of a stream.
 local ffi, bit = require "ffi", require "bit"
 ffi.cdef [[
 typedef struct { uint16_t family, port; uint32_t address; char zero[8]; } tempo_address;

@@ -14,12 +14,11 @@ local function exists(path)
 end
 
 -- Serves the cases of spec/http_clients.lua until each has ended; what each of them read.
-local function run(cases, o)
-  o = o or {}
-  local engine = fake.engine(16)
+local function run(cases, o, model)
+  local engine = not model and fake.engine(16) or nil
   local given = { port = 0, engine = engine }
-  for k, v in pairs(o) do given[k] = v end
-  local server = serve.open(fake.model, given)
+  for k, v in pairs(o or {}) do given[k] = v end
+  local server = serve.open(model or fake.model, given)
   local file, out = os.tmpname(), os.tmpname()
   os.remove(out)
   local f = assert(io.open(file, "wb"))
@@ -85,6 +84,13 @@ local function events(text)
   assert.equal("[DONE]", table.remove(list))
   for k, data in ipairs(list) do list[k] = decode(data) end
   return list
+end
+
+local function text_of(reply, stream)
+  if not stream then return json(reply).choices[1].text end
+  local parts = {}
+  for k, e in ipairs(events(reply)) do parts[k] = e.choices[1].text end
+  return table.concat(parts)
 end
 
 local function refused(text, status, what, param)
@@ -221,18 +227,35 @@ describe("the server", function()
     end
     local got, engine, left = run(cases, { stalled = 1, unsent = 20000 })
     for k = 7, 64 do
-      local text = ""
-      if k % 2 == 0 then
-        for _, e in ipairs(events(got[k])) do text = text .. e.choices[1].text end
-      else
-        text = json(got[k]).choices[1].text
-      end
-      assert.equal(fake.answer(cases[k].prompt), text)
+      assert.equal(fake.answer(cases[k].prompt), text_of(got[k], k % 2 == 0))
     end
     assert.equal(fake.answer "slow", json(got[5]).choices[1].text)
     assert.is_nil(got[3]:find "200 OK")
     assert.equal(2, engine.cancelled)
     assert.equal(0, left)
+  end)
+
+  it("serves a model: each text is what the model generates alone", function()
+    local m = tempo.llm.load "spec/fixtures/llm/llama"
+    m.tokenizer = setmetatable({ is_eos = function() return false end,
+      encode = function(_, text)
+        local ids = {}
+        for k = 1, #text do ids[k] = text:byte(k) % 64 end
+        return ids
+      end,
+      piece = function(_, id) return string.char(32 + id) end }, { __index = fake.model.tokenizer })
+    local cases, want = {}, {}
+    for k = 1, 12 do
+      local prompt = ("prompt %d"):format(k):rep(1 + k % 3)
+      local t = { prompt = prompt, max_tokens = 3 + k, seed = k, temperature = k % 2 }
+      want[k] = m:generate(prompt, { max_tokens = 3 + k, seed = k, temperature = k % 2 })
+      t.stream = k % 3 == 0
+      cases[k] = post("/v1/completions", t)
+    end
+    local got = run(cases, { slots = 4, chunk = 16 }, m)
+    for k = 1, 12 do
+      assert.equal(want[k], text_of(got[k], k % 3 == 0))
+    end
   end)
 
   it("refuses more than it can queue, and those without the key", function()

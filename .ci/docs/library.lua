@@ -28,6 +28,7 @@ local files = {
   ]] },
   { "llm", "tempo.llm", "llm", [[
     engine
+    serve
     tokenizer
   ]] },
   { "logger", "tempo.logger", "logger" },

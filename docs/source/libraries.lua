@@ -424,6 +424,12 @@ print(tok:decode(ids), tok:piece(ids[1]), tok:is_eos(ids[1]))
 local next = tok:stream()
 print(next(ids[1]) .. next(ids[2]))
 print((pcall(tok.chat, tok, { { role = "user", content = "Say hello." } })))]])
+share("tempo.llm", "server Server:port Server:step Server:close", [[
+local m = tempo.llm.load "spec/fixtures/llm/llama"
+m.tokenizer = tempo.llm.tokenizer "spec/fixtures/tokenizers/gpt2.json"
+local server = tempo.llm.server(m, { port = 0 })
+print(server:port() > 0, server:step(0))
+server:close()]])
 examples["tempo.llm serve"] = [[
 print((pcall(tempo.llm.serve, tempo.llm.load "spec/fixtures/llm/llama")))     -- without a tokenizer]]
 

@@ -159,7 +159,7 @@ function commands.serve(args)
   local m = tempo.llm.load(path, { dtype = some(o.dtype), max_length = some(o["max-length"]),
     threads = some(o.threads) })
   local name = some(o.name) or path:gsub("/+$", ""):match "[^/]*$"
-  local server = require "tempo.llm.serve".open(m, { port = o.port, host = o.host, slots = o.slots,
+  local server = tempo.llm.server(m, { port = o.port, host = o.host, slots = o.slots,
     queue = o.queue, name = name, key = some(o.key) })
   print(("tempo: %s answers at http://%s:%d/v1"):format(name, o.host, server:port()))
   io.stdout:flush()

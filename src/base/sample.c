@@ -79,8 +79,8 @@ static int64_t keep(const tp_sampling *s, tp_choice *c, int64_t n, float most, d
 }
 
 static int64_t choose(const tp_sampling *s, tp_choice *c, int64_t n, float most) {
-  double sum = 0, u = tp_philox_uniform64(
-                      tp_philox_coord(tp_philox_op(s->seed, 0), 1, s->position), 0);
+  double sum = 0,
+         u = tp_philox_uniform64(tp_philox_coord(tp_philox_op(s->seed, 0), 1, s->position), 0);
   if (s->top_k <= 0 && s->top_p >= 1 && s->min_p <= 0) {
     for (int64_t k = 0; k < n; k++) sum += share(c[k], most);
     u *= sum;

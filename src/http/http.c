@@ -3,12 +3,13 @@
  * A request is libmicrohttpd's until its body is whole, then both sides hold it. While there is
  * nothing to send, libmicrohttpd leaves its connection alone (it is asleep), and so sees neither
  * that its client left nor that time passes. `look`, which the caller's thread runs ten times a
- * second, does: it asks each socket, and shuts those whose time is over, so that libmicrohttpd
- * finds them closed. A socket is open as long as its tp_hconn is in the list, under the lock. */
+ * second, does: it asks each socket, and shuts those that have ended (libmicrohttpd at times misses
+ * that within a request) or whose time is over, so that libmicrohttpd closes them. A socket is open
+ * as long as its tp_hconn is in the list, under the lock. */
 #include "http/priv.h"
 #include "os/os.h"
 
-enum { TEXT = 4096 }; /* the longest path and the longest header */
+enum { HTTP_WORD = 4096 }; /* the longest path and the longest header */
 
 /* ---- the server ---- */
 
@@ -67,7 +68,7 @@ static void look(tp_http *s) {
     tp_hreq *r = c->busy;
     if (r && !is_answered(r)) {
       if (!r->gone && (tp_os_socket_ended(c->fd) || is_stalled(r, now))) drop(r);
-    } else if (now - c->since > s->limits.idle) {
+    } else if (now - c->since > s->limits.idle || (!r && tp_os_socket_ended(c->fd))) {
       tp_os_socket_shut(c->fd);
     }
   }
@@ -137,7 +138,7 @@ void tp_hconn_close(tp_http *s, tp_hconn *c) {
 
 static char *copy(const char *s) {
   size_t n = strlen(s) + 1;
-  char *p = n <= TEXT ? tp_alloc(n) : NULL;
+  char *p = n <= HTTP_WORD ? tp_alloc(n) : NULL;
   return p ? memcpy(p, s, n) : NULL;
 }
 

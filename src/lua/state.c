@@ -68,8 +68,8 @@ typedef struct {
   char name[];
 } called_t;
 
-static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s",
-  "f", "r", "k" };
+static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s", "f",
+  "r", "k" };
 
 void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;

@@ -16,11 +16,7 @@ local function name_of(m, o)
   return o.name or m.name or "tempo"
 end
 
---- A server that listens; `llm.serve` runs one until Ctrl-C. Between calls of `server:step()` a
---- script may do other work.
----@param m tempo.llm.Model with a tokenizer
----@param o? table see tempo.llm.serve
----@return tempo.llm.Server
+-- What tempo.llm.server gives.
 function serve.open(m, o)
   o = util.options("llm.serve", o,
     "host port slots queue name key body connections idle stalled unsent chunk engine")
@@ -91,18 +87,18 @@ local function finish(job)
 end
 
 -- Gives the request to the engine; raises what is sent in its place.
-function Server:_submit(kind, request, body)
-  if #self.jobs >= self.slots + self.queue then
-    error(openai.error(429, ("%d requests wait already"):format(self.queue)), 0)
+local function submit(s, kind, request, body)
+  if #s.jobs >= s.slots + s.queue then
+    error(openai.error(429, ("%d requests wait already"):format(s.queue)), 0)
   end
-  local job = openai.read(kind, body, self.model.tokenizer)
-  self.made = self.made + 1
-  job.seed = job.seed or (os.time() * 7919 + self.made) % 2 ^ 31
-  job.request, job.tokenizer, job.told, job.at = request, self.model.tokenizer, 0, 0
-  job.head = { kind = kind, model = self.name, created = os.time(),
-    id = ("%s-%x-%d"):format(kind == "chat" and "chatcmpl" or "cmpl", self.created, self.made) }
-  local most = self.model.max_length or math.huge
-  job.run = self.engine:submit {
+  local job = openai.read(kind, body, s.model.tokenizer)
+  s.made = s.made + 1
+  job.seed = job.seed or (os.time() * 7919 + s.made) % 2 ^ 31
+  job.request, job.tokenizer, job.told, job.at = request, s.model.tokenizer, 0, 0
+  job.head = { kind = kind, model = s.name, created = os.time(),
+    id = ("%s-%x-%d"):format(kind == "chat" and "chatcmpl" or "cmpl", s.created, s.made) }
+  local most = s.model.max_length or math.huge
+  job.run = s.engine:submit {
     prompt = job.prompt, max_tokens = math.min(job.max_tokens or most, 2 ^ 31),
     temperature = job.temperature, top_p = job.top_p, top_k = job.top_k, min_p = job.min_p,
     seed = job.seed, stop = job.stop, repetition_penalty = job.repetition_penalty,
@@ -113,12 +109,12 @@ function Server:_submit(kind, request, body)
     end or nil,
   }
   if job.run.prompt_tokens >= most then
-    self.engine:cancel(job.run)
+    s.engine:cancel(job.run)
     error(openai.error(400, ("the prompt has %d tokens, the model at most %d")
       :format(job.run.prompt_tokens, most), kind == "chat" and "messages" or "prompt",
       "context_length_exceeded"), 0)
   end
-  self.jobs[#self.jobs + 1] = job
+  s.jobs[#s.jobs + 1] = job
   if not job.stream then return end
   request:begin "text/event-stream"
   if kind == "chat" then
@@ -128,8 +124,8 @@ end
 
 -- ---- paths --------------------------------------------------------------------------------------
 
-function Server:_card()
-  return { id = self.name, object = "model", created = self.created, owned_by = "tempo" }
+local function card(s)
+  return { id = s.name, object = "model", created = s.created, owned_by = "tempo" }
 end
 
 local get, post = {}, {}
@@ -138,24 +134,24 @@ get["/health"] = function(s)
   local waits = math.max(#s.jobs - s.slots, 0)
   return { status = "ok", running = #s.jobs - waits, waiting = waits }
 end
-get["/v1/models"] = function(s) return { object = "list", data = { s:_card() } } end
-get["/v1/models/"] = Server._card                                -- with the model's name behind
-post["/v1/completions"] = function(s, request, body) s:_submit("text", request, body) end
-post["/v1/chat/completions"] = function(s, request, body) s:_submit("chat", request, body) end
+get["/v1/models"] = function(s) return { object = "list", data = { card(s) } } end
+get["/v1/models/"] = card                                -- with the model's name behind
+post["/v1/completions"] = function(s, request, body) submit(s, "text", request, body) end
+post["/v1/chat/completions"] = function(s, request, body) submit(s, "chat", request, body) end
 
-function Server:_answer(request)
+local function answer(s, request)
   local method, path, authorization, body = request:read()
   if method == "HEAD" then method = "GET" end
-  if path ~= "/health" and self.key and authorization ~= "Bearer " .. self.key then
+  if path ~= "/health" and s.key and authorization ~= "Bearer " .. s.key then
     error(openai.error(401, "the key is wrong or missing", nil, "invalid_api_key"), 0)
   end
-  if path == "/v1/models/" .. self.name then path = "/v1/models/" end
+  if path == "/v1/models/" .. s.name then path = "/v1/models/" end
   local does = (method == "GET" and get or method == "POST" and post or {})[path]
   if not does and (get[path] or post[path]) then
     error(openai.error(405, openai.clean(method) .. " is no method of " .. path), 0)
   end
   if not does then error(openai.error(404, "there is no " .. openai.clean(path)), 0) end
-  local value = does(self, request, body)
+  local value = does(s, request, body)
   if value then send(request, 200, value) end
 end
 
@@ -166,8 +162,8 @@ end
 -- Codes of errors for which the client has nothing to be blamed.
 local ours = { memory = 503, device = 503, callback = 500, nan = 500 }
 
-function Server:_take(request)
-  local ok, e = pcall(self._answer, self, request)
+local function take(s, request)
+  local ok, e = pcall(answer, s, request)
   if ok then return end
   if is_interrupt(e) then error(e, 0) end
   if type(e) == "table" and e.status then return refuse(request, e) end
@@ -186,7 +182,7 @@ end
 function Server:step(seconds)
   local request = self.http:next(#self.jobs > 0 and 0 or seconds or 0)
   while request do
-    self:_take(request)
+    take(self, request)
     request = self.http:next(0)
   end
   if #self.jobs == 0 then return 0 end
@@ -216,6 +212,7 @@ function Server:close(linger)
 end
 
 --- Runs until Ctrl-C, which it takes for its end, or an error, which it raises after closing.
+---@protected
 function Server:run()
   local ok, e = pcall(function()
     while true do self:step(0.1) end
