@@ -32,17 +32,19 @@ local function arrays(s, make)
   return out
 end
 
---- A model with random weights of a dtype, and their bytes.
+--- A model with random weights of a dtype (q8, q4: in blocks), and their bytes.
 function models.random(settings, dtype)
-  local bytes, made = 0, 0
+  local bytes, made, format = 0, 0, ({ q8 = "q8_0", q4 = "q4_0" })[dtype]
   local function make(shape)
     local P = tempo.program()
     local x = (tempo.uniform(shape, { name = "w" .. made }) - 0.5) * 0.06
     made = made + 1
-    local n = shape[1] * shape[2]
-    bytes = bytes + n * (dtype == "f32" and 4 or 2)
-    if dtype ~= "f32" then x = x:to(dtype) end
-    return P:compile { outputs = { x = x + P:constant(tempo.array(0, dtype)) } }({}, {}).x
+    local to = format and "f32" or dtype
+    if to ~= "f32" then x = x:to(to) end
+    local a = P:compile { outputs = { x = x + P:constant(tempo.array(0, to)) } }({}, {}).x
+    if format then a = tempo.quantize(a, format) end
+    bytes = bytes + a:shape()[1] * a:shape()[2] * (format and 1 or dtype == "f32" and 4 or 2)
+    return format and { a, format } or a
   end
   return tempo.llm.model(settings, arrays(settings, make)), bytes
 end

@@ -7,6 +7,7 @@ local util = require "tempo.util"
 local config = require "tempo.llm.config"
 local weights = require "tempo.llm.weights"
 local Net = require "tempo.llm.net"
+local core = getmetatable(tempo)
 
 ---@class tempo.llm
 local llm = {}
@@ -35,7 +36,7 @@ end
 
 -- The end-of-text ids of generation_config.json count too.
 local function generation(c, text)
-  local t = text and getmetatable(tempo).json_decode(text, "generation_config.json")
+  local t = text and core.json_decode(text, "generation_config.json")
   local eos = type(t) == "table" and t.eos_token_id
   for _, id in ipairs(type(eos) == "table" and eos or { eos }) do
     if type(id) == "number" then c.eos[#c.eos + 1] = id end
@@ -90,6 +91,20 @@ function llm.load(path, o)
   return m
 end
 
+-- Arrays in memory as tempo.open would give them; an entry { blocks, format } has its elements in
+-- blocks.
+local function held(arrays)
+  local function stored(_, name)
+    local a = arrays[name]
+    if type(a) == "table" then return a[1], a[2] end
+    return a
+  end
+  return setmetatable({ stored = stored }, { __index = function(_, name)
+    local a = arrays[name]
+    return type(a) == "table" and tempo.dequantize(a[1], a[2]) or a
+  end })
+end
+
 --- A model of arrays in memory: `settings` is what config.json says, as a table; `arrays` has them
 --- under the names of Hugging Face's files.
 ---@param settings table
@@ -98,9 +113,7 @@ end
 ---@return tempo.llm.Model
 function llm.model(settings, arrays, o)
   o = util.options("llm.model", o, "dtype max_length precise threads tokenizer")
-  local function stored(_, name) return arrays[name] end
-  local from = setmetatable({ stored = stored }, { __index = arrays })
-  local m = made(config.from_json(getmetatable(tempo).json_encode(settings)), from, o)
+  local m = made(config.from_json(core.json_encode(settings)), held(arrays), o)
   m.tokenizer = o.tokenizer
   return m
 end
