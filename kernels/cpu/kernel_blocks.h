@@ -177,8 +177,9 @@ KI float blocks_halved8(__m256 v) {
 }
 #endif
 
-/* bytes of weights that are fetched ahead */
-enum { BLOCKS_AHEAD = 2048 };
+/* bytes of weights that are fetched ahead: of q8_0 0.68 to 0.8 of read bandwidth by 2048, 0.8 to 1 by
+ * 8192 */
+enum { BLOCKS_AHEAD = 8192 };
 /* Calls DO(span of w, its number) for each span; behind the last block there are blocks of 0. */
 #define BLOCKS_SPANS(f, w, k, DO) \
   do { \
