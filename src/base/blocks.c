@@ -171,9 +171,9 @@ static void encode_32(tp_format f, const float *x, uint8_t *b) {
 typedef struct {
   float scale, least, error;
   int q[32];
-} fit;
+} block_fit;
 
-static float error_of(const fit *f, const float *x, const float *w) {
+static float error_of(const block_fit *f, const float *x, const float *w) {
   float sum = 0;
   for (int i = 0; i < 32; i++) {
     float diff = f->scale * (float)f->q[i] + f->least - x[i];
@@ -183,7 +183,7 @@ static float error_of(const fit *f, const float *x, const float *w) {
 }
 
 /* The best scale and least number for its q; false: there are none. */
-static bool refit(fit *f, const float *x, const float *w, float sum_w, float sum_x) {
+static bool refit(block_fit *f, const float *x, const float *w, float sum_w, float sum_x) {
   float l = 0, l2 = 0, xl = 0;
   for (int i = 0; i < 32; i++) {
     float v = (float)f->q[i];
@@ -197,7 +197,7 @@ static bool refit(fit *f, const float *x, const float *w, float sum_w, float sum
   return true;
 }
 
-static fit fit_pair(const float *x, int top, float first, int tries) {
+static block_fit fit_pair(const float *x, int top, float first, int tries) {
   float w[32], sum_w, sum_x, square = 0, least = x[0], most = x[0];
   for (int i = 0; i < 32; i++) square += x[i] * x[i];
   for (int i = 0; i < 32; i++) w[i] = sqrtf(square / 32) + fabsf(x[i]);
@@ -207,9 +207,9 @@ static fit fit_pair(const float *x, int top, float first, int tries) {
     sum_w += w[i], sum_x += w[i] * x[i];
   }
   if (least > 0) least = 0;
-  if (most == least) return (fit){ .least = least };
+  if (most == least) return (block_fit){ .least = least };
   float by = (float)top / (most - least);
-  fit best = { .scale = 1 / by, .least = least }, f;
+  block_fit best = { .scale = 1 / by, .least = least }, f;
   for (int i = 0; i < 32; i++) best.q[i] = nearest_in(by * (x[i] - least), 0, top);
   best.error = error_of(&best, x, w);
   for (int t = 0; t <= tries; t++) {
@@ -222,7 +222,7 @@ static fit fit_pair(const float *x, int top, float first, int tries) {
 }
 
 static void encode_pairs(tp_format f, const float *x, uint8_t *b) {
-  fit v[8];
+  block_fit v[8];
   float scale = 0, offset = 0;
   bool five = f == TP_Q5_K;
   int top = five ? 31 : 15;
