@@ -60,6 +60,7 @@ const tp_kernels TABLE = {
   .mm = {
     [TP_F32] = mm_f32, [TP_F64] = mm_f64, [TP_I32] = mm_i32, [TP_I64] = mm_i64, [TP_U8] = mm_u8,
   },
+  .thin = { [TP_F32] = thin_f32_any, [TP_F16] = thin_f16_any, [TP_BF16] = thin_bf16_any },
   .window = { window_uint8_t, window_uint16_t, window_uint32_t, window_uint64_t },
   .unwindow = FOLD_ROW(unwindow),
   .sum_scan = FOLD_ROW(sum_scan),

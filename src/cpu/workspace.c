@@ -118,17 +118,21 @@ static const tp_ix *taken_rows(const worker *w) {
           bytes(w, times(w, rows, window_extent(w, m, first + 2)), size)));
 }
 
-/* Bytes for blocks of both operands in f32, the most that any roles need. */
+/* Bytes for blocks of both operands in f32, or for rows of one, the most that any roles need. */
 static const tp_ix *work_product(const worker *w) {
   const tp_nd *a = &w->r->in[0], *o = &w->r->out[0];
+  bool both = is_half(w, a) && is_half(w, &w->r->in[1]);
   const tp_ix *depth = window_extent(w, a, rank_of(w, a) - 1), *n = window_count(w, o, 0);
-  if (!is_half(w, a)) return num(w, 0);
+  if (!is_half(w, a) && !is_half(w, &w->r->in[1])) return num(w, 0);
   for (int i = 0; i < w->r->nlead; i++)
     if (tp_is_number(window_stride(w, o, i), 0))
       depth = times(w, depth, most(w, num(w, 1), window_extent(w, o, i)));
   const tp_ix *sides =
       plus(w, least(w, n, num(w, TP_WORK_BLOCK_M)), least(w, n, num(w, TP_WORK_BLOCK_N)));
-  return bytes(w, times(w, least(w, depth, num(w, TP_WORK_BLOCK_K)), sides), sizeof(float));
+  const tp_ix *blocks = times(w, least(w, depth, num(w, TP_WORK_BLOCK_K)), sides),
+              *rows = times(
+                  w, least(w, n, num(w, TP_WORK_ROWS_M)), least(w, depth, num(w, TP_WORK_ROWS_K)));
+  return bytes(w, both ? most(w, blocks, rows) : blocks, sizeof(float));
 }
 
 static const tp_ix *environment(const worker *w) {
