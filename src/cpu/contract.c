@@ -115,8 +115,8 @@ enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };
 /* the product is transposed if a row of C has so few bytes, and rows and terms are many */
 enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };
 
-/* rows that a kernel takes of a B that is in no cache near */
-enum { THIN_ROWS = 32, THIN_BYTES = 1 << 18 };
+/* bytes from which on a B is in no cache near */
+enum { THIN_BYTES = 1 << 18 };
 
 static bool ours_is_better(const tp_contraction *t, double work) {
   return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST ||
@@ -145,7 +145,9 @@ static bool is_narrow(const tp_contraction *t) {
 static tp_dtype type_of_a(const tp_contraction *t) { return t->in[t->swapped]; }
 static tp_dtype type_of_b(const tp_contraction *t) { return t->in[!t->swapped]; }
 
-static bool has_few_rows(const tp_contraction *t) { return t->s.sbn == 1 && t->s.m <= THIN_ROWS; }
+static bool has_few_rows(const tp_contraction *t) {
+  return (t->s.sbn == 1 || t->s.n == 1) && t->s.m <= TP_WORK_THIN;
+}
 
 /* Of 16-bit floats the larger operand is B, or the one that only they are; and where rows of B are
  * contiguous, A has few rows. */
