@@ -128,47 +128,45 @@ THIN(f16, uint16_t)
 
 /* ---- both operands are contiguous along k: terms in lanes ----
  *
- * More than DOT_DIRECT rows: DOT_LINES lines of B, TP_DOT_LONG terms of each, lie side by side as
- * floats while all rows take them, DOT_ROWS at once; up to DOT_THIN rows take all terms of these
- * lines before the next lines. */
-enum { DOT_LINES = 16, DOT_ROWS = 256, DOT_THIN = 32, DOT_DIRECT = 4 };
+ * More than DOT_THIN rows: TP_DOT_LONG terms of DOT_LINES lines of B, and of as many rows of A as
+ * DOT_ROOM bytes hold, lie side by side as floats. */
+enum { DOT_LINES = 16, DOT_THIN = 16, DOT_ROOM = 256 << 10 };
 #define DOT_LINED(sfx, T, D, S) \
   static __attribute__((noinline)) void lined_##sfx( \
       const tp_mm *s, const D *a, const S *b, D *c, bool acc) { \
-    D t[DOT_LINES * TP_DOT_LONG] __attribute__((aligned(64))); \
-    int64_t wide = s->m > DOT_THIN ? s->n : DOT_LINES; \
-    for (int64_t i0 = 0; i0 < s->m; i0 += DOT_ROWS) \
-      for (int64_t j0 = 0; j0 < s->n; j0 += wide) \
-        for (int64_t p = 0; p < s->k; p += TP_DOT_LONG) \
-          for (int64_t j = j0; j < j0 + wide && j < s->n; j += DOT_LINES) { \
-            int n = s->n - j < DOT_LINES ? (int)(s->n - j) : DOT_LINES; \
-            int64_t rows = s->m - i0 < DOT_ROWS ? s->m - i0 : DOT_ROWS, \
-                    k = s->k - p < TP_DOT_LONG ? s->k - p : TP_DOT_LONG; \
-            int64_t jn = j + DOT_LINES < j0 + wide ? j + DOT_LINES : j0, \
-                    pn = jn == j0 ? p + TP_DOT_LONG : p; \
-            bool more = jn < s->n && pn < s->k; \
-            mm_next next = { (const char *)(b + jn * s->sbn + pn), more ? n : 0, \
-              s->sbn * (int64_t)sizeof(S), k * (int64_t)sizeof(S) }; \
-            for (int q = 0; q < n; q++) \
-              load_##sfx(t + q * k, b + (j + q) * s->sbn + p, 0, 1, 1, k); \
-            for (int64_t i = 0, f; i < rows; i += f) { \
-              f = rows - i >= DOT_PAIRS ? DOT_PAIRS : rows - i >= 2 ? 2 : 1; \
-              fetch_part(&next, i, rows, f); \
-              for (int q = 0; q < n; q += L_##T) \
-                line_##T(f, a + (i0 + i) * s->sam + p, s->sam, t + q * k, k, \
-                    n - q < L_##T ? n - q : L_##T, k, c + (i0 + i) * s->scm + (j + q) * s->scn, \
-                    s->scm, s->scn, acc || p); \
-            } \
+    enum { ROWS = DOT_ROOM / (TP_DOT_LONG * sizeof(D)) }; \
+    D t[DOT_LINES * TP_DOT_LONG] __attribute__((aligned(64))), \
+        x[ROWS * TP_DOT_LONG] __attribute__((aligned(64))); \
+    for (int64_t i0 = 0; i0 < s->m; i0 += ROWS) \
+      for (int64_t p = 0; p < s->k; p += TP_DOT_LONG) { \
+        int64_t rows = s->m - i0 < ROWS ? s->m - i0 : ROWS, \
+                k = s->k - p < TP_DOT_LONG ? s->k - p : TP_DOT_LONG; \
+        load_##T(x, a + i0 * s->sam + p, s->sam, 1, rows, k); \
+        for (int64_t j = 0; j < s->n; j += DOT_LINES) { \
+          int n = s->n - j < DOT_LINES ? (int)(s->n - j) : DOT_LINES; \
+          mm_next next = { (const char *)(b + (j + n) * s->sbn + p), \
+            j + 2 * DOT_LINES <= s->n ? DOT_LINES : 0, s->sbn * (int64_t)sizeof(S), \
+            k * (int64_t)sizeof(S) }; \
+          for (int q = 0; q < n; q++) load_##sfx(t + q * k, b + (j + q) * s->sbn + p, 0, 1, 1, k); \
+          for (int64_t i = 0, f; i < rows; i += f) { \
+            f = rows - i >= DOT_PAIRS ? DOT_PAIRS : rows - i >= 2 ? 2 : 1; \
+            fetch_part(&next, i, rows, f); \
+            for (int q = 0; q < n; q += L_##T) \
+              line_##T(f, x + i * k, k, t + q * k, k, n - q < L_##T ? n - q : L_##T, k, \
+                  c + (i0 + i) * s->scm + (j + q) * s->scn, s->scm, s->scn, acc || p); \
           } \
+        } \
+      } \
   }
 DOT_LINED(f64, f64, double, double)
 DOT_LINED(f32, f32, float, float)
 DOT_LINED(bf16, f32, float, uint16_t)
 DOT_LINED(f16, f32, float, uint16_t)
 
-/* Up to DOT_DIRECT rows take lines of B where they lie: DOT_STREAMS of them at a time, as far apart
- * as can be, so that each stream goes on without a break. DOT_GROUP lines of each are joined
- * together; the lanes of DOT_KEPT blocks are kept until then. */
+/* Fewer rows take lines of B where they lie: DOT_STREAMS of them at a time, as far apart as can be,
+ * so that each stream goes on without a break. FOUR rows go together; the next FOUR find the lines
+ * in a cache. DOT_GROUP lines of each stream are joined together; the lanes of DOT_KEPT blocks are
+ * kept until then. */
 #if VBYTES == 64
 enum { DOT_STREAMS = 4 };
 #define DOT_TREE(r) TREE_16(i_f32, 16, r)
@@ -249,23 +247,26 @@ enum { DOT_VECTORS = 16 / L_f32, DOT_GROUP = 16 / DOT_STREAMS, DOT_KEPT = 64, DO
     } \
   } \
   static void directs_##sfx(const tp_mm *s, const float *a, const S *b, float *c, bool acc) { \
-    int64_t apart = s->n / DOT_STREAMS, most = DOT_KEPT / s->m * TP_DOT_LONG; \
+    int64_t apart = s->n / DOT_STREAMS, most = DOT_KEPT / FOUR * TP_DOT_LONG; \
+    tp_mm part = *s; \
     for (int64_t p = 0; p < s->k; p += most) { \
-      int64_t k = s->k - p < most ? s->k - p : most, j = 0; \
-      for (; j < apart; j += DOT_GROUP) \
-        direct_part_##sfx(s, a + p, b + j * s->sbn + p, apart, \
-            apart - j < DOT_GROUP ? (int)(apart - j) : DOT_GROUP, k, c + j * s->scn, acc || p); \
-      tp_mm one = *s; \
-      one.m = 1; \
-      for (j = apart * DOT_STREAMS; j < s->n; j++) \
+      int64_t k = s->k - p < most ? s->k - p : most; \
+      for (int64_t j = 0; j < apart; j += DOT_GROUP) \
+        for (int64_t i = 0; i < s->m; i += FOUR) { \
+          part.m = s->m - i < FOUR ? s->m - i : FOUR; \
+          direct_part_##sfx(&part, a + i * s->sam + p, b + j * s->sbn + p, apart, \
+              apart - j < DOT_GROUP ? (int)(apart - j) : DOT_GROUP, k, \
+              c + i * s->scm + j * s->scn, acc || p); \
+        } \
+      for (int64_t j = apart * DOT_STREAMS; j < s->n; j++) \
         for (int64_t i = 0; i < s->m; i++) \
-          direct_##sfx(1, 1, &one, a + i * s->sam + p, b + j * s->sbn + p, 0, 1, k, \
+          direct_##sfx(1, 1, s, a + i * s->sam + p, b + j * s->sbn + p, 0, 1, k, \
               c + i * s->scm + j * s->scn, acc || p); \
     } \
   } \
   static void thin_##sfx##_any(const tp_mm *s, const void *a, const void *b, void *c, bool acc) { \
     if (!s->lanes) thin_rows_##sfx(s, a, b, c, acc); \
-    else if (s->m <= DOT_DIRECT) directs_##sfx(s, a, b, c, acc); \
+    else if (s->m <= DOT_THIN) directs_##sfx(s, a, b, c, acc); \
     else lined_##sfx(s, a, b, c, acc); \
   }
 DIRECT(f32, float, )
