@@ -62,8 +62,8 @@ static void measure(int m, int out, int in, tp_dtype d, bool turned, char *w, fl
           if (m == 1 && turned) blas_row(101, 112, in, out, 1, (float *)wi, out, x, 1, 0, y, 1);
           else if (m == 1) blas_row(101, 111, out, in, 1, (float *)wi, in, x, 1, 0, y, 1);
           else
-            blas(101, 111, turned ? 111 : 112, m, out, in, 1, x, in, (float *)wi,
-                turned ? out : in, 0, y, out);
+            blas(101, 111, turned ? 111 : 112, m, out, in, 1, x, in, (float *)wi, turned ? out : in,
+                0, y, out);
         } else if (who == 2 && m <= 32) read_all((const float *)wi, each / 4);
       }
       best[who] = fmin(best[who], (now() - start) / times);
