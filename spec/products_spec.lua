@@ -60,6 +60,21 @@ describe("a product with weights of 16 bits", function()
     helper.run(P, outputs, given, {}, { tol = 1e-5 })
   end)
 
+  it("reads a table of which rows are taken too", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local k = P:input("k", { domain = { t }, shape = { 1 }, dtype = "i64" })
+    local w = P:input("w", { shape = { N, K }, dtype = "bf16" }):to "f32"
+    local h = P:tensor { domain = { t }, shape = { 1, K }, name = "h" }
+    h[0] = w:index_select(0, k)
+    h[t] = (w:index_select(0, k) + h[t - 1]):tanh()
+    local outputs = { y = h:matmul(w:mT())[0 .. T] }
+    local given = inputs(ways["(out, in)"], "bf16", "f32", 1)
+    given.x, given.k = nil, tempo.array({ { 3 }, { 0 }, { 36 } }, "i64")
+    helper.run(P, outputs, given, { T = 3 }, { tol = 1e-5 })
+    assert.is_true(P:compile { outputs = outputs }:memory { T = 3 } < 8 * 4 * K)
+  end)
+
   it("gives gradients", function()
     local P = tempo.program()
     local x = P:input("x", { shape = { 3, K } })
