@@ -4,8 +4,8 @@
 --                        what one core reads from memory (decode-f32-bandwidth ...)
 --   decode-q8, -q4       the same with weights in blocks, against that share alone
 --   prefill-f32, -bf16   a prompt of 512 tokens, against PyTorch
---   window-16, causal-16 a step of 16 texts at position 1,024, with a window of 1,024 or without, against JAX with a ring
---                        and with a padded cache of 2,048
+--   window-16, causal-16 a step of 16 texts at position 1,024, with a window of 1,024 or without,
+--                        against JAX with a ring, and with a padded cache of 2,048
 --   train-tiny           a small Llama learns bytes, against PyTorch eager; losses are equal
 --   lua5.4 bench/llm.lua [--rows decode,train-tiny] [--layers 16] [--rounds 2]
 local tempo = require "tempo"

@@ -18,11 +18,13 @@ end
 -- Each layer has arrays of its own, as a file has.
 local function arrays(s, make)
   local D, kv, F = s.hidden_size, s.num_key_value_heads * s.head_dim, s.intermediate_size
-  local out = { ["model.embed_tokens.weight"] = make({ s.vocab_size, D }), ["model.norm.weight"] = tempo.array(1, "f32", { D }) }
+  local out = { ["model.embed_tokens.weight"] = make { s.vocab_size, D },
+    ["model.norm.weight"] = tempo.array(1, "f32", { D }) }
   for l = 0, s.num_hidden_layers - 1 do
     local p = ("model.layers.%d."):format(l)
-    for name, shape in pairs { ["self_attn.q_proj"] = { D, D }, ["self_attn.k_proj"] = { kv, D }, ["self_attn.v_proj"] = { kv, D },
-      ["self_attn.o_proj"] = { D, D }, ["mlp.gate_proj"] = { F, D }, ["mlp.up_proj"] = { F, D }, ["mlp.down_proj"] = { D, F } } do
+    for name, shape in pairs { ["self_attn.q_proj"] = { D, D }, ["self_attn.k_proj"] = { kv, D },
+      ["self_attn.v_proj"] = { kv, D }, ["self_attn.o_proj"] = { D, D },
+      ["mlp.gate_proj"] = { F, D }, ["mlp.up_proj"] = { F, D }, ["mlp.down_proj"] = { D, F } } do
       out[p .. name .. ".weight"] = make(shape)
     end
     for _, name in ipairs { "input_layernorm", "post_attention_layernorm" } do
@@ -52,15 +54,17 @@ end
 --- Training: { vocabulary, width, layers, heads, kv_heads, ffn, batch, length }, weights and tokens
 --- by a formula. Gives a function of the number of iterations that gives their losses.
 function models.trained(s)
-  local c = config.from_json(core.json_encode { model_type = "llama", hidden_size = s.width, num_hidden_layers = s.layers,
-    num_attention_heads = s.heads, num_key_value_heads = s.kv_heads, intermediate_size = s.ffn, vocab_size = s.vocabulary,
-    rms_norm_eps = 1e-5, tie_word_embeddings = true })
+  local c = config.from_json(core.json_encode { model_type = "llama", hidden_size = s.width,
+    num_hidden_layers = s.layers, num_attention_heads = s.heads, num_key_value_heads = s.kv_heads,
+    intermediate_size = s.ffn, vocab_size = s.vocabulary, rms_norm_eps = 1e-5,
+    tie_word_embeddings = true })
   c.model = llama
   local P = tempo.program()
   local i, b, t = P:dims "i b t"
   local net = Net.new(P, c, { rows = { i, b, t }, time = t })
   local D, F, kv = s.width, s.ffn, s.kv_heads * s.width / s.heads
-  local shapes = { q = { D, D }, k = { kv, D }, v = { kv, D }, o = { D, D }, gate = { F, D }, up = { F, D }, down = { D, F } }
+  local shapes = { q = { D, D }, k = { kv, D }, v = { kv, D }, o = { D, D }, gate = { F, D },
+    up = { F, D }, down = { D, F } }
   local list, inputs = {}, { data = s.data }
   -- 0.1 (k * step % 1009 / 1009 - 0.5) at element k
   local function weight(name, shape, step, domain)

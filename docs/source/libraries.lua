@@ -386,7 +386,8 @@ local m = tempo.llm.load "spec/fixtures/llm/llama"          -- random weights, 6
 print(m, m:logits { 3, 17, 42 }:shape()[1], m:embed { 3, 17, 42 }:shape()[2])
 local ids, info = m:generate({ 3, 17, 42 }, { max_tokens = 4, logprobs = true })
 print(#ids, info.reason, #info.logprobs)
-local batch = m:generate({ { 3, 17, 42 }, { 5 } }, { max_tokens = 4, temperature = 0.8, top_p = 0.9, seed = 1 })
+local batch = m:generate({ { 3, 17, 42 }, { 5 } },
+  { max_tokens = 4, temperature = 0.8, top_p = 0.9, seed = 1 })
 print(#batch, #batch[2])]])
 share("tempo.llm", "Model:record Model:inputs", [[
 local m = tempo.llm.load "spec/fixtures/llm/llama"
@@ -400,11 +401,15 @@ print(f(m:inputs {}, { U = 4, L = m.config.layers }).id[0], #m:generate({ 5 }, {
 examples["tempo.llm model"] = [[
 local arrays, settings = {}, { model_type = "llama", hidden_size = 8, num_hidden_layers = 1,
   num_attention_heads = 2, intermediate_size = 16, vocab_size = 10, tie_word_embeddings = true }
-local function put(name, ...) arrays["model." .. name .. ".weight"] = tempo.array(0.1, "f32", { ... }) end
-put("embed_tokens", 10, 8) put("norm", 8)
+local function put(name, ...)
+  arrays["model." .. name .. ".weight"] = tempo.array(0.1, "f32", { ... })
+end
+put("embed_tokens", 10, 8)
+put("norm", 8)
 for name, shape in pairs { ["self_attn.q_proj"] = { 8, 8 }, ["self_attn.k_proj"] = { 8, 8 },
   ["self_attn.v_proj"] = { 8, 8 }, ["self_attn.o_proj"] = { 8, 8 }, ["mlp.gate_proj"] = { 16, 8 },
-  ["mlp.up_proj"] = { 16, 8 }, ["mlp.down_proj"] = { 8, 16 }, input_layernorm = { 8 }, post_attention_layernorm = { 8 } } do
+  ["mlp.up_proj"] = { 16, 8 }, ["mlp.down_proj"] = { 8, 16 }, input_layernorm = { 8 },
+  post_attention_layernorm = { 8 } } do
   put("layers.0." .. name, (table.unpack or unpack)(shape))
 end
 print(tempo.llm.model(settings, arrays))]]
@@ -416,8 +421,8 @@ e:step()
 e:cancel(b)
 repeat local left = e:step() until left == 0
 print(a.reason, #a.ids, b.reason)]])
-share("tempo.llm", "tokenizer Tokenizer:encode Tokenizer:decode Tokenizer:piece Tokenizer:is_eos Tokenizer:stream "
-  .. "Tokenizer:chat", [[
+share("tempo.llm", "tokenizer Tokenizer:encode Tokenizer:decode Tokenizer:piece "
+  .. "Tokenizer:is_eos Tokenizer:stream Tokenizer:chat", [[
 local tok = tempo.llm.tokenizer "spec/fixtures/tokenizers/gpt2.json"
 local ids = tok:encode "Say hello."
 print(tok:decode(ids), tok:piece(ids[1]), tok:is_eos(ids[1]))

@@ -9,12 +9,33 @@ local weights = require "tempo.llm.weights"
 local Net = require "tempo.llm.net"
 local core = getmetatable(tempo)
 
+--- How a model is opened.
+---@class tempo.llm.Settings
+---@field dtype? tempo.Dtype "f32", "bf16", "f16": of the weights (as they are)
+---@field max_length? integer positions of a text (what the model was made for)
+---@field precise? boolean products with weights in blocks take f32, not int8
+---@field threads? integer
+---@field tokenizer? tempo.llm.Tokenizer of llm.model
+
+--- How a text is generated.
+---@class tempo.llm.Options
+---@field max_tokens? integer how many at most (64)
+---@field temperature? number (0: the likeliest token)
+---@field top_k? integer only the likeliest k
+---@field top_p? number the fewest likeliest with this share
+---@field min_p? number those with this share of the likeliest one's
+---@field repetition_penalty? number of tokens that the text has (1: none)
+---@field seed? integer|integer[] (0)
+---@field stop? string|string[] the text ends before these
+---@field on_token? (fun(id: integer, text: string, request: tempo.llm.Request): boolean?)
+---@field logprobs? boolean whether they are wanted
+
 ---@class tempo.llm
 local llm = {}
 
 --- A model, as tempo.llm.load gives it.
 ---@class tempo.llm.Model
----@field config table what the model is: width, layers, heads, kv_heads, head, vocabulary, max_length ...
+---@field config table what it is: width, layers, heads, kv_heads, head, vocabulary ..
 ---@field tokenizer tempo.llm.Tokenizer? nil where the files have none
 local Model = {}
 Model.__index = Model
@@ -74,7 +95,7 @@ end
 --- the model was made for); precise: products with quantised weights take f32 and not int8;
 --- threads.
 ---@param path string
----@param o? { dtype?: tempo.Dtype, max_length?: integer, precise?: boolean, threads?: integer }
+---@param o? tempo.llm.Settings
 ---@return tempo.llm.Model
 function llm.load(path, o)
   o = util.options("llm.load", o, "dtype max_length precise threads")
@@ -109,7 +130,7 @@ end
 --- under the names of Hugging Face's files.
 ---@param settings table
 ---@param arrays table<string, tempo.Array>
----@param o? { dtype?: tempo.Dtype, max_length?: integer, precise?: boolean, threads?: integer, tokenizer?: tempo.llm.Tokenizer }
+---@param o? tempo.llm.Settings
 ---@return tempo.llm.Model
 function llm.model(settings, arrays, o)
   o = util.options("llm.model", o, "dtype max_length precise threads tokenizer")
@@ -239,9 +260,9 @@ end
 --- position alone. on_token(id, text, request) is called with each token and the text that it
 --- completes; request.index counts the batch; if it returns false, its request ends.
 ---@param prompt string|integer[]|(string|integer[])[]
----@param o? { max_tokens?: integer, temperature?: number, top_k?: integer, top_p?: number, min_p?: number, repetition_penalty?: number, seed?: integer|integer[], stop?: string|string[], on_token?: (fun(id: integer, text: string, request: tempo.llm.Request): boolean?), logprobs?: boolean }
+---@param o? tempo.llm.Options seed may be a list, one for each of a batch
 ---@return string|integer[]|(string|integer[])[] result
----@return { ids: integer[], logprobs?: number[], reason: string } info a list of these for a batch
+---@return { ids: integer[], logprobs?: number[], reason: string } info for a batch a list
 function Model:generate(prompt, o)
   o = util.options("generate", o,
     "max_tokens temperature top_k top_p min_p repetition_penalty seed stop on_token logprobs")

@@ -98,7 +98,7 @@ end
 
 --- Adds a request: prompt (text or ids) and the options of Model:generate. It may be called at any
 --- time between steps.
----@param o { prompt: string|integer[], max_tokens?: integer, temperature?: number, top_k?: integer, top_p?: number, min_p?: number, repetition_penalty?: number, seed?: integer, stop?: string|string[], on_token?: (fun(id: integer, text: string, request: tempo.llm.Request): boolean?), logprobs?: boolean }
+---@param o tempo.llm.Options with prompt: a text or ids
 ---@return tempo.llm.Request
 function Engine:submit(o)
   local m = self.model

@@ -3,8 +3,8 @@
 --- said here once.
 ---
 ---   time = t     a recurrence over positions: attention reads k[0 .. t+1], or a window of it
----   time = n     a chunk of one text: keys and values of positions before it are inputs, k[0 .. n+1]
----                are the chunk's own
+---   time = n     a chunk of one text: keys and values of positions before it are inputs,
+---                k[0 .. n+1] the chunk's own
 ---   no time      one next token for each row, whose earlier keys and values are inputs
 local tempo = require "tempo"
 
