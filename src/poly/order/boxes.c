@@ -188,7 +188,6 @@ bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims) {
 
 typedef struct {
   tp_sched *S;
-  const tp_level *L;
   const tp_scc *c;
   tp_arcs in;
   const tp_sym *label;
@@ -309,14 +308,14 @@ static bool begins_late(const ahead_cut *c, int st) {
 }
 
 bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k) {
-  enum { TRIED = 4 };
+  enum { AHEAD_TRIED = 4 };
   const tp_scc *x = &L->scc[k];
   const tp_cand *cand = &x->cand[x->pick];
-  ahead_cut c = { S, L, x, L->inner[k], cand->label, cand->ok[0] ? 1 : -1, { 0 } };
+  ahead_cut c = { S, x, L->inner[k], cand->label, cand->ok[0] ? 1 : -1, { 0 } };
   if (S->p->ticks || x->n < 2 || S->nsplit >= TP_TUNE_SPLITS) return false;
   for (int i = 0; i < x->n; i++)
     if (S->p->stmts.v[x->st[i]]->ahead >> dim_at(&c, x->st[i]) & 1) return false;
-  for (int i = 0, tried = 0; i < x->n && tried < TRIED; i++) {
+  for (int i = 0, tried = 0; i < x->n && tried < AHEAD_TRIED; i++) {
     c.at = tp_first_row(S, x->st[i], dim_at(&c, x->st[i]), c.s);
     if (c.at.bad || !c.at.p || !begins_late(&c, x->st[i])) continue;
     tried++;

@@ -10,7 +10,7 @@
  * middle one if it changes its truth near an end of the loop, or if it holds away from them. */
 #include "poly/schedule_tree.h"
 
-enum { NEAR = 64, MOST_RUNS = 48, MOST_ELEMENTS = 16 };
+enum { STEADY_NEAR = 64, STEADY_RUNS = 48, STEADY_ELEMENTS = 16 };
 
 typedef struct {
   tp_sched *S;
@@ -21,10 +21,11 @@ typedef struct {
 /* x and y, or an argument of x if that is `kind` of several, are a small number apart. */
 static bool are_near(tp_ictx *ix, const tp_ix *x, tp_ixkind kind, const tp_ix *y) {
   int64_t by;
-  if (tp_ix_is_const(tp_ix_sub(ix, x, y), &by)) return by >= -NEAR && by <= NEAR;
+  if (tp_ix_is_const(tp_ix_sub(ix, x, y), &by)) return by >= -STEADY_NEAR && by <= STEADY_NEAR;
   bool any = false;
   for (int i = 0; tp_ix_kind(x) == kind && i < tp_ix_narg(x); i++)
-    any |= tp_ix_is_const(tp_ix_sub(ix, tp_ix_arg(x, i), y), &by) && by >= -NEAR && by <= NEAR;
+    any |= tp_ix_is_const(tp_ix_sub(ix, tp_ix_arg(x, i), y), &by) && by >= -STEADY_NEAR &&
+        by <= STEADY_NEAR;
   return any;
 }
 
@@ -92,7 +93,7 @@ static bool is_short(const tp_poly *p, const tp_stmt *s) {
     is = tp_ops[s->node[i]->op].batch == TP_BATCH_E || tp_ops[s->node[i]->op].batch == TP_BATCH_V;
   for (int a = 0; a < s->nacc && is; a++) {
     const tp_arr *r = p->arrs.v[s->acc[a].arr];
-    is = s->acc[a].kind == TP_ACC_READ || tp_elements(r->rank, r->shape) <= MOST_ELEMENTS;
+    is = s->acc[a].kind == TP_ACC_READ || tp_elements(r->rank, r->shape) <= STEADY_ELEMENTS;
   }
   return is;
 }
@@ -100,7 +101,8 @@ static bool is_short(const tp_poly *p, const tp_stmt *s) {
 /* Looks at the conditions inside t. False: there is a loop inside, or what is inside is long. */
 static bool look_inside(steady *x, const tp_tree *t, int *runs) {
   if (t->kind == TP_T_FOR) return false;
-  if (t->kind == TP_T_RUN && (++*runs > MOST_RUNS || !is_short(x->S->p, x->S->p->stmts.v[t->stmt])))
+  if (t->kind == TP_T_RUN &&
+      (++*runs > STEADY_RUNS || !is_short(x->S->p, x->S->p->stmts.v[t->stmt])))
     return false;
   if (t->kind == TP_T_IF) find_range(x, t->cond);
   for (int i = 0; i < t->n; i++)
