@@ -4,6 +4,10 @@ local tempo = require "tempo"
 local helper = require "spec.helper"
 
 local K, N = 515, 37
+-- Without AVX-512 a library multiplies f32: its order is its own.
+local cpu = io.open "/proc/cpuinfo"
+local ours = cpu and cpu:read "*a" or ""
+ours = ours:find "avx512vl" and not os.getenv "TEMPO_ISA"
 
 -- name => shape of the weights, and the product of x (m, K) with them
 local ways = {
@@ -87,7 +91,7 @@ end)
 
 describe("an element of a product", function()
   for name, way in pairs(ways) do
-    for _, dtype in ipairs { "bf16", "f16", name == "(out, in)" and "f32" or nil } do
+    for _, dtype in ipairs { "bf16", "f16", ours and "f32" or nil } do
       it(("has the same bits for any number of rows: %s %s"):format(dtype, name), function()
         for _, opts in ipairs { { tier = "interpreter" }, { tier = "native", threads = 2 },
           { tier = "interpreter", reproducible = true } } do

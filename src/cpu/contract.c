@@ -120,7 +120,7 @@ enum { THIN_BYTES = 1 << 18 };
 
 static bool ours_is_better(const tp_contraction *t, double work) {
   return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST ||
-      (t->s.lanes && t->s.k >= TP_DOT_BLOCK);
+      (t->s.lanes && t->s.k >= TP_DOT_BLOCK && t->s.m <= FEW_ROWS);
 }
 
 static tp_mmkind choose_library(tp_contraction *t, double work) {
