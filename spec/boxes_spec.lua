@@ -206,3 +206,54 @@ describe("what lies before a recurrence", function()
     assert.falsy(schedule:find "y%[0 %.%. p%]", schedule)
   end)
 end)
+
+describe("a loop with conditions on its variable", function()
+  local function program(backwards)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local h = P:tensor { domain = { t }, name = "h" }
+    if backwards then
+      h[T - 1] = x
+      h[t] = h[t + 1] * 0.5 + x
+    else
+      h[0] = x
+      h[t] = h[t - 1] * 0.5 + x
+    end
+    local outputs = { h = h }
+    for k = 1, 6 do
+      local y = P:tensor { domain = { t } }
+      if k % 2 == 0 then y:when(t:ge(T - k), x) else y:when(t:lt(k), x) end
+      y:otherwise(h * k + (k % 2 == 0 and h[t + k] or h[t - k]))
+      outputs["y" .. k] = y
+    end
+    return P, outputs
+  end
+
+  for _, backwards in ipairs { false, true } do
+    it("has a middle part without them, " .. (backwards and "backwards" or "forwards"), function()
+      local P, outputs = program(backwards)
+      local reference = P:compile { outputs = outputs, tier = "reference" }
+      for _, tier in ipairs { "interpreter", "native" } do
+        local f = P:compile { outputs = outputs, tier = tier }
+        for _, T in ipairs { 0, 1, 2, 3, 5, 6, 7, 11, 30 } do
+          local data = { x = helper.array(helper.numbers({ T }, helper.rng(T)), "f32", { T }) }
+          local want, got = reference(data, { T = T }), f(data, { T = T })
+          if tier == "interpreter" then assert.is_true(f:simulate { T = T }) end
+          for name in pairs(outputs) do helper.same(want[name]:totable(), got[name], 1e-5) end
+        end
+      end
+    end)
+  end
+
+  it("has no condition for each of many ends", function()
+    local P, outputs = program(false)
+    local schedule = P:compile { outputs = outputs, tier = "interpreter" }:explain "schedule"
+    local free = false
+    for body in schedule:gmatch "for t[^\n]*{\n(.-)\n}" do
+      local _, statements = body:gsub("%] = ", "")
+      free = free or (statements >= 4 and not body:find "if ")
+    end
+    assert.is_true(free, schedule)
+  end)
+end)

@@ -155,6 +155,58 @@ describe("a product by weights in blocks", function()
     assert.equal(base, run "avx512")
   end)
 
+  it("reads rows, parts and experts that are picked", function()
+    local E, N, K = 3, 6, 64
+    local w = draw(E, N, K):quantize "q4_0"
+    local which = tempo.array({ 2, 0 }, "i64")
+    local function made(tier, options)
+      local P = tempo.program()
+      local b = P:input("w", { shape = { E, N, 36 }, dtype = "u8" }):dequantize "q4_0"
+      local k = P:input("k", { shape = { 2 }, dtype = "i64" })
+      local x = P:input("x", { shape = { 2, 4, K } })
+      local v = P:input("v", { shape = { K, 3 } })
+      options = options or {}
+      options.tier = tier
+      options.outputs = { experts = x:matmul(b:index_select(0, k):mT()), left = b:select(0, 1):matmul(v),
+        rows = b:select(0, 0):index_select(0, k), part = v:mT():matmul(b:select(0, 2):slice(0, 1, 4):mT()) }
+      return P:compile(options)
+    end
+    local given = { w = w, k = which, x = draw(2, 4, K), v = draw(K, 3) }
+    local want = made "reference"(given, {})
+    for _, tier in ipairs { "interpreter", "native" } do
+      for _, precise in ipairs { false, true } do
+        local f = made(tier, { precise = precise })
+        local got = f(given, {})
+        for _, name in ipairs { "experts", "left", "part" } do
+          same_product(got[name], want[name], precise, name)
+        end
+        assert.same(want.rows:totable(), got.rows:totable())
+        assert.equal(3, select(2, f:explain "plan":gsub("op matmul_blocks", "")))
+        assert.equal(1, select(2, f:explain "plan":gsub("op dequantize", "")))
+      end
+    end
+  end)
+
+  it("is not exported, and says so", function()
+    local P = tempo.program()
+    local b = P:input("w", { shape = { 4, 34 }, dtype = "u8" })
+    local x = P:input("x", { shape = { 1, 32 } })
+    local f = P:compile { outputs = { y = x:matmul(b:dequantize("q8_0"):mT()) } }
+    local ok, e = pcall(f.export, f, os.tmpname(), {})
+    assert(not ok and tostring(e):find "option: .*tempo.dequantize", tostring(e))
+  end)
+
+  it("lets the gradient of its other operand through", function()
+    local P = tempo.program()
+    local b = P:input("w", { shape = { 4, 34 }, dtype = "u8" }):dequantize "q8_0"
+    local x = P:input("x", { shape = { 1, 32 } })
+    local dx = tempo.grad(x:matmul(b:mT()):sum(), x)
+    local f = P:compile { outputs = { dx = dx, want = b:sum(0) }, tier = "interpreter" }
+    local out = f({ w = draw(4, 32):quantize "q8_0" }, {})
+    local most, size = apart(tempo.array(out.dx, "f32", { 32 }), out.want)
+    assert(most <= 1e-6 * size)
+  end)
+
   it("goes over layers, steps and threads", function()
     local L, K, N, T = 3, 64, 64, 5
     local w = draw(L, N, K):quantize "q8_0"

@@ -17,6 +17,7 @@
 #include "kernels/cpu/kernel_fold.h"
 #include "kernels/cpu/kernel_gemm.h"
 #include "kernels/cpu/kernel_blocks.h"
+#include "kernels/cpu/kernel_thin.h"
 #include "kernels/cpu/kernel_window.h"
 #include "kernels/cpu/kernel_random.h"
 #include "kernels/cpu/kernel_table.h"

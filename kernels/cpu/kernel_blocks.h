@@ -177,8 +177,9 @@ KI float blocks_halved8(__m256 v) {
 }
 #endif
 
-/* bytes of weights that are fetched ahead */
-enum { BLOCKS_AHEAD = 2048 };
+/* bytes of weights that are fetched ahead: of q8_0 0.68 to 0.8 of read bandwidth by 2048, 0.8 to 1
+ * by 8192 */
+enum { BLOCKS_AHEAD = 8192 };
 /* Calls DO(span of w, its number) for each span; behind the last block there are blocks of 0. */
 #define BLOCKS_SPANS(f, w, k, DO) \
   do { \
@@ -490,12 +491,19 @@ KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, co
 #define BLOCKS_ARGS \
   const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *lanes, bool first, \
       float *c
+#if VBYTES >= 32
 #define BLOCKS_BY_ROWS(DO, ...) \
   do { \
     if (rows == 1) DO(__VA_ARGS__, w, k, x, row, 1, 1, lanes, first, c); \
     else if (rows == 2) DO(__VA_ARGS__, w, k, x, row, 2, 2, lanes, first, c); \
     else DO(__VA_ARGS__, w, k, x, row, 4, rows, lanes, first, c); \
   } while (0)
+#else /* nothing is gained by several at once */
+#define BLOCKS_BY_ROWS(DO, ...) \
+  for (int r = 0; r < rows; r++) \
+  DO(__VA_ARGS__, w, k, (const char *)x + r * row, row, 1, 1, lanes + TP_SPAN_LANES * r, first, \
+      c ? c + r : NULL)
+#endif
 
 #define X(NAME, text, elements, bytes) \
   static __attribute__((noinline)) void floats_##NAME(BLOCKS_ARGS) { \

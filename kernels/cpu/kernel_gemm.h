@@ -185,6 +185,25 @@ KI void turn_eight(mm_turned *o, const void *b, int64_t sbn, int terms) {
     else \
       for (int l = 0; l < (n); l++) (p)[l] = (v)[l]; \
   } while (0)
+/* The lines of a panel of B that is wanted later, each of `bytes`, `step` apart. */
+typedef struct mm_next {
+  const char *at;
+  int64_t lines, step, bytes;
+} mm_next;
+KI mm_next next_panel(const tp_mm *s, int size, const void *b, int64_t k, int64_t n) {
+  bool turned = s->sbk == 1;
+  return (mm_next){ b,
+    n <= 0            ? 0
+        : turned      ? n
+        : s->sbn == 1 ? k
+                      : 0,
+    (turned ? s->sbn : s->sbk) * size, (turned ? k : n) * size };
+}
+/* `some` parts from one on */
+KI void fetch_part(const mm_next *x, int64_t part, int64_t parts, int64_t some) {
+  for (int64_t l = x->lines * part / parts; l < x->lines * (part + some) / parts; l++)
+    for (int64_t i = 0; i < x->bytes; i += 64) __builtin_prefetch(x->at + l * x->step + i, 0, 2);
+}
 /* Both operands contiguous along k: as tp_dot. A line of the few times L of the many is a vector of
  * sums. */
 /* lines of the few that go together, and of the many */
@@ -265,13 +284,17 @@ enum { FOUR = 4, DOT_PAIRS = VBYTES == 64 ? 4 : 2 };
       sum[e] = r[e][0]; \
     } \
   } \
+  static void alone_##sfx(const S *x, const S *y, int64_t k, S *c, bool acc) { \
+    v_##sfx r[1]; \
+    some_##sfx(1, 4 * DOT_LANES / L, x, 0, y, 0, 1, k, r); \
+    *c = acc ? *c + r[0][0] : r[0][0]; \
+  } \
   /* f lines x times n lines y, of which each is sc further on in c, and each of x cx */ \
-  KI void line_##sfx(int f, bool alone, const S *x, int64_t sx, const S *y, int64_t sy, int n, \
-      int64_t k, S *c, int64_t cx, int64_t sc, bool acc) { \
+  KI void lines_##sfx(int f, const S *x, int64_t sx, const S *y, int64_t sy, int n, int64_t k, \
+      S *c, int64_t cx, int64_t sc, bool acc) { \
     v_##sfx r[FOUR]; \
     if (n == FOUR * QUARTER && k == 4 * L) vector_##sfx(f, x, sx, y, sy, 4 * L, r); \
     else if (n == FOUR * QUARTER) vector_##sfx(f, x, sx, y, sy, k, r); \
-    else if (alone) some_##sfx(1, 4 * DOT_LANES / L, x, sx, y, sy, 1, k, r); \
     else some_##sfx(f, DOT_LANES / L, x, sx, y, sy, n, k, r); \
     if (n == L && f == 2 && cx == 1 && sc == 2) { \
       v_##sfx *to = (v_##sfx *)c, \
@@ -281,8 +304,12 @@ enum { FOUR = 4, DOT_PAIRS = VBYTES == 64 ? 4 : 2 };
         else to[e] = both[e]; \
       return; \
     } \
-    if (n == L && L >= FOUR && f == FOUR && cx == 1 && !acc) { \
-      for (int q = 0; q < L; q += FOUR) TURN4(S, c + q * sc, sc, (const S *)r + q, L); \
+    if (n == L && L >= FOUR && f == FOUR && cx == 1) { \
+      S t[FOUR * L]; \
+      for (int q = 0; q < L; q += FOUR) TURN4(S, t + q * FOUR, FOUR, (const S *)r + q, L); \
+      for (int q = 0; q < L; q++) \
+        for (int e = 0; e < FOUR; e++) \
+          c[q * sc + e] = acc ? c[q * sc + e] + t[q * FOUR + e] : t[q * FOUR + e]; \
       return; \
     } \
     for (int e = 0; e < f; e++, c += cx) \
@@ -295,48 +322,13 @@ enum { FOUR = 4, DOT_PAIRS = VBYTES == 64 ? 4 : 2 };
       } else \
         for (int q = 0; q < n; q++) c[q * sc] = acc ? (S)(c[q * sc] + r[e][q]) : r[e][q]; \
   } \
-  static __attribute__((noinline)) void dots_##sfx( \
-      const tp_mm *s, const S *a, const S *b, S *c, bool acc) { \
-    bool turned = s->n < s->m; \
-    const S *x = turned ? b : a, *y = turned ? a : b; \
-    int64_t few = turned ? s->n : s->m, many = turned ? s->m : s->n, \
-            sx = turned ? s->sbn : s->sam, sy = turned ? s->sam : s->sbn; \
-    int64_t cx = turned ? s->scn : s->scm, cy = turned ? s->scm : s->scn, j = 0; \
-    if (few == 1 && many == 1) { \
-      line_##sfx(1, true, x, sx, y, sy, 1, s->k, c, cx, cy, acc); \
-      return; \
-    } \
-    for (int n; j < many; j += n) { \
-      n = many - j < L ? (int)(many - j) : L; \
-      for (int64_t i = 0, f; i < few; i += f) { \
-        const S *xi = x + i * sx, *yj = y + j * sy; \
-        S *to = c + i * cx + j * cy; \
-        f = few - i >= DOT_PAIRS ? DOT_PAIRS : few - i >= 2 ? 2 : 1; \
-        if (f == DOT_PAIRS) \
-          line_##sfx(DOT_PAIRS, false, xi, sx, yj, sy, n, s->k, to, cx, cy, acc); \
-        else if (f == 2) line_##sfx(2, false, xi, sx, yj, sy, n, s->k, to, cx, cy, acc); \
-        else line_##sfx(1, false, xi, sx, yj, sy, n, s->k, to, cx, cy, acc); \
-      } \
-    } \
-  }
-/* The lines of a panel of B that is wanted later, each of `bytes`, `step` apart. */
-typedef struct mm_next {
-  const char *at;
-  int64_t lines, step, bytes;
-} mm_next;
-KI mm_next next_panel(const tp_mm *s, int size, const void *b, int64_t k, int64_t n) {
-  bool turned = s->sbk == 1;
-  return (mm_next){ b,
-    n <= 0            ? 0
-        : turned      ? n
-        : s->sbn == 1 ? k
-                      : 0,
-    (turned ? s->sbn : s->sbk) * size, (turned ? k : n) * size };
-}
-KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
-  for (int64_t l = x->lines * part / parts; l < x->lines * (part + 1) / parts; l++)
-    for (int64_t i = 0; i < x->bytes; i += 64) __builtin_prefetch(x->at + l * x->step + i, 0, 2);
-}
+  static __attribute__((noinline)) void line_##sfx(int64_t f, const S *x, int64_t sx, const S *y, \
+      int64_t sy, int n, int64_t k, S *c, int64_t cx, int64_t sc, bool acc) { \
+    if (f == DOT_PAIRS) lines_##sfx(DOT_PAIRS, x, sx, y, sy, n, k, c, cx, sc, acc); \
+    else if (f == 2) lines_##sfx(2, x, sx, y, sy, n, k, c, cx, sc, acc); \
+    else lines_##sfx(1, x, sx, y, sy, n, k, c, cx, sc, acc); \
+  } \
+  static void dots_##sfx(const tp_mm *s, const S *a, const S *b, S *c, bool acc);
 /* ALONG: multiplies a few rows or columns that are contiguous along k, if these have an order of
  * their own. */
 /* c (mr x nv vectors) (+)= A (mr x k) * panel; the last vector is an E, of which the lanes `last`
@@ -399,7 +391,7 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
     for (int64_t g = 0; g < groups; g++, a += step, c += MM_MR * ldc) { \
       for (int q = 0; next && acc && q < MM_MR; q++) \
         for (int v = 0; v < NV_##sfx; v++) __builtin_prefetch(c + q * ldc + v * L_##sfx, 1); \
-      if (next) fetch_part(next, g, groups); \
+      if (next) fetch_part(next, g, groups, 1); \
       tile_##sfx(MM_MR, NV_##sfx, k, a, sam, sak, b, ldb, c, ldc, acc, ~(uint64_t)0); \
     } \
   } \
@@ -656,8 +648,7 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
   static void mm_##sfx(const tp_mm *s, const void *a_, const void *b_, void *c_, bool acc) { \
     const S *a = a_, *b = b_; \
     S *c = c_; \
-    if (!s->ordered && s->sak == 1 && s->sbk == 1 && TP_DOTS(s->m, s->n, s->k) && \
-        ALONG != few_##sfx) { \
+    if (s->lanes && ALONG != few_##sfx) { \
       ALONG(s, a, b, c, acc); \
       return; \
     } \
@@ -686,7 +677,7 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
       if (j == s->n) return; \
       tp_mm rest = *s; \
       rest.n -= j; \
-      rest.ordered = true; \
+      rest.lanes = 0; \
       mm_##sfx(&rest, a, b + j * s->sbn, c + j, acc); \
       return; \
     } \
@@ -699,7 +690,8 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
     if (!MASKS && rest && rest <= L_##sfx / 4 && s->n > 4 * L_##sfx && s->m >= 4 * L_##sfx) { \
       int64_t n = s->n - rest; \
       tp_mm most = *s, \
-            turned = { rest, s->m, s->k, s->sbn, s->sbk, s->sak, s->sam, s->scn, s->scm, true }; \
+            turned = { rest, s->m, s->k, s->sbn, s->sbk, s->sak, s->sam, s->scn, s->scm, 0 }; \
+      most.lanes = 0; \
       most.n = n; \
       mm_##sfx(&most, a, b, c, acc); \
       mm_##sfx(&turned, b + n * s->sbn, a, c + n * s->scn, acc); \

@@ -63,6 +63,7 @@ const tp_kernels TABLE = {
   .eights = blocks_to_eights,
   .blocks_eights = blocks_by_eights,
   .blocks_floats = blocks_by_floats,
+  .thin = { [TP_F32] = thin_f32_any, [TP_F16] = thin_f16_any, [TP_BF16] = thin_bf16_any },
   .window = { window_uint8_t, window_uint16_t, window_uint32_t, window_uint64_t },
   .unwindow = FOLD_ROW(unwindow),
   .sum_scan = FOLD_ROW(sum_scan),

@@ -32,10 +32,11 @@ typedef void tp_kbest(int64_t *at, const void *a, int64_t row, int64_t rows, int
 /* The same of n neighbours, n > 0: returns the place. */
 typedef int64_t tp_kbestof(const void *a, int64_t n);
 /* C (m x n) = or += A (m x k) B (k x n), any strides. */
-/* ordered: terms one by one, however the operands lie */
+/* lanes: of terms that go to lanes (prelude/fold.h) the rows of lanes, 0: terms one by one. With
+ * lanes both operands are contiguous along k. */
 typedef struct tp_mm {
   int64_t m, n, k, sam, sak, sbk, sbn, scm, scn;
-  bool ordered;
+  int lanes;
 } tp_mm;
 typedef void tp_kmm(const tp_mm *s, const void *a, const void *b, void *c, bool acc);
 /* y[i] = f * y[i-1] + x[i] (prod: y[i-1] * x[i]) for `lanes` lines side by side; steps in elements.
@@ -105,6 +106,8 @@ struct tp_kernels {
   tp_kmm *mm[TP_NDTYPE];
   tp_keights *eights;
   tp_kblocks *blocks_eights, *blocks_floats;
+  /* f32 by what B is stored in: f32, f16, bf16; with lanes, or rows of B contiguous */
+  tp_kmm *thin[TP_NDTYPE];
   tp_kwindow *window[4], *unwindow[TP_NDTYPE]; /* by log2 of the size; by dtype */
   tp_kscan *sum_scan[TP_NDTYPE], *prod_scan[TP_NDTYPE];
   tp_krecur *recur[TP_NDTYPE];

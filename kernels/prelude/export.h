@@ -182,12 +182,20 @@ TP_FN void tpx_narrow(const tpx_window *to, const tpx_window *wide) {
 }
 /* > matmul */
 /* c (+)= a b, sums in the order of k, TP_DOT_BLOCK terms at a time, each term fused; axes before
- * the last two along which c stays are summed too. Loads of 16-bit floats are f32. */
+ * the last two along which c stays are summed too. Loads of 16-bit floats are f32; a may be of
+ * other floats than b. */
 enum { TPX_STRIP = 64 };
-#define TPX_LOAD(x)       (x)
+#define TPX_LOAD(x, i)      ((x)[i])
+#define TPX_LOAD_F16(x, i)  tp_load_f16((x)[i])
+#define TPX_LOAD_BF16(x, i) tp_load_bf16((x)[i])
+TP_FN float tpx_load_any(const tpx_window *x, int64_t i) {
+  return x->type == TPX_F16 ? tp_load_f16(((const tpx_f16 *)x->p)[i])
+      : x->type == TPX_BF16 ? tp_load_bf16(((const tpx_bf16 *)x->p)[i])
+                            : ((const tpx_f32 *)x->p)[i];
+}
 #define TPX_MADI(a, b, c) ((a) * (b) + (c))
-#define TPX_MATRIX(name, C, S, in, load, mad) \
-  TP_FN void name(int64_t m, int64_t n, int64_t k, const in *a, const int64_t *sa, const in *b, \
+#define TPX_MATRIX(name, C, S, of_a, load_a, in, load, mad) \
+  TP_FN void name(int64_t m, int64_t n, int64_t k, const of_a *a, const int64_t *sa, const in *b, \
       const int64_t *sb, C *c, const int64_t *sc, int add) { \
     S sum[TPX_STRIP]; \
     for (int64_t from = 0; from < k || (from == 0 && !add); from += TP_DOT_BLOCK) { \
@@ -197,13 +205,13 @@ enum { TPX_STRIP = 64 };
           const int64_t some = n - j < TPX_STRIP ? n - j : TPX_STRIP; \
           for (int64_t q = 0; q < some; q++) sum[q] = 0; \
           for (int64_t p = from; p < to; p++) { \
-            const S x = (S)load(a[i * sa[0] + p * sa[1]]); \
+            const S x = (S)load_a(a, i * sa[0] + p * sa[1]); \
             const in *y = b + p * sb[0] + j * sb[1]; \
             if (sb[1] == 1) \
-              for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y[q]), sum[q]); \
+              for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y, q), sum[q]); \
             else \
               for (int64_t q = 0; q < some; q++) \
-                sum[q] = (S)mad(x, (S)load(y[q * sb[1]]), sum[q]); \
+                sum[q] = (S)mad(x, (S)load(y, q * sb[1]), sum[q]); \
           } \
           for (int64_t q = 0; q < some; q++) { \
             C *o = c + i * sc[0] + (j + q) * sc[1]; \
@@ -212,13 +220,21 @@ enum { TPX_STRIP = 64 };
         } \
     } \
   }
-TPX_MATRIX(tpx_matrix_f32, tpx_f32, float, tpx_f32, TPX_LOAD, tp_mad_f32)
-TPX_MATRIX(tpx_matrix_f64, tpx_f64, double, tpx_f64, TPX_LOAD, tp_mad_f64)
-TPX_MATRIX(tpx_matrix_f16, tpx_f32, float, tpx_f16, tp_load_f16, tp_mad_f32)
-TPX_MATRIX(tpx_matrix_bf16, tpx_f32, float, tpx_bf16, tp_load_bf16, tp_mad_f32)
-TPX_MATRIX(tpx_matrix_u8, tpx_u8, uint32_t, tpx_u8, TPX_LOAD, TPX_MADI)
-TPX_MATRIX(tpx_matrix_i32, tpx_i32, uint32_t, tpx_i32, TPX_LOAD, TPX_MADI)
-TPX_MATRIX(tpx_matrix_i64, tpx_i64, uint64_t, tpx_i64, TPX_LOAD, TPX_MADI)
+#define TPX_MATRIX_AS_IS(sfx, S, mad) \
+  TPX_MATRIX(tpx_matrix_##sfx, tpx_##sfx, S, tpx_##sfx, TPX_LOAD, tpx_##sfx, TPX_LOAD, mad)
+TPX_MATRIX_AS_IS(f32, float, tp_mad_f32)
+TPX_MATRIX_AS_IS(f64, double, tp_mad_f64)
+TPX_MATRIX_AS_IS(u8, uint32_t, TPX_MADI)
+TPX_MATRIX_AS_IS(i32, uint32_t, TPX_MADI)
+TPX_MATRIX_AS_IS(i64, uint64_t, TPX_MADI)
+TPX_MATRIX(tpx_matrix_f16, tpx_f32, float, tpx_f16, TPX_LOAD_F16, tpx_f16, TPX_LOAD_F16, tp_mad_f32)
+TPX_MATRIX(
+    tpx_matrix_bf16, tpx_f32, float, tpx_bf16, TPX_LOAD_BF16, tpx_bf16, TPX_LOAD_BF16, tp_mad_f32)
+#define TPX_MATRIX_MIXED(sfx, load) \
+  TPX_MATRIX(tpx_mixed_##sfx, tpx_f32, float, tpx_window, tpx_load_any, tpx_##sfx, load, tp_mad_f32)
+TPX_MATRIX_MIXED(f32, TPX_LOAD)
+TPX_MATRIX_MIXED(f16, TPX_LOAD_F16)
+TPX_MATRIX_MIXED(bf16, TPX_LOAD_BF16)
 
 #define TPX_MATRIX_OF(sfx, C, in) \
   tpx_matrix_##sfx( \
@@ -230,6 +246,21 @@ TP_FN void tpx_matrices(int type, int64_t m, int64_t n, int64_t k, const tpx_win
   int64_t pa = 0, pb = 0, pc = tpx_place(r, at, v[2].s);
   for (int i = 0; i < r; i++)
     pa += v[0].n[i] == 1 ? 0 : at[i] * v[0].s[i], pb += v[1].n[i] == 1 ? 0 : at[i] * v[1].s[i];
+  if (v[0].type != v[1].type) {
+    tpx_window x = v[0];
+    float *to = (float *)c + pc;
+    x.p += pa * tpx_size(x.type);
+    switch (v[1].type) {
+    case TPX_F16:
+      tpx_mixed_f16(m, n, k, &x, sa, (const tpx_f16 *)b + pb, sb, to, v[2].s + r, add);
+      break;
+    case TPX_BF16:
+      tpx_mixed_bf16(m, n, k, &x, sa, (const tpx_bf16 *)b + pb, sb, to, v[2].s + r, add);
+      break;
+    default: tpx_mixed_f32(m, n, k, &x, sa, (const float *)b + pb, sb, to, v[2].s + r, add); break;
+    }
+    return;
+  }
   switch (type) {
   case TPX_F16: TPX_MATRIX_OF(f16, tpx_f32, tpx_f16); break;
   case TPX_BF16: TPX_MATRIX_OF(bf16, tpx_f32, tpx_bf16); break;

@@ -59,12 +59,16 @@
 
 /* ---- products ---- each sum is of the dtype itself, a term fused into it by tp_mad. Its terms are
  * added one by one, from 0 on, in blocks of TP_DOT_BLOCK whose sums are added up. But if both
- * operands lie contiguous along k, with at least TP_DOT_LEAST terms, and there are less than
- * TP_DOT_FEW rows or columns, it is that of tp_dot: term p goes to lane p mod TP_DOT_LEAST (f64:
- * half as many lanes; a sum that stands alone: TP_DOT_ALONE times as many), zeros fill up the last
- * row of lanes, and lanes are joined by halves. */
-#define TP_DOT_BLOCK     128
-#define TP_DOT_LEAST     16
-#define TP_DOT_FEW(k)    ((k) < 4 * TP_DOT_LEAST ? 8 : 16)
-#define TP_DOT_ALONE     4
-#define TP_DOTS(m, n, k) ((k) >= TP_DOT_LEAST && ((m) < TP_DOT_FEW(k) || (n) < TP_DOT_FEW(k)))
+ * operands lie contiguous along k and TP_DOTS says so, it is that of tp_dot: term p goes to lane p
+ * mod TP_DOT_LEAST (f64: half as many lanes; a sum that stands alone: TP_DOT_ALONE times as many),
+ * zeros fill up the last row of lanes, and lanes are joined by halves; sums of TP_DOT_LONG terms
+ * are added up, unless one stands alone. With many terms the number of rows and columns does not
+ * matter: a row has the same bits in any batch. `batch`: there are several such products. */
+#define TP_DOT_BLOCK   128
+#define TP_DOT_LONG    512
+#define TP_DOT_LEAST   16
+#define TP_DOT_FEW(k)  ((k) < 4 * TP_DOT_LEAST ? 8 : 16)
+#define TP_DOT_MANY(b) ((b) ? 4 * TP_DOT_LEAST : TP_DOT_BLOCK)
+#define TP_DOT_ALONE   4
+#define TP_DOTS(m, n, k, batch) \
+  ((k) >= TP_DOT_LEAST && ((k) >= TP_DOT_MANY(batch) || (m) < TP_DOT_FEW(k) || (n) < TP_DOT_FEW(k)))

@@ -539,9 +539,9 @@ static double ordered_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a,
 }
 
 /* Term p to lane p mod lanes, zeros up to a whole row of them, joined by halves. */
-static double dot_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, const char *b,
+static double lane_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, const char *b,
     int64_t i, int64_t j, double c, bool acc) {
-  int lanes = (d == TP_F32 ? 16 : 8) * (s->m == 1 && s->n == 1 ? 4 : 1);
+  int lanes = (d == TP_F32 ? 16 : 8) * s->lanes;
   double r[64] = { 0 };
   for (int64_t p = 0; p < (s->k + lanes - 1) / lanes * lanes; p++) {
     double x = p < s->k ? tp_get(d, a, i * s->sam + p) : 0,
@@ -557,17 +557,32 @@ static double dot_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, con
   return acc ? (d == TP_F32 ? (float)((float)c + (float)r[0]) : c + r[0]) : r[0];
 }
 
+/* That of 512 terms at a time, unless it stands alone. */
+static double dot_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, const char *b,
+    int64_t i, int64_t j, double c, bool acc) {
+  tp_mm part = *s;
+  int size = tp_dtype_size(d);
+  if (s->lanes > 1) return lane_sum(fused, d, s, a, b, i, j, c, acc);
+  for (int64_t p = 0; p < s->k; p += 512) {
+    part.k = TP_MIN(s->k - p, 512);
+    c = lane_sum(fused, d, &part, a + p * size, b + p * size, i, j, c, acc || p);
+  }
+  return c;
+}
+
 static void test_mm(const tp_kernels *k, tp_dtype d) {
   static char a[200000], b[200000], c[200000];
   for (int round = 0; round < 400; round++) {
     int64_t m = 1 + below(round & 1 ? 9 : 20), n = 1 + below(round & 2 ? 9 : 90),
-            kk = 1 + below(round < 380 ? 90 : 400);
-    tp_mm s = { m, n, kk, kk, 1, n, 1, n, 1, below(2) };
+            kk = 1 + below(round < 380 ? 90 : 1300);
+    tp_mm s = { m, n, kk, kk, 1, n, 1, n, 1, 0 };
+    bool lanes = below(2);
     if (below(3) == 0) s.sam = 1, s.sak = m;
     if (below(3) == 0) s.sbn = kk, s.sbk = 1;
     if (below(3) == 0) s.scm = 1, s.scn = m;
     if ((m * kk > kk * n ? m * kk : kk * n) > 20000 || m * n > 20000) continue;
     bool acc = below(2), ok = true, flt = tp_dtype_float(d);
+    if (lanes && flt && s.sak == 1 && s.sbk == 1) s.lanes = m == 1 && n == 1 ? 4 : 1;
     for (int64_t i = 0; i < m * kk; i++)
       flt ? tp_put(d, a, i, unit() - 0.5) : tp_puti(d, a, i, below(100));
     for (int64_t i = 0; i < n * kk; i++)
@@ -584,14 +599,45 @@ static void test_mm(const tp_kernels *k, tp_dtype d) {
         }
         tp_puti(d, &wi, 0, sum);
         int64_t at = i * s.scm + j * s.scn;
-        bool dots = !s.ordered && s.sak == 1 && s.sbk == 1 && kk >= 16 &&
-            ((kk < 64 ? 8 : 16) > (m < n ? m : n));
         if (flt)
           ok &= tp_get(d, c, at) ==
-              (dots ? dot_sum : ordered_sum)(k->fuses, d, &s, a, b, i, j, 1, acc);
+              (s.lanes ? dot_sum : ordered_sum)(k->fuses, d, &s, a, b, i, j, 1, acc);
         ok &= flt ? fabs(tp_get(d, c, at) - w) <= 1e-4 : tp_geti(d, c, at) == tp_geti(d, &wi, 0);
       }
     CHECKF(ok, "%s product of %s: %d %d %d", k->isa, tp_dtype_name(d), (int)m, (int)n, (int)kk);
+  }
+}
+
+/* A few rows by a matrix that lies in its own dtype, any strides that its kernels take: the sums
+ * have the bits of the widened matrix. */
+static void test_thin(const tp_kernels *k, tp_dtype d) {
+  enum { MOST = 90000 };
+  static char b[4 * MOST];
+  static float a[MOST], wide[MOST], c[MOST];
+  for (int round = 0; round < 300; round++) {
+    bool lanes = below(2), acc = below(2), ok = true;
+    int64_t m = 1 + below(below(4) ? 6 : 45), n = 1 + below(below(4) ? 40 : 400),
+            kk = 1 + below(below(4) ? 300 : 2200), gap = below(3), cols = n + gap, terms = kk + gap;
+    tp_mm s = { m, n, kk, terms, 1, lanes ? 1 : cols, lanes ? terms : 1, n, 1, lanes };
+    if (!lanes && below(4) == 0) s.sam = 1, s.sak = m;
+    if (below(3) == 0) s.scm = 1, s.scn = m;
+    if (m * terms > MOST || cols * terms > MOST || m * n > MOST) continue;
+    for (int64_t i = 0; i < MOST; i++) {
+      double v = unit() - 0.5;
+      tp_put(d, b, i, v);
+      wide[i] = (float)tp_get(d, b, i);
+      a[i] = (float)(unit() - 0.5);
+      c[i] = 1;
+    }
+    k->thin[d](&s, a, b, c, acc);
+    for (int q = 0; q < 200; q++) {
+      int64_t i = below(m), j = below(4) ? below(n) : n - 1;
+      ok &= c[i * s.scm + j * s.scn] ==
+          (lanes ? dot_sum : ordered_sum)(
+              k->fuses, TP_F32, &s, (const char *)a, (const char *)wide, i, j, 1, acc);
+    }
+    CHECKF(ok, "%s product by stored %s: %d %d %d, %s", k->isa, tp_dtype_name(d), (int)m, (int)n,
+        (int)kk, lanes ? "lanes" : "one by one");
   }
 }
 
@@ -603,7 +649,7 @@ static void test_large_mm(const tp_kernels *k, tp_dtype d) {
   for (int64_t i = 0; i < TERMS * N; i++) tp_put(d, b, i, unit() - 0.5);
   for (int lies = 0; lies < 8; lies++) {
     bool ta = lies & 1, tb = lies & 2, acc = lies & 4, ok = true;
-    tp_mm s = { M, N, TERMS, ta ? 1 : TERMS, ta ? M : 1, tb ? 1 : N, tb ? TERMS : 1, N, 1, false };
+    tp_mm s = { M, N, TERMS, ta ? 1 : TERMS, ta ? M : 1, tb ? 1 : N, tb ? TERMS : 1, N, 1, 0 };
     for (int64_t i = 0; i < M * N; i++) tp_put(d, c, i, acc ? 1 : NAN);
     k->mm[d](&s, a, b, c, acc);
     for (int q = 0; q < SOME; q++) {
@@ -664,6 +710,7 @@ int main(int argc, char **argv) {
       test_folds(k, plain[d]);
       if (plain[d] != TP_BOOL) test_mm(k, plain[d]);
       if (tp_dtype_float(plain[d])) test_large_mm(k, plain[d]);
+      if (plain[d] == TP_F32) test_thin(k, TP_F32), test_thin(k, TP_BF16), test_thin(k, TP_F16);
     }
     test_faults(k);
     test_casts(k);

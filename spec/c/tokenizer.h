@@ -30,7 +30,7 @@ static bool open_tokenizer(tp_weights *w, const void *from, tp_error *err) {
   tp_chars x = { b->p, b->n };
   w->path = b->path;
   bool gguf = b->n >= 4 && !memcmp(x.s, "GGUF", 4);
-  if (gguf && !open_bytes(w, &(bytes_t){ b->path, b->p, b->n, tp_gguf_read }, err)) return false;
+  if (gguf && !open_bytes(w, &(bytes_t){ b->path, b->p, b->n, gguf_of }, err)) return false;
   tp_tokenizer *t = gguf     ? tp_tokenizer_gguf(w, err)
       : b->n && *x.s == '{'  ? tp_tokenizer_json(x, b->path, err)
       : b->n && *x.s == '\n' ? tp_tokenizer_sentencepiece(x, b->path, err)

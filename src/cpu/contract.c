@@ -6,7 +6,12 @@
  * Axes of one role merge where strides allow, so that a batch over time and environments with
  * shared weights is one GEMM. One axis of each role makes the matrix product, the rest are loops
  * around it, the summed ones innermost. Summed axes of a reproducible plan do not merge: the
- * product has the last one, whatever its extent. */
+ * product has the last one, whatever its extent.
+ *
+ * An operand of 16-bit floats is read as it is stored if the other one has few rows, or if both are
+ * contiguous along k; else blocks of both become f32. Our kernels add the terms of an element in an
+ * order that rows and columns beside it do not change, if terms are many (kernels/prelude/fold.h).
+ */
 #include "cpu/contract.h"
 #include "kernels/prelude/fold.h"
 #include <limits.h>
@@ -88,7 +93,7 @@ static bool layout(int64_t rows, int64_t cols, int64_t row, int64_t step, int *t
 
 static void turn_over(tp_contraction *t) {
   tp_mm s = t->s;
-  t->s = (tp_mm){ s.n, s.m, s.k, s.sbn, s.sbk, s.sak, s.sam, s.scn, s.scm, s.ordered };
+  t->s = (tp_mm){ s.n, s.m, s.k, s.sbn, s.sbk, s.sak, s.sam, s.scn, s.scm, s.lanes };
   t->swapped = !t->swapped;
 }
 
@@ -110,8 +115,12 @@ enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };
 /* the product is transposed if a row of C has so few bytes, and rows and terms are many */
 enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };
 
+/* bytes from which on a B is in no cache near */
+enum { THIN_BYTES = 1 << 18 };
+
 static bool ours_is_better(const tp_contraction *t, double work) {
-  return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST;
+  return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST ||
+      (t->s.lanes && t->s.k >= TP_DOT_BLOCK);
 }
 
 static tp_mmkind choose_library(tp_contraction *t, double work) {
@@ -128,17 +137,33 @@ static tp_mmkind choose_library(tp_contraction *t, double work) {
   return fits_blas(t) ? TP_MM_GEMM : TP_MM_OWN;
 }
 
-static bool goes_along(const tp_mm *s) { return !s->ordered && s->sak == 1 && s->sbk == 1; }
 static bool is_narrow(const tp_contraction *t) {
   return t->s.n * t->size <= NARROW && t->s.m >= TURNED_ROWS && t->s.k >= TURNED_TERMS &&
-      !goes_along(&t->s);
+      !t->s.lanes;
+}
+
+static tp_dtype type_of_a(const tp_contraction *t) { return t->in[t->swapped]; }
+static tp_dtype type_of_b(const tp_contraction *t) { return t->in[!t->swapped]; }
+
+static bool has_few_rows(const tp_contraction *t) {
+  return (t->s.sbn == 1 || t->s.n == 1) && t->s.m <= TP_WORK_THIN;
+}
+
+/* Of 16-bit floats the larger operand is B, or the one that only they are; and where rows of B are
+ * contiguous, A has few rows. */
+static tp_mmkind choose_widening(tp_contraction *t) {
+  bool b = tp_half(type_of_b(t)), both = b && tp_half(type_of_a(t));
+  if (!b || (both && t->s.lanes && t->s.m > t->s.n)) turn_over(t);
+  if (t->s.lanes || has_few_rows(t)) return TP_MM_THIN;
+  if (both) turn_over(t);
+  return both && has_few_rows(t) ? TP_MM_THIN : TP_MM_BLOCKS;
 }
 
 static bool has_blas(const tp_blas *b) { return b->sgemm && b->dgemm && b->sgemv && b->dgemv; }
 
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
-  if (t->in != t->d) return TP_MM_BLOCKS;
+  if (t->in[0] != t->d || t->in[1] != t->d) return choose_widening(t);
   /* columns of C are contiguous */
   if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);
   if (s->n == 1 && s->m > 1) turn_over(t);
@@ -147,7 +172,9 @@ static tp_mmkind choose_kernel(tp_contraction *t) {
   /* opens it only for its first call: that takes 3 ms */
   if (kind != TP_MM_OWN && !has_blas(tp_blas_get())) kind = TP_MM_OWN;
   if (kind == TP_MM_OWN && is_narrow(t)) turn_over(t);
-  return kind;
+  bool thin = kind == TP_MM_OWN && t->d == TP_F32 && !s->lanes && has_few_rows(t) &&
+      (double)s->n * (double)s->k * t->size >= THIN_BYTES;
+  return thin ? TP_MM_THIN : kind;
 }
 
 /* The last axis that is summed, taken out of its role. */
@@ -158,16 +185,24 @@ static gemm_axis last_summed(
   return (gemm_axis){ extent[last], sa[last], sb[last], 0 };
 }
 
-void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in,
-    int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
+/* How the terms of an element are added up; a half does not stand alone. */
+static int rows_of_lanes(const tp_contraction *t, const tp_mm *s, bool batch) {
+  if (s->sak != 1 || s->sbk != 1 || !TP_DOTS(s->m, s->n, s->k, batch)) return 0;
+  if (!tp_dtype_float(t->d)) return 0;
+  return s->m == 1 && s->n == 1 && t->in[0] == t->d && t->in[1] == t->d ? TP_DOT_ALONE : 1;
+}
+
+void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype a,
+    tp_dtype b, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb,
+    const int64_t *sc) {
   gemm_roles r;
   int last = -1;
   memset(r.count, 0, sizeof r.count);
   *t = (tp_contraction){ .cpu = cpu,
     .d = d,
-    .in = in,
+    .in = { a, b },
     .size = tp_dtype_size(d),
-    .insize = tp_dtype_size(in),
+    .insize = { tp_dtype_size(a), tp_dtype_size(b) },
     .kind = TP_MM_OWN };
   bool nothing = false, zero = false;
   for (int i = 0; i < naxes; i++) {
@@ -185,7 +220,8 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
     if (k != K || !cpu->same) merge_roles(r.v[k], &r.count[k]);
   gemm_axis m = widest_axis(&r, M), n = widest_axis(&r, N),
             k = cpu->same ? last_summed(&r, last, extent, sa, sb) : widest_axis(&r, K);
-  t->s = (tp_mm){ m.n, n.n, k.n, m.a, k.a, k.b, n.b, m.c, n.c, cpu->same };
+  t->s = (tp_mm){ m.n, n.n, k.n, m.a, k.a, k.b, n.b, m.c, n.c, 0 };
+  if (!cpu->same) t->s.lanes = rows_of_lanes(t, &t->s, r.count[LOOP] > 0);
   add_loops(t, &r, LOOP);
   add_loops(t, &r, M);
   add_loops(t, &r, N);
@@ -194,19 +230,15 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
   t->kind = zero ? TP_MM_ZERO : choose_kernel(t);
 }
 
-/* Our kernels add the terms of an element in one order, unless rows and columns are few
- * (kernel_gemm.h). How a library adds them with fewer rows is not known. */
-static int rows_of_lanes(const tp_mm *s) {
-  return !goes_along(s) || !TP_DOTS(s->m, s->n, s->k) ? 0
-      : s->m == 1 && s->n == 1                        ? TP_DOT_ALONE
-                                                      : 1;
+/* How a library adds terms with fewer rows is not known. */
+static bool is_ours(const tp_contraction *t) {
+  return t->kind == TP_MM_OWN || t->kind == TP_MM_THIN || t->kind == TP_MM_BLOCKS;
 }
 
 bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part) {
   if (part->kind == TP_MM_NOTHING) return true;
-  if (whole->kind != part->kind) return false;
-  return whole->kind == TP_MM_ZERO ||
-      (whole->kind == TP_MM_OWN && rows_of_lanes(&whole->s) == rows_of_lanes(&part->s));
+  if (whole->kind == TP_MM_ZERO) return part->kind == TP_MM_ZERO;
+  return is_ours(whole) && is_ours(part) && whole->s.lanes == part->s.lanes;
 }
 
 /* ---- running ---- */
@@ -241,6 +273,8 @@ static void gemv(const tp_contraction *t, const void *a, const void *b, void *c,
   else f->dgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
 }
 
+static void widened_rows(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b,
+    char *c, bool acc, float *room);
 static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a,
     const char *b, char *c, bool acc, float *room);
 
@@ -257,49 +291,67 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
     if (!acc) zero_matrix(t, c);
     break;
   case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
+  case TP_MM_THIN:
+    if (type_of_a(t) == t->d) K->thin[type_of_b(t)](&t->s, a, b, c, acc);
+    else widened_rows(t, K, a, b, c, acc, room);
+    break;
   case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
   case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
   case TP_MM_BLOCKS: widened_blocks(t, K, a, b, c, acc, room); break;
   }
 }
 
-/* ---- 16-bit floats: blocks of A and B become f32; C is f32 all along ---- */
+/* ---- 16-bit floats: blocks of A, or of A and B, become f32; C is f32 all along ---- */
 
 /* a block of B stays in the cache for all the rows of A's */
 enum { BLOCK_M = TP_WORK_BLOCK_M, BLOCK_N = TP_WORK_BLOCK_N, BLOCK_K = TP_WORK_BLOCK_K };
+enum { ROWS_M = TP_WORK_ROWS_M, ROWS_K = TP_WORK_ROWS_K };
 
 /* rows x cols elements, dense along whichever axis was contiguous; the strides they have then. */
-static void widen_block(const tp_contraction *t, const tp_kernels *K, float *o, const char *a,
-    int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
+static void widen_block(tp_dtype d, const tp_kernels *K, float *o, const char *a, int64_t row,
+    int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
   bool turned = row == 1 && col != 1;
-  if (turned) K->loadhalf[t->in](o, a, col, row, cols, rows);
-  else K->loadhalf[t->in](o, a, row, col, rows, cols);
+  tp_kload *load = tp_half(d) ? K->loadhalf[d] : K->load[2];
+  if (turned) load(o, a, col, row, cols, rows);
+  else load(o, a, row, col, rows, cols);
   *so_row = turned ? 1 : cols;
   *so_col = turned ? rows : 1;
+}
+
+static void widened_rows(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b,
+    char *c, bool acc, float *room) {
+  const tp_mm *s = &t->s;
+  int size = t->insize[t->swapped], sizeb = t->insize[!t->swapped];
+  for (int64_t i = 0; i < s->m; i += ROWS_M)
+    for (int64_t p = 0; p < s->k; p += ROWS_K) {
+      tp_mm u = *s;
+      u.m = TP_MIN(s->m - i, ROWS_M), u.k = TP_MIN(s->k - p, ROWS_K), u.sam = u.k, u.sak = 1;
+      const char *at = a + (i * s->sam + p * s->sak) * size;
+      K->loadhalf[type_of_a(t)](room, at, s->sam, s->sak, u.m, u.k);
+      K->thin[type_of_b(t)](
+          &u, room, b + p * s->sbk * sizeb, c + i * s->scm * t->size, acc || p > 0);
+    }
 }
 
 static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a,
     const char *b, char *c, bool acc, float *room) {
   const tp_mm *s = &t->s;
+  int sizea = t->insize[t->swapped], sizeb = t->insize[!t->swapped];
   float *wa = room, *wb = room + TP_MIN(s->m, BLOCK_M) * TP_MIN(s->k, BLOCK_K);
   for (int64_t p = 0; p < s->k; p += BLOCK_K)
     for (int64_t i = 0; i < s->m; i += BLOCK_M) {
-      tp_contraction u = {
-        .cpu = t->cpu, .d = t->d, .in = t->d, .size = t->size, .insize = t->size
+      tp_contraction u = { .d = t->d, .kind = TP_MM_OWN, .size = t->size };
+      u.s = (tp_mm){
+        .m = TP_MIN(s->m - i, BLOCK_M), .k = TP_MIN(s->k - p, BLOCK_K), .scm = s->scm, .scn = s->scn
       };
-      u.s = (tp_mm){ .m = TP_MIN(s->m - i, BLOCK_M),
-        .k = TP_MIN(s->k - p, BLOCK_K),
-        .scm = s->scm,
-        .scn = s->scn,
-        .ordered = s->ordered };
-      widen_block(t, K, wa, a + (i * s->sam + p * s->sak) * t->insize, s->sam, s->sak, u.s.m, u.s.k,
-          &u.s.sam, &u.s.sak);
+      widen_block(type_of_a(t), K, wa, a + (i * s->sam + p * s->sak) * sizea, s->sam, s->sak, u.s.m,
+          u.s.k, &u.s.sam, &u.s.sak);
       for (int64_t j = 0; j < s->n; j += BLOCK_N) {
         tp_contraction v = u;
         v.s.n = TP_MIN(s->n - j, BLOCK_N);
-        widen_block(t, K, wb, b + (p * s->sbk + j * s->sbn) * t->insize, s->sbk, s->sbn, v.s.k,
-            v.s.n, &v.s.sbk, &v.s.sbn);
-        v.kind = choose_kernel(&v);
+        widen_block(type_of_b(t), K, wb, b + (p * s->sbk + j * s->sbn) * sizeb, s->sbk, s->sbn,
+            v.s.k, v.s.n, &v.s.sbk, &v.s.sbn);
+        if (v.s.scn != 1 && v.s.scm == 1) turn_over(&v);
         product(&v, K, (const char *)wa, (const char *)wb, c + (i * s->scm + j * s->scn) * t->size,
             acc || p > 0, NULL);
       }
@@ -308,6 +360,8 @@ static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const c
 
 int64_t tp_contraction_room(const tp_contraction *t) {
   const tp_mm *s = &t->s;
+  if (t->kind == TP_MM_THIN && type_of_a(t) != t->d)
+    return TP_MIN(s->m, ROWS_M) * TP_MIN(s->k, ROWS_K);
   if (t->kind != TP_MM_BLOCKS) return 0;
   return TP_MIN(s->k, BLOCK_K) * (TP_MIN(s->m, BLOCK_M) + TP_MIN(s->n, BLOCK_N));
 }
@@ -328,8 +382,8 @@ void tp_contraction_run(
   }
   tp_walk w;
   for (tp_walk_start(&w, t->nloop, t->ext); w.ok; tp_walk_next(&w))
-    product(t, k, (const char *)a + tp_walk_offset(&w, t->la) * t->insize,
-        (const char *)b + tp_walk_offset(&w, t->lb) * t->insize,
+    product(t, k, (const char *)a + tp_walk_offset(&w, t->la) * t->insize[0],
+        (const char *)b + tp_walk_offset(&w, t->lb) * t->insize[1],
         (char *)c + tp_walk_offset(&w, t->lc) * t->size, acc || !first_sum(t, &w), room);
 }
 
@@ -337,6 +391,6 @@ void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa
     const int64_t *sc, const void *a, const void *b, void *c, bool acc) {
   struct tp_cpu cpu = { .K = tp_kernels_get() };
   tp_contraction t;
-  tp_contraction_make(&t, &cpu, d, d, naxes, extent, sa, sb, sc);
+  tp_contraction_make(&t, &cpu, d, d, d, naxes, extent, sa, sb, sc);
   tp_contraction_run(&t, a, b, c, acc, NULL);
 }

@@ -7,16 +7,17 @@ typedef enum {
   TP_MM_NOTHING,
   TP_MM_ZERO,
   TP_MM_OWN,
+  TP_MM_THIN,
   TP_MM_GEMM,
   TP_MM_GEMV,
   TP_MM_BLOCKS
 } tp_mmkind;
 typedef struct tp_contraction {
   const struct tp_cpu *cpu;
-  /* d: type of C and the sums; in: of A and B, the same, or f16 or bf16 beside f32 */
-  tp_dtype d, in;
+  /* d: type of C and the sums; in: of A and of B, the same, or f16 or bf16 beside f32 */
+  tp_dtype d, in[2];
   tp_mmkind kind;
-  int size, insize;
+  int size, insize[2];
   /* C is contiguous along m: the product is computed transposed */
   bool swapped;
   tp_mm s; /* one matrix product */
@@ -25,8 +26,9 @@ typedef struct tp_contraction {
   int nloop, firstsum;
   int64_t ext[TP_MAXRANK], la[TP_MAXRANK], lb[TP_MAXRANK], lc[TP_MAXRANK];
 } tp_contraction;
-void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in,
-    int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc);
+void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype a,
+    tp_dtype b, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb,
+    const int64_t *sc);
 /* that of a MATMUL whose windows have their extents; none lies on a ring (ops.c) */
 void tp_matmul_contraction(const tp_exec *x, const tp_dreg *r, tp_contraction *to);
 /* does each element of the part get its terms as in the whole? */

@@ -243,7 +243,7 @@ static void move_y(const conv *c, block b, bool out) {
 static void product_of(const conv *c, const int64_t *ext, const int64_t *sa, const int64_t *sb,
     const int64_t *sc, char *a, char *b, char *to, bool acc) {
   tp_contraction t;
-  tp_contraction_make(&t, tp_cpu(c->x), c->dtype, c->dtype, 3, ext, sa, sb, sc);
+  tp_contraction_make(&t, tp_cpu(c->x), c->dtype, c->dtype, c->dtype, 3, ext, sa, sb, sc);
   tp_contraction_run(&t, a, b, to, acc, NULL);
 }
 

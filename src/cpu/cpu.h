@@ -60,8 +60,9 @@ const tp_speed *tp_cpu_speed(void); /* one core's, measured once */
 
 /* ---- workspace.c ---- */
 /* Working memory: words of a short stream, points drawn together; bytes of a value with its place;
- * columns of a convolution, bytes of its pieces; rows of a product by weights in blocks, blocks of
- * one of 16-bit floats. */
+ * columns of a convolution, bytes of its pieces; rows of a product by weights in blocks; blocks of
+ * one of 16-bit floats, and rows of which only one operand is widened; rows that a kernel takes of
+ * a matrix in no cache near. */
 enum {
   TP_WORK_DRAWN = 64,
   TP_WORK_POINTS = 16,
@@ -73,7 +74,10 @@ enum {
   TP_WORK_ROWS = 64,
   TP_WORK_BLOCK_M = 1024,
   TP_WORK_BLOCK_N = 256,
-  TP_WORK_BLOCK_K = 256
+  TP_WORK_BLOCK_K = 256,
+  TP_WORK_ROWS_M = 128,
+  TP_WORK_ROWS_K = 2048,
+  TP_WORK_THIN = 32
 };
 int64_t tp_work_columns(int64_t row_bytes); /* of a chunk, at most */
 #endif

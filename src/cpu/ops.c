@@ -32,7 +32,8 @@ void tp_matmul_contraction(const tp_exec *x, const tp_dreg *r, tp_contraction *t
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
   axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
-  tp_contraction_make(to, tp_cpu(x), r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
+  tp_contraction_make(
+      to, tp_cpu(x), r->out[0].dtype, r->in[0].dtype, r->in[1].dtype, s.n, s.ext, s.a, s.b, s.c);
 }
 
 static bool run_product(tp_exec *x, tp_dreg *r, bool acc) {
@@ -239,13 +240,15 @@ static bool has_rows(const tp_dreg *r, int64_t few) {
 }
 
 /* As tp_op_alike, if extents or places are known only in a loop's iteration. Our kernels multiply
- * many rows, or none, and columns stay whole. */
+ * many rows, or none, or sum up many terms, and columns stay whole. */
 static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
   const tp_dnd *c = &whole->out[0];
   const tp_dx *k = &whole->in[0].shape[whole->in[0].rank - 1];
+  const tp_dx *n = &c->shape[c->rank - 1];
   bool ours = (tp_cpu(x)->same || tp_cpu(x)->K->wide) && !k->var;
+  bool any = ours && k->c >= TP_DOT_BLOCK && !n->var && n->c > 1;
   return ours && c->shape[c->rank - 1].e == part->out[0].shape[c->rank - 1].e &&
-      has_rows(whole, TP_DOT_FEW(k->c)) && has_rows(part, TP_DOT_FEW(k->c));
+      (any || (has_rows(whole, TP_DOT_FEW(k->c)) && has_rows(part, TP_DOT_FEW(k->c))));
 }
 
 bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
@@ -264,7 +267,8 @@ void tp_op_new(tp_exec *x, tp_dreg *r) {
   r->bind = t->bind;
   if (op == TP_OP_MATMUL || op == TP_OP_MATMUL_BLOCKS) r->k = TP_NEW(&x->a, tp_contraction);
   if (op == TP_OP_INDEX_SELECT) tp_index_select_new(x, r);
-  if (t->arithmetic && halves(r) && r->nnd <= MAXND) {
+  bool product = op == TP_OP_MATMUL && !tp_half(r->out[0].dtype);
+  if (t->arithmetic && !product && halves(r) && r->nnd <= MAXND) {
     r->run = run_widened;
     r->bind = NULL;
   }

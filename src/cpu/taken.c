@@ -25,8 +25,8 @@ static void one_product(const taking *t, int64_t m, const char *x, const int64_t
   int64_t ext[] = { m, t->n, t->k }, a[] = { sx[0], 0, sx[1] }, b[] = { 0, t->sw[2], t->sw[1] },
           c[] = { sy[0], sy[1], 0 };
   tp_contraction q;
-  tp_contraction_make(&q, tp_cpu(t->exec), t->d, t->d, 3, ext, a, b, c);
-  q.s.ordered = true;
+  tp_contraction_make(&q, tp_cpu(t->exec), t->d, t->d, t->d, 3, ext, a, b, c);
+  q.s.lanes = 0;
   tp_contraction_run(&q, x, w, y, false, NULL);
 }
 

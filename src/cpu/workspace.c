@@ -118,17 +118,50 @@ static const tp_ix *taken_rows(const worker *w) {
           bytes(w, times(w, rows, window_extent(w, m, first + 2)), size)));
 }
 
-/* Bytes for blocks of both operands in f32, the most that any roles need. */
+/* Is a window at another place for each of the result's along axis i? */
+static bool moves_along(const worker *w, const tp_nd *x, int i) {
+  return !tp_is_number(window_stride(w, x, i), 0) &&
+      window_extent(w, x, i) == window_extent(w, &w->r->out[0], i);
+}
+
+/* Is the operand of 16 bits, beside one of f32, surely read as it is stored (contract.c)? Along k
+ * both are contiguous, or its rows are and the other operand has few. */
+static bool reads_stored(const worker *w, int half) {
+  const tp_nd *a = &w->r->in[0], *b = &w->r->in[1], *h = &w->r->in[half], *f = &w->r->in[1 - half];
+  int first = w->r->nlead, last = rank_of(w, a) - 1;
+  bool along = tp_is_number(window_stride(w, a, last), 1) &&
+      tp_is_number(window_stride(w, b, last - 1), 1) && !w->p->reproducible;
+  int64_t terms, rows;
+  const tp_ix *n = window_extent(w, f, last - half);
+  if (h->wrap >= 0 || f->wrap >= 0) return false;
+  for (int i = 0; i < last - 1; i++) {
+    bool moves = moves_along(w, h, i);
+    if (i < first && tp_is_number(window_stride(w, &w->r->out[0], i), 0)) return false;
+    if (moves && !moves_along(w, f, i)) return false;
+    if (!moves) n = times(w, n, window_extent(w, f, i));
+  }
+  if (along && tp_ix_is_const(window_extent(w, a, last), &terms) && terms >= TP_DOT_BLOCK)
+    return true;
+  return tp_is_number(window_stride(w, h, last - 1 + half), 1) && tp_ix_is_const(n, &rows) &&
+      rows <= TP_WORK_THIN;
+}
+
+/* Bytes for blocks of both operands in f32, or for rows of one, the most that any roles need. */
 static const tp_ix *work_product(const worker *w) {
   const tp_nd *a = &w->r->in[0], *o = &w->r->out[0];
+  bool both = is_half(w, a) && is_half(w, &w->r->in[1]);
   const tp_ix *depth = window_extent(w, a, rank_of(w, a) - 1), *n = window_count(w, o, 0);
-  if (!is_half(w, a)) return num(w, 0);
+  if (!is_half(w, a) && !is_half(w, &w->r->in[1])) return num(w, 0);
+  if (!both && reads_stored(w, is_half(w, a) ? 0 : 1)) return num(w, 0);
   for (int i = 0; i < w->r->nlead; i++)
     if (tp_is_number(window_stride(w, o, i), 0))
       depth = times(w, depth, most(w, num(w, 1), window_extent(w, o, i)));
   const tp_ix *sides =
       plus(w, least(w, n, num(w, TP_WORK_BLOCK_M)), least(w, n, num(w, TP_WORK_BLOCK_N)));
-  return bytes(w, times(w, least(w, depth, num(w, TP_WORK_BLOCK_K)), sides), sizeof(float));
+  const tp_ix *blocks = times(w, least(w, depth, num(w, TP_WORK_BLOCK_K)), sides),
+              *rows = times(
+                  w, least(w, n, num(w, TP_WORK_ROWS_M)), least(w, depth, num(w, TP_WORK_ROWS_K)));
+  return bytes(w, both ? most(w, blocks, rows) : blocks, sizeof(float));
 }
 
 /* Bytes for some rows in whole blocks of 256 numbers, and for a row of weights whose bytes lie

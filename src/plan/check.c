@@ -119,7 +119,8 @@ static bool loop_ok(const look *l) {
 /* ---- other operators: dtypes ---- */
 
 /* Do the dtypes fit? One letter for each window, inputs before results, the last one for all
- * further windows: s the same as all other s, i an index, b bool, u u8, f f32, d f64, x any. */
+ * further windows: s the same as all other s, h that of the result or 16 bits beside f32, i an
+ * index, b bool, u u8, f f32, d f64, x any. */
 static bool types(const look *l, const char *letters) {
   const tp_region *r = l->r;
   tp_dtype same = TP_NDTYPE;
@@ -129,7 +130,9 @@ static bool types(const look *l, const char *letters) {
     if (letters[1]) letters++;
     if (d == TP_NDTYPE) continue;
     if (c == 's' && same == TP_NDTYPE) same = d;
+    tp_dtype made = dtype_of(l, &r->out[0]);
     bool ok = c == 's' ? d == same
+        : c == 'h'     ? d == made || (made == TP_F32 && tp_half(d))
         : c == 'i'     ? d == TP_I64
         : c == 'b'     ? d == TP_BOOL
         : c == 'u'     ? d == TP_U8
@@ -190,7 +193,7 @@ static bool op(const look *l) {
   case TP_CLS_ARG: letters = "xi", fit &= o == (a->keepdim ? x : x - 1); break;
   case TP_CLS_SCAN: fit &= all_of_rank(r, x); break;
   case TP_CLS_SORT: letters = "ssi", fit &= all_of_rank(r, x); break;
-  case TP_CLS_MM: fit = x >= 2 && all_of_rank(r, x); break;
+  case TP_CLS_MM: letters = "hhs", fit = x >= 2 && all_of_rank(r, x); break;
   case TP_CLS_CONV: fit = x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3); break;
   case TP_CLS_MOVE: fit = x == o + 1 && a->axis >= 0 && a->axis < o; break;
   case TP_CLS_GATH: letters = r->nin == 2 ? "sis" : "siss", fit &= picks(r); break;

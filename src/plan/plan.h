@@ -132,7 +132,7 @@ static inline tp_nd *tp_next_window(const tp_region *r, const tp_nd *x) {
   if (x && x >= r->out && x < r->out + r->nout)
     return x + 1 < r->out + r->nout ? (tp_nd *)x + 1 : NULL;
   x = x ? x + 1 : r->in;
-  return x < r->in + r->nin ? (tp_nd *)x : r->nout ? r->out : NULL;
+  return r->nin && x < r->in + r->nin ? (tp_nd *)x : r->nout ? r->out : NULL;
 }
 #define TP_WINDOWS(x, r) for (tp_nd *x = tp_next_window(r, NULL); x; x = tp_next_window(r, x))
 

@@ -59,8 +59,11 @@ static bool is_joined(const tp_plan *p, const tp_region *r) {
   bool plain = r->nout == 1 && r->nin == 2 && !r->check && !r->first && !r->ncoord && !r->nrows;
   if (!plain || (!matrix && !is_outer(r))) return false;
   tp_dtype d = p->bufs.v[r->out[0].buf]->dtype;
-  for (int i = 0; i < r->nin; i++)
-    if (r->in[i].buf == r->out[0].buf || p->bufs.v[r->in[i].buf]->dtype != d) return false;
+  for (int i = 0; i < r->nin; i++) {
+    tp_dtype in = p->bufs.v[r->in[i].buf]->dtype;
+    bool widened = matrix && d == TP_F32 && tp_half(in);
+    if (r->in[i].buf == r->out[0].buf || (in != d && !widened)) return false;
+  }
   return is_summed(d) && r->out[0].wrap < 0 && r->in[0].wrap < 0 && r->in[1].wrap < 0;
 }
 

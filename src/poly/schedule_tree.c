@@ -370,7 +370,8 @@ bool tp_make_tree(tp_sched *S) {
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
   keep_leaders(S, &S->top);
   for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, &top, versions(&c, S->top.v[i]));
-  tp_tree *all = S->p->tree = tp_stop_loops(S->p, tidy(S, sequence(S, top.n, top.v)));
+  tp_tree *all = S->p->tree =
+      tp_stop_loops(S->p, tidy(S, tp_steady_loops(S, tidy(S, sequence(S, top.n, top.v)))));
   count_crossings(S, all);
   clear_depths(all);
   if (!c.failed) return true;

@@ -42,5 +42,6 @@ static inline bool tp_is_skewed(const tp_item *x) {
  * (spec/fuzz/found/bands_inside_each_other.lua). */
 const tp_item *tp_band_end(const tp_item *x);
 tp_tree *tp_ast_new_tree(tp_sched *S, tp_tkind kind, int n);
+tp_tree *tp_steady_loops(tp_sched *S, tp_tree *t); /* steady.c */
 tp_tree *tp_ast_tree(ast_walk *c, TP_TAKE isl_ast_node *n);
 #endif

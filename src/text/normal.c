@@ -176,7 +176,7 @@ static void put_forms(tp_buf *b, tp_chars x, int form) {
 static bool put_matches(tp_encoding *e, tp_buf *b, tp_chars x, const tp_norm *s) {
   size_t done = 0, from = 0, lo, hi, len;
   int found = 0;
-  while (from <= x.n && (found = tp_pattern_find(e->t, s->re, x, from, &lo, &hi, e->err)) > 0) {
+  while (from <= x.n && (found = tp_pattern_find(e, s->re, x, from, &lo, &hi)) > 0) {
     tp_putn(b, x.s + done, lo - done);
     tp_putn(b, s->to.s, s->to.n);
     from = done = hi;

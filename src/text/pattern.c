@@ -1,6 +1,6 @@
 /* pattern: PCRE2's, opened at run time. Those of tokenizer.json are Oniguruma's, those of tiktoken
  * Rust's: what differs is rewritten (\s and \w, of which PCRE2 has other characters) or refused
- * (&& in a class). A pattern that needs too many steps at one place is an error. */
+ * (&& in a class). A pattern that needs too much work is an error. */
 #include "text/priv.h"
 #include "os/os.h"
 
@@ -114,11 +114,10 @@ tp_pattern *tp_pattern_new(
   p->code = ok ? compile(t, (tp_chars){ b.s, b.n }, ruby, err) : NULL;
   tp_buf_drop(&b, &h);
   if (!p->code) return NULL;
-  lib.jit_compile(p->code, PCRE2_JIT_COMPLETE);
+  lib.jit_compile(p->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
   p->data = lib.match_data_create(1, NULL);
   p->context = lib.match_context_create(NULL);
   if (!p->data || !p->context) tp_oom();
-  lib.set_match_limit(p->context, 20000000);
   lib.set_heap_limit(p->context, 256 * 1024);
   return p;
 }
@@ -129,19 +128,41 @@ void tp_pattern_free(tp_pattern *p) {
   lib.code_free(p->code);
 }
 
-int tp_pattern_find(const tp_tokenizer *t, const tp_pattern *p, tp_chars x, size_t from, size_t *lo,
-    size_t *hi, tp_error *err) {
-  uint32_t options = PCRE2_NO_UTF_CHECK;
+/* In JIT's stack, else on the heap. */
+static int match_once(const tp_pattern *p, tp_chars x, size_t from, bool partial, uint32_t steps) {
+  uint32_t options = PCRE2_NO_UTF_CHECK | (partial ? PCRE2_PARTIAL_HARD : 0);
   PCRE2_SPTR s = (PCRE2_SPTR)x.s;
+  lib.set_match_limit(p->context, steps);
   int got = lib.match(p->code, s, x.n, from, options, p->data, p->context);
-  if (got == PCRE2_ERROR_JIT_STACKLIMIT)
-    got = lib.match(p->code, s, x.n, from, options | PCRE2_NO_JIT, p->data, p->context);
-  if (got == PCRE2_ERROR_NOMATCH) return 0;
+  if (got != PCRE2_ERROR_JIT_STACKLIMIT) return got;
+  return lib.match(p->code, s, x.n, from, options | PCRE2_NO_JIT, p->data, p->context);
+}
+
+/* A match first sees WINDOW bytes. If it looks at their end, where a text goes on, PCRE2 says so,
+ * and the window grows. Growing, and many steps at one place, are paid from e->work, so that no
+ * pattern takes more time than in proportion to the text. */
+int tp_pattern_find(
+    tp_encoding *e, const tp_pattern *p, tp_chars x, size_t from, size_t *lo, size_t *hi) {
+  enum { WINDOW = 4096, STEPS = 20000, MOST = 400 * STEPS };
   const PCRE2_SIZE *v = lib.get_ovector_pointer(p->data);
+  uint32_t steps = STEPS;
+  int got = -1;
+  for (size_t window = WINDOW; e->work > 0;) {
+    bool all = x.n - from <= window;
+    size_t end = all ? x.n : from + window;
+    while (!all && (x.s[end] & 0xc0) == 0x80) end--;
+    got = match_once(p, (tp_chars){ x.s, end }, from, !all, steps);
+    if (got == PCRE2_ERROR_MATCHLIMIT && steps < MOST) e->work -= steps, steps *= 20;
+    else if (!all &&
+        (got == PCRE2_ERROR_PARTIAL || got == PCRE2_ERROR_NOMATCH || (got >= 0 && v[1] == end)))
+      e->work -= (int64_t)(window *= 4);
+    else if (got == PCRE2_ERROR_NOMATCH) return 0;
+    else break;
+  }
   *lo = v[0];
   *hi = v[1];
-  if (got >= 0 && v[0] >= from && v[1] >= v[0]) return 1;
-  tp_text_fail(t, err, "a pattern needs too much work at byte %zu of a text (%d)", from, got);
+  if (e->work > 0 && got >= 0 && v[0] >= from && v[1] >= v[0]) return 1;
+  tp_text_fail(e->t, e->err, "a pattern needs too much work at byte %zu of a text", from);
   return -1;
 }
 #else
@@ -152,8 +173,8 @@ tp_pattern *tp_pattern_new(
   return NULL;
 }
 void tp_pattern_free(tp_pattern *p) {}
-int tp_pattern_find(const tp_tokenizer *t, const tp_pattern *p, tp_chars x, size_t from, size_t *lo,
-    size_t *hi, tp_error *err) {
+int tp_pattern_find(
+    tp_encoding *e, const tp_pattern *p, tp_chars x, size_t from, size_t *lo, size_t *hi) {
   return -1;
 }
 #endif

@@ -161,6 +161,7 @@ typedef struct {
   tp_error *err;
   tp_hold hold;
   tp_buf norm[2], step[TP_MAXSTEPS], room, heap;
+  int64_t work;     /* that patterns may still take beyond the usual */
   int32_t last_unk; /* where in out the latest unknown ended; -1: elsewhere */
   struct {          /* bpe.c */
     tp_chars x;
@@ -230,8 +231,8 @@ tp_pattern *tp_pattern_new(
     tp_tokenizer *t, tp_chars source, bool ruby, bool literal, tp_error *err);
 void tp_pattern_free(tp_pattern *p);
 /* The next match at or behind `from` in a text that is UTF-8. 1: found; 0: none; -1: error. */
-int tp_pattern_find(const tp_tokenizer *t, const tp_pattern *p, tp_chars x, size_t from, size_t *lo,
-    size_t *hi, tp_error *err);
+int tp_pattern_find(
+    tp_encoding *e, const tp_pattern *p, tp_chars x, size_t from, size_t *lo, size_t *hi);
 
 /* ---- split.c ---- */
 /* mapped: characters that stand for bytes */
@@ -240,7 +241,8 @@ bool tp_word(tp_encoding *e, tp_chars x, bool mapped);
 bool tp_split_run(tp_encoding *e, int k, tp_chars x, bool first);
 
 /* ---- tokenizer.c ---- */
-void tp_encoding_begin(tp_encoding *e); /* its fields up to err are set */
+/* for a text of so many bytes; its fields up to err are set */
+void tp_encoding_begin(tp_encoding *e, size_t bytes);
 void tp_encoding_end(tp_encoding *e);
 
 /* ---- bpe.c, unigram.c: a word's ids ---- */

@@ -277,7 +277,7 @@ static bool read_added(tp_tokenizer *t, const tp_json *j, tp_error *err) {
     .single = flag_at(j, "single_word", false) };
   if (added.single && !tp_utf8proc_open(t, err)) return false;
   tp_encoding e = { .t = t, .err = err };
-  tp_encoding_begin(&e);
+  tp_encoding_begin(&e, text.n);
   bool ok = !late || tp_normal(&e, added.text, &added.text);
   added.text = tp_chars_dup(t, added.text);
   tp_encoding_end(&e);
@@ -334,7 +334,12 @@ static bool fill_parsed(tp_tokenizer *t, const void *root, tp_error *err) {
   for (const tp_json *j = tp_json_first(added); j; j = tp_json_next(j))
     if (!read_added(t, j, err)) return false;
   if (unigram && !tp_unigram_done(t, true, err)) return false;
-  return each_item(t, tp_json_get(root, "post_processor"), "processors", read_post, err);
+  if (!each_item(t, tp_json_get(root, "post_processor"), "processors", read_post, err))
+    return false;
+  if (t->unk >= 0 && !t->piece[t->unk].kind) t->unk = -1; /* ids may have gaps */
+  if (t->bos >= 0 && !t->piece[t->bos].kind) t->bos = -1;
+  t->add_bos &= t->bos >= 0;
+  return true;
 }
 
 static void drop_tree(void *j) { tp_json_free(j); }

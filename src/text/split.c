@@ -68,7 +68,7 @@ static bool cut_all(tp_encoding *e, int k, tp_chars x, bool first) {
   cutting c = { .e = e, .k = k, .x = x, .first = first };
   size_t done = 0, from = 0, lo, hi, len;
   int found = 0;
-  while (from <= x.n && (found = tp_pattern_find(e->t, s->re, x, from, &lo, &hi, e->err)) > 0) {
+  while (from <= x.n && (found = tp_pattern_find(e, s->re, x, from, &lo, &hi)) > 0) {
     if (!cut_take(&c, done, lo, false) || !cut_take(&c, lo, hi, true)) return false;
     from = done = hi;
     if (hi > lo) continue;

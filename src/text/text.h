@@ -4,8 +4,8 @@
  * between is rewritten, cut into words, and each word becomes ids (bpe.c, unigram.c).
  *
  * Text is bytes. Where it is no UTF-8, no pattern and no rewriting step sees the broken bytes; they
- * are words of their own, so a vocabulary with bytes keeps them. PCRE2 and utf8proc are opened at
- * run time by the first tokenizer that needs them. */
+ * are words of their own, so a vocabulary with bytes keeps them. One thread uses a tokenizer at a
+ * time. PCRE2 and utf8proc are opened at run time by the first tokenizer that needs them. */
 #ifndef TP_TEXT_H
 #define TP_TEXT_H
 #include "io/weights.h"

@@ -12,7 +12,10 @@ static void drop_encoding(void *at) {
   tp_buf_free(&e->heap);
 }
 
-void tp_encoding_begin(tp_encoding *e) { tp_hold_set(&e->hold, drop_encoding, e); }
+void tp_encoding_begin(tp_encoding *e, size_t bytes) {
+  e->work = 1000000000 + 64 * (int64_t)bytes;
+  tp_hold_set(&e->hold, drop_encoding, e);
+}
 
 void tp_encoding_end(tp_encoding *e) {
   tp_hold_end(&e->hold);
@@ -88,7 +91,7 @@ bool tp_tokenizer_encode(
     return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: encode: a text has at most 1 GiB");
   tp_encoding *e = TP_NEW(a, tp_encoding);
   *e = (tp_encoding){ .t = t, .a = a, .out = out, .special = special, .err = err };
-  tp_encoding_begin(e);
+  tp_encoding_begin(e, text.n);
   bool ok = put_added(e, &t->early, text, true, put_segment);
   tp_encoding_end(e);
   return ok;

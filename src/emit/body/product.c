@@ -83,7 +83,7 @@ static product_way way_of(const product_axes *p, tp_dtype d, bool ordered) {
   if (!tp_dtype_float(d)) return LOOPED;
   if (sums || own[2] > TP_DOT_BLOCK || (contiguous && longer && own[2] >= TP_DOT_LEAST))
     return CALLED;
-  return contiguous && TP_DOTS(own[0], own[1], own[2]) ? DOTTED : LOOPED;
+  return contiguous && TP_DOTS(own[0], own[1], own[2], repeated) ? DOTTED : LOOPED;
 }
 
 /* Threads make elements of any product, term by term. With TP_DOT_BLOCK terms at most the order is

@@ -29,6 +29,10 @@ static bool rule_turns(const tp_match *m, const tp_val *v) {
 
 static bool rule_summed(const tp_match *m, const tp_val *v) { return !tp_half(tp_dtypeof(v[0])); }
 
+static bool rule_table(const tp_match *m, const tp_val *v) {
+  return tp_half(tp_dtypeof(v[0])) && tp_rankof(v[0]) == 2;
+}
+
 static bool rule_full(const tp_match *m, const tp_val *v) {
   return tp_same_type(tp_outof(v[0]), tp_outof(v[1]));
 }

@@ -9,6 +9,25 @@
  * goes in blocks of 8 bits unless the script asks for `precise`. */
 #include "opt/opt.h"
 
+/* x as v, a reshape that takes or gives axes of 1 and leaves all others in order. */
+static tp_val reshaped(tp_mk k, tp_val x, tp_val v, int *axis) {
+  tp_val was = v.node->in[0].src;
+  const tp_ix *shape[TP_MAXRANK];
+  int from = 0, to = -1, rank = tp_rankof(v);
+  for (int i = 0; i < rank; i++) {
+    shape[i] = mk_extent(v, i);
+    if (tp_is_number(shape[i], 1)) continue;
+    while (from < tp_rankof(was) && tp_is_number(mk_extent(was, from), 1)) from++;
+    if (from == tp_rankof(was) || mk_extent(was, from) != shape[i]) return tp_none;
+    if (from == *axis) to = i;
+    shape[i] = mk_extent(x, from++);
+  }
+  while (from < tp_rankof(was) && tp_is_number(mk_extent(was, from), 1)) from++;
+  if (to < 0 || from < tp_rankof(was)) return tp_none;
+  *axis = to;
+  return mk_reshape(k, x, rank, shape);
+}
+
 /* w, whose numbers v shows, seen as v is; axis: of blocks. Nothing: v is something else. */
 static tp_val stored_as(tp_mk k, tp_val v, tp_format *format, int *axis) {
   const tp_node *n = v.node;
@@ -20,17 +39,7 @@ static tp_val stored_as(tp_mk k, tp_val v, tp_format *format, int *axis) {
       (n->op == TP_OP_READ && tp_rankof(n->in[0].src) == tp_rankof(v));
   tp_val x = shows ? stored_as(k, n->in[0].src, format, axis) : tp_none;
   if (!x.node) return x;
-  if (n->op == TP_OP_RESHAPE) { /* it may give further axes of 1 in front */
-    int more = tp_rankof(v) - tp_rankof(x);
-    const tp_ix *shape[TP_MAXRANK];
-    for (int i = 0; i < tp_rankof(v); i++) {
-      const tp_ix *was = i < more ? mk_int(k, 1) : mk_extent(n->in[0].src, i - more);
-      if (more < 0 || mk_extent(v, i) != was) return tp_none;
-      shape[i] = i < more ? was : mk_extent(x, i - more);
-    }
-    *axis += more;
-    return mk_reshape(k, x, tp_rankof(v), shape);
-  }
+  if (n->op == TP_OP_RESHAPE) return reshaped(k, x, v, axis);
   if (n->op == TP_OP_SLICE && n->attr.axis == *axis) return tp_none;
   if (n->op == TP_OP_PERMUTE) {
     int to = 0;

@@ -1,4 +1,9 @@
-/* modes: decides which values are stored, notes their readers, and makes their arrays. */
+/* modes: decides which values are stored, notes their readers, and makes their arrays.
+ *
+ * f32 of 16-bit floats that only products read is a view: a product reads what is stored, and
+ * widens it itself.
+ *
+ *   y = matmul(x, permute(cast:f32(w)))     =>     y reads w, of bf16 */
 #include "poly/lower/lower.h"
 
 /* Does n see operand k only at one row of its first axis, or at rows that another operand names? */
@@ -46,8 +51,14 @@ static bool slides(const low *l, const tp_node *n) {
   return false;
 }
 
+static bool is_widening(const low *l, const tp_node *n) {
+  return l->p->widens && n->op == TP_OP_CAST && n->out[0].dtype == TP_F32 &&
+      tp_half(tp_inof(n, 0)->dtype);
+}
+
 static tp_vmode first_mode(const low *l, const tp_node *n) {
   if (n->op == TP_OP_FILL || n->op == TP_OP_VALUE) return TP_V_INLINE;
+  if (is_widening(l, n)) return TP_V_VIEW;
   return tp_shows(n) && !l->window[n->id] ? TP_V_VIEW : TP_V_STORED;
 }
 
@@ -124,6 +135,15 @@ static bool demote(low *l, const tp_opnd *o, bool *changed) {
   return *changed = true;
 }
 
+/* Stores what is widened under x for another reader than a product. */
+static void store_widened(low *l, const tp_node *by, tp_node *x, bool *changed) {
+  if (by && by->op == TP_OP_MATMUL) return;
+  while (l->p->mode[x->id] == TP_V_VIEW && !is_widening(l, x)) x = tp_in(x, 0);
+  if (l->p->mode[x->id] != TP_V_VIEW) return;
+  l->p->mode[x->id] = TP_V_STORED;
+  *changed = true;
+}
+
 static bool settle_modes(low *l) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -131,6 +151,7 @@ static bool settle_modes(low *l) {
       tp_node *n = l->g->nodes.v[i];
       if (!low_needed(l, n) || l->p->mode[i] != TP_V_STORED) continue;
       tp_opnd o;
+      for (int k = 0; k < n->nin; k++) store_widened(l, n, tp_in(n, k), &changed);
       if (stored_view(l, n)) {
         if (!glance_self(l, n, &o) || !demote(l, &o, &changed)) return false;
         continue;
@@ -141,6 +162,7 @@ static bool settle_modes(low *l) {
     for (int i = 0; i < l->g->outputs.n; i++) {
       tp_opnd o;
       if (l->g->outputs.v[i].shown) continue;
+      store_widened(l, NULL, l->g->outputs.v[i].val.node, &changed);
       if (!glance_at(l, l->g->outputs.v[i].val, &o) || !demote(l, &o, &changed)) return false;
     }
   }

@@ -255,6 +255,7 @@ static void apply_view(view_walk *w, const passed_view *v, tp_opnd *o) {
   if (o->bad || n->op == TP_OP_DETACH) return;
   o->identity = false;
   switch (n->op) {
+  case TP_OP_CAST: break;
   case TP_OP_PERMUTE: permute(w, n, o, v->lead); break;
   case TP_OP_EXPAND: expand(w, n, v->at, o, v->lead); break;
   case TP_OP_SLICE: slice(w, n, v->at, o, v->lead); break;

@@ -117,9 +117,9 @@ static slant slant_of(tp_sched *S, const tp_stmt *s, int d) {
   if (!x.ok) return x;
   isl_basic_set_list *l = isl_set_get_basic_set_list(s->dom);
   isl_basic_set *b = isl_basic_set_remove_redundancies(isl_basic_set_list_get_at(l, 0));
-  x.ok = isl_basic_set_dim(b, isl_dim_div) == 0 &&
+  bool seen = isl_basic_set_dim(b, isl_dim_div) == 0 &&
       isl_basic_set_foreach_constraint(b, see_end, &x) == isl_stat_ok;
-  x.ok &= x.lo && x.hi;
+  x.ok &= seen && x.lo && x.hi;
   isl_basic_set_free(b);
   isl_basic_set_list_free(l);
   return x;
