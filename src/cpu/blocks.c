@@ -61,7 +61,7 @@ bool tp_bind_matmul_blocks(tp_exec *x, tp_dreg *r) {
   }
   ext[last + 1] = a->shape[last], sa[last + 1] = a->stride[last], sb[last + 1] = 1,
              sc[last + 1] = 0;
-  tp_contraction_make(r->k, tp_cpu(x), TP_F32, TP_U8, last + 2, ext, sa, sb, sc);
+  tp_contraction_make(r->k, tp_cpu(x), TP_F32, TP_F32, TP_U8, last + 2, ext, sa, sb, sc);
   return true;
 }
 

@@ -163,6 +163,7 @@ static bool has_blas(const tp_blas *b) { return b->sgemm && b->dgemm && b->sgemv
 
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
+  if (t->in[1] == TP_U8 && t->d == TP_F32) return TP_MM_BLOCKS; /* B in blocks: blocks.c */
   if (t->in[0] != t->d || t->in[1] != t->d) return choose_widening(t);
   /* columns of C are contiguous */
   if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);
