@@ -85,7 +85,8 @@ describe("a product with weights of 16 bits", function()
     local w = P:input("w", { shape = { N, K }, dtype = "bf16" })
     local y = (x:matmul(w:to "f32":mT()) * 0.1):tanh():sum()
     local g = tempo.grad(y, { x, w })
-    helper.run(P, { y = y, x = g[1], w = g[2] }, inputs(ways["(out, in)"], "bf16", "f32", 3), {}, { tol = 1e-2 })
+    helper.run(P, { y = y, x = g[1], w = g[2] }, inputs(ways["(out, in)"], "bf16", "f32", 3), {},
+      { tol = 1e-2 })
   end)
 end)
 

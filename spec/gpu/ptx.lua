@@ -25,7 +25,8 @@ local function stop(fmt, ...)
   os.exit(1)
 end
 
--- ---- source lines: where a statement stands, and where the function that it was inlined from was called
+-- ---- source lines: where a statement stands, and where the function that it was inlined from was
+-- called
 local locs, loc_of, parent = { "{0, 0, 0}" }, 0, {}
 
 local function note_loc(line)
