@@ -7,7 +7,7 @@ local ceiling = {
   lines = 600,              -- of a file of src
   circle = 2,               -- files of one folder that call each other in a circle
   -- Lines of Lua wider than that, by folder. Generated annotations and fixtures do not count.
-  wide = { lua = 40, spec = 270, ["docs/source"] = 120 },
+  wide = { lua = 40, spec = 270, ["docs/source"] = 125 },
 }
 local wrong = 0
 
