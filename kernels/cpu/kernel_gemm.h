@@ -292,7 +292,7 @@ enum { FOUR = 4, DOT_PAIRS = VBYTES == 64 ? 4 : 2 };
   /* f lines x times n lines y, of which each is sc further on in c, and each of x cx */ \
   KI void lines_##sfx(int f, const S *x, int64_t sx, const S *y, int64_t sy, int n, int64_t k, \
       S *c, int64_t cx, int64_t sc, bool acc) { \
-    v_##sfx r[FOUR] = { { 0 } }; \
+    v_##sfx r[FOUR]; \
     if (n == FOUR * QUARTER && k == 4 * L) vector_##sfx(f, x, sx, y, sy, 4 * L, r); \
     else if (n == FOUR * QUARTER) vector_##sfx(f, x, sx, y, sy, k, r); \
     else some_##sfx(f, DOT_LANES / L, x, sx, y, sy, n, k, r); \
