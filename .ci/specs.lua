@@ -33,6 +33,7 @@ local listed = {
   plan = { sdg = "want ''" },
   passes = { plan = "want" },
   found = { lua = "''" },
+  sharded = { safetensors = "''" },
 }
 
 local offences = 0
