@@ -132,7 +132,7 @@ end)
 -- How long it takes is in docs/benchmarks.md; counted is what is asked of isl, and that no question
 -- takes too much.
 describe("compiling what ends by data", function()
-  local most = { ppo = 750, ppo_lstm = 1300, early = 350, decode_all = 150, decode_window = 150,
+  local most = { ppo = 750, ppo_lstm = 1300, early = 350, decode_all = 750, decode_window = 150,
     decode_bound = 200, decode_all_rows = 200,
                  decode_window_rows = 200, decode_bound_rows = 250, replay = 200, tagger = 900,
                    three = 800, rewards = 1800, agent = 150 }
