@@ -6,7 +6,7 @@
 --   prefill-f32, -bf16   a prompt of 512 tokens, against PyTorch
 --   window-16, causal-16 a step of 16 texts at position 1,024, with a window of 1,024 or without,
 --                        against JAX with a ring, and with a padded cache of 2,048
---   train-tiny           a small Llama learns bytes, against PyTorch eager; losses are equal
+--   train-tiny           a small Llama learns bytes, against PyTorch eager; what rounding makes of the losses is shown
 --   lua5.4 bench/llm.lua [--rows decode,train-tiny] [--layers 16] [--rounds 2]
 local tempo = require "tempo"
 local models = require "bench.common.llm"

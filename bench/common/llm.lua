@@ -94,7 +94,7 @@ function models.trained(s)
   local start = tempo.mod((i:value() * s.batch + b:value()) * 37, s.tokens - s.length - 1) + t:value()
   local _, logits = llama.forward(net, data:select(0, start))
   local loss = logits:cross_entropy(data:select(0, start + 1))[{ b = 0 .. b:upper(), t = 0 .. t:upper() }]:mean()
-  tempo.optim.Adam(list, { lr = 1e-3 }):step(loss)
+  tempo.optim.Adam(list, { lr = 1e-3, eps = 1e-4 }):step(loss)
   local f = P:compile { outputs = { loss = loss } }
   return function(n)
     return f(inputs, { I = n, B = s.batch, T = s.length, L = s.layers }).loss:totable()

@@ -32,7 +32,7 @@ def main():
     ones = lambda: torch.ones(D, requires_grad=True)
     norm, attention_norm, ffn_norm = ones(), [ones() for _ in range(L)], [ones() for _ in range(L)]
     params = [embed, norm] + attention_norm + ffn_norm + [x for xs in w.values() for x in xs]
-    adam = torch.optim.Adam(params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8)
+    adam = torch.optim.Adam(params, lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
     freq = 10000.0 ** (-torch.arange(0, HEAD, 2).float() / HEAD)
     angle = torch.arange(T).float()[:, None] * freq
     cos, sin = angle.cos(), angle.sin()
