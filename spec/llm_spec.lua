@@ -108,6 +108,73 @@ describe("a checkpoint of transformers:", function()
     t.num_key_value_heads = 3
     fails(function() llm.model(t, a) end, "file", "multiple")
   end)
+
+  it("with biases of its feed-forward layers", function()
+    local next, weights = helper.rng(8), {}
+    local function add(name, shape)
+      local n, list = shape[1] * (shape[2] or 1), {}
+      for k = 1, n do list[k] = next() end
+      weights[name] = tempo.array(tempo.array(list, "f32"), "f32", shape)
+      return list
+    end
+    local one, zero = tempo.array({ 1, 1, 1, 1 }, "f32"), tempo.array(0, "f32", { 4, 4 })
+    local embed = add("model.embed_tokens.weight", { 3, 4 })
+    weights["model.norm.weight"] = one
+    local p = "model.layers.0."
+    for name in ("q k v o"):gmatch "%w" do
+      weights[p .. "self_attn." .. name .. "_proj.weight"] = zero
+    end
+    for name in ("input post_attention"):gmatch "%S+" do
+      weights[p .. name .. "_layernorm.weight"] = one
+    end
+    local w, bias = {}, {}
+    for name, shape in pairs { gate = { 3, 4 }, up = { 3, 4 }, down = { 4, 3 } } do
+      w[name] = add(p .. "mlp." .. name .. "_proj.weight", shape)
+      bias[name] = add(p .. "mlp." .. name .. "_proj.bias", { shape[1] })
+    end
+    local function norm(x)
+      local sum, out = 0, {}
+      for _, v in ipairs(x) do sum = sum + v * v end
+      for k, v in ipairs(x) do out[k] = v / math.sqrt(sum / #x + 1e-6) end
+      return out
+    end
+    local function linear(name, x)
+      local out = {}
+      for i, b in ipairs(bias[name]) do
+        for j, v in ipairs(x) do b = b + w[name][(i - 1) * #x + j] * v end
+        out[i] = b
+      end
+      return out
+    end
+    local x = { unpack(embed, 5, 8) }
+    local gate, up = linear("gate", norm(x)), linear("up", norm(x))
+    for k, g in ipairs(gate) do up[k] = up[k] * g / (1 + math.exp(-g)) end
+    for k, v in ipairs(linear("down", up)) do x[k] = x[k] + v end
+    local m = llm.model({ model_type = "llama", hidden_size = 4, num_attention_heads = 2,
+      num_hidden_layers = 1, vocab_size = 3, mlp_bias = true }, weights)
+    close(norm(x), m:embed({ 1 }):totable()[1], 1e-5)
+  end)
+
+  it("with other activations and windows, or refuses it", function()
+    local t, a = settings "gpt2", arrays "gpt2"
+    t.activation_function = "gelu"
+    local got = llm.model(t, a):embed(ids):totable()[#ids]
+    close(fixture.gpt2.hidden, got, 1e-2)
+    assert.are_not.same(fixture.gpt2.hidden[1], got[1])
+    t.activation_function = "relu"
+    fails(function() llm.model(t, a) end, "file", "relu")
+    t.activation_function, t.scale_attn_by_inverse_layer_idx = nil, true
+    fails(function() llm.model(t, a) end, "file", "scaled otherwise")
+    t, a = settings "qwen2", arrays "qwen2"
+    t.use_sliding_window, t.sliding_window, t.max_window_layers = true, 3, 0
+    assert.are.equal(3, llm.model(t, a).config.window)
+    t.max_window_layers = 28
+    assert.is_nil(llm.model(t, a).config.window)
+    t.max_window_layers = 1
+    fails(function() llm.model(t, a) end, "file", "max_window_layers")
+    t.use_sliding_window = nil
+    assert.is_nil(llm.model(t, a).config.window)
+  end)
 end)
 
 -- The checkpoint `name` as llama.cpp's converter would write it: its names, and of Llama rows of q
@@ -323,14 +390,20 @@ describe("a text", function()
     fails(function() m:generate { 1, 64 } end, "input", "token 2 is 64")
     fails(function() m:generate({ 1 }, { temprature = 1 }) end, "option", "temperature")
     fails(function() m:generate({ 1 }, { top_p = 2 }) end, "option", "top_p")
-    fails(function() m:generate({ 1 }, { max_tokens = 0 }) end, "option", "max_tokens")
+    fails(function() m:generate({ 1 }, { max_tokens = -1 }) end, "option", "max_tokens")
+    fails(function() m:generate() end, "option", "expected a prompt")
+    fails(function() m:logits(tempo.array({ { 1, 2 } }, "i64")) end, "shape", "one axis")
+    local none, empty = m:generate({ 1 }, { max_tokens = 0 })
+    assert.are.same({ {}, "length", {} }, { none, empty.reason, empty.logprobs })
     fails(function() llm.load("spec/fixtures/llm/llama", { dtype = "i64" }) end, "dtype", "i64")
     m.tokenizer = letters()
     fails(function() m:generate "" end, "shape", "empty prompt")
     m.tokenizer = nil
     local ok, e = pcall(m.generate, m, { 1 }, { on_token = function() error({ "mine" }) end })
     assert.are.same({ false, { "mine" } }, { ok, e })
-    assert.are.equal(3, #(m:generate({ 1 }, { max_tokens = 3 })))
+    local three, info = m:generate({ 1 }, { max_tokens = 3 })
+    assert.are.same({ 3, 3 }, { #three, #info.logprobs })
+    assert.is_nil(select(2, m:generate({ 1 }, { max_tokens = 3, logprobs = false })).logprobs)
   end)
 end)
 
@@ -374,6 +447,7 @@ describe("a choice", function()
     assert.are.equal(3, pick({ 0, 3, 1, 3 }, { repetition_penalty = 1.5 }, 0, { 1 }))
     assert.are.equal(2, pick({ -4, -2, -3 }, { repetition_penalty = 2 }, 0, { 1 }))
     assert.are.equal(1, pick({ 0 / 0, 1, -math.huge }, {}))
+    assert.are.equal(1, pick({ 2, 3 }, { temperature = 1e-300 }))
     assert.are.equal(0, pick({ 0 / 0, 0 / 0 }, { temperature = 1 }))
   end)
 

@@ -28,7 +28,7 @@ local core = getmetatable(tempo)
 ---@field seed? integer|integer[] (0)
 ---@field stop? string|string[] the text ends before these
 ---@field on_token? (fun(id: integer, text: string, request: tempo.llm.Request): boolean?)
----@field logprobs? boolean whether they are wanted
+---@field logprobs? boolean whether they are wanted (true; of an engine's request false)
 
 ---@class tempo.llm
 local llm = {}
@@ -200,7 +200,10 @@ function Model:inputs(inputs) return weights.inputs(self._weights, inputs) end
 
 -- A list or an array of ids, checked.
 local function checked(m, what, ids)
-  if type(ids) == "userdata" and util.is_array(ids) then ids = ids:totable() end
+  if type(ids) == "userdata" and util.is_array(ids) then
+    if #ids:shape() ~= 1 then util.fail("shape", "%s: expected ids of one axis", what) end
+    ids = ids:totable()
+  end
   util.sequence(what, ids, "{ 1, 15, 2 }")
   if #ids == 0 then util.fail("shape", "%s: no tokens", what) end
   if #ids > m.max_length then
@@ -244,6 +247,7 @@ end
 
 -- One prompt, or a list of them? Returns a list, and whether it was a batch.
 local function prompts(prompt)
+  if prompt == nil then util.fail("option", "generate: expected a prompt, a text or ids") end
   if type(prompt) ~= "table" or type(prompt[1]) == "number" then return { prompt }, false end
   if #prompt == 0 then util.fail("shape", "generate: no tokens") end
   return util.sequence("generate", prompt, '{ "a text", "another" }'), true
@@ -251,8 +255,8 @@ end
 
 --- Goes on with a text. A prompt is a string, a list of ids, or a list of either, which is a batch.
 --- Returns the text (ids, for a prompt of ids) without prompt, EOS and stop string, and a table of
---- ids, logprobs (with logprobs = true: of the chosen ids, in the softmax of the logits as they
---- are) and reason ("eos", "stop" or "length"); for a batch, a list of each.
+--- ids, logprobs (of the chosen ids, in the softmax of the logits as they are; logprobs = false
+--- spares them) and reason ("eos", "stop" or "length"); for a batch, a list of each.
 ---
 --- With temperature 0 the likeliest token is next, the one with the lowest id among equals; else
 --- one is drawn: after repetition_penalty (tokens of the prompt count), temperature, top_k, top_p
@@ -271,6 +275,7 @@ function Model:generate(prompt, o)
   for k, p in ipairs(list) do
     local own = { prompt = p, index = k }
     for key, v in pairs(o) do own[key] = v end
+    own.logprobs = o.logprobs ~= false
     if type(o.seed) == "table" then own.seed = o.seed[k] end
     requests[k] = e:submit(own)
   end

@@ -50,7 +50,7 @@ static float prepare(const tp_sampling *s, const float *logits, int64_t n, tp_ch
     float *v = &c[s->seen[k]].v;
     *v = (float)(*v > 0 ? *v / s->penalty : *v * s->penalty);
   }
-  float m = -INFINITY, scale = s->temperature > 0 ? (float)(1 / s->temperature) : 1;
+  float m = -INFINITY, scale = s->temperature > 1e-30 ? (float)(1 / s->temperature) : 1;
   for (int64_t k = 0; k < n; k++) {
     c[k].v *= scale;
     m = c[k].v > m ? c[k].v : m;
@@ -102,7 +102,7 @@ int64_t tp_sample(const tp_sampling *s, const float *logits, int64_t n, double *
   if (!c) return -1;
   float most = prepare(s, logits, n, c);
   int64_t id = 0;
-  if (s->temperature > 0 && most > -INFINITY && most < INFINITY) id = choose(s, c, n, most);
+  if (s->temperature > 1e-30 && most > -INFINITY && most < INFINITY) id = choose(s, c, n, most);
   else
     while (id < n - 1 && !(c[id].v == most)) id++;
   tp_free(c);

@@ -78,11 +78,37 @@ end
 local families = { llama = "llama", mistral = "llama", qwen2 = "llama", mixtral = "mixtral",
   gpt2 = "gpt2" }
 
+local gelus = { gelu_new = "tanh", gelu_pytorch_tanh = "tanh", gelu_fast = "tanh", gelu = "none" }
+
 local function gpt2(t)
   local width, heads = whole(t, "n_embd"), whole(t, "n_head")
+  local act = given(t.activation_function) or "gelu_new"
+  if not gelus[act] then
+    refuse("the activation '%s' is not known for this family", tostring(act))
+  end
+  if t.scale_attn_weights == false or t.scale_attn_by_inverse_layer_idx == true then
+    refuse("scores of attention that are scaled otherwise are not known for this family")
+  end
   return { width = width, layers = whole(t, "n_layer"), heads = heads, kv_heads = heads,
     head = width / heads, eps = number(t, "layer_norm_epsilon", 1e-5),
-    max_length = whole(t, "n_positions", 1024) }
+    max_length = whole(t, "n_positions", 1024), gelu = gelus[act] }
+end
+
+-- How far attention looks back: a window in all layers or in none.
+local function window(t, layers)
+  local w = given(t.sliding_window)
+  if t.model_type == "mistral" and t.sliding_window == nil then return 4096 end
+  if not w or t.model_type == "llama" then return nil end
+  if t.model_type == "qwen2" then
+    if t.use_sliding_window ~= true then return nil end
+    local full = math.min(layers, t.max_window_layers == 0 and 0
+      or whole(t, "max_window_layers", 28))
+    if full > 0 and full < layers then
+      refuse("a window in the layers from %d on alone is not known (max_window_layers)", full)
+    end
+    if full > 0 then return nil end
+  end
+  return whole(t, "sliding_window")
 end
 
 local function llama(t)
@@ -93,9 +119,7 @@ local function llama(t)
     eps = number(t, "rms_norm_eps", 1e-6), max_length = whole(t, "max_position_embeddings", 2048) }
   local theta = number(scaling, "rope_theta", given(t.rope_theta) or 10000)
   c.frequencies = frequencies(c.head, theta, scaling)
-  if given(t.sliding_window) and t.use_sliding_window ~= false then
-    c.window = whole(t, "sliding_window")
-  end
+  c.window = window(t, c.layers)
   if t.model_type == "mixtral" then
     c.experts, c.experts_used = whole(t, "num_local_experts", 8), whole(t, "num_experts_per_tok", 2)
   end

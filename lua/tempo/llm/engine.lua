@@ -62,7 +62,7 @@ local known = "prompt max_tokens temperature top_k top_p min_p repetition_penalt
 local function checked(m, o)
   local what = "generate"
   util.options(what, o, known)
-  between(what, o, "max_tokens", 1, 2 ^ 31, true)
+  between(what, o, "max_tokens", 0, 2 ^ 31, true)
   between(what, o, "temperature", 0, 1e6)
   between(what, o, "top_k", 0, 2 ^ 31, true)
   between(what, o, "top_p", 0, 1)
@@ -112,7 +112,8 @@ function Engine:submit(o)
     r.seen, r.is_seen = {}, {}
     for _, id in ipairs(prompt) do self:_saw(r, id) end
   end
-  if #prompt >= m.max_length then self:_finish(r, "length") else self.queue[#self.queue + 1] = r end
+  if #prompt >= m.max_length or r.max_tokens == 0 then self:_finish(r, "length")
+  else self.queue[#self.queue + 1] = r end
   return r
 end
 

@@ -217,12 +217,13 @@ function Tokenizer:encode(text, o)
   return ids
 end
 
---- The text of ids. With special = false special tokens leave no trace.
----@param ids integer[]
+--- The text of ids, a list or an array. With special = false special tokens leave no trace.
+---@param ids integer[]|tempo.Array
 ---@param o? { special?: boolean }
 ---@return string
 function Tokenizer:decode(ids, o)
   o = util.options("decode", o, "special")
+  if type(ids) == "userdata" and util.is_array(ids) then ids = ids:totable() end
   return self._core:decode(ids, o.special ~= false, true)
 end
 

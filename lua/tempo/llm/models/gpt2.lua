@@ -40,7 +40,7 @@ function gpt2.forward(net, id)
 
   local qkv = linear(norm(x, "attention_norm"), w.qkv, w.qkv_bias):chunk(3, -1)
   local y = x + linear(net:attention(heads(qkv[1]), heads(qkv[2]), heads(qkv[3])), w.o, w.o_bias)
-  local up = linear(norm(y, "ffn_norm"), w.up, w.up_bias):gelu { approximate = "tanh" }
+  local up = linear(norm(y, "ffn_norm"), w.up, w.up_bias):gelu { approximate = c.gelu or "tanh" }
   y = y + linear(up, w.down, w.down_bias)
   x[l + 1] = y
 

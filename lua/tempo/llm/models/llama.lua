@@ -23,13 +23,17 @@ llama.weights = {
 }
 llama.ffn_weights = {
   { "gate", "model.layers.%d.mlp.gate_proj.weight", "blk.%d.ffn_gate.weight" },
+  { "gate_bias?", "model.layers.%d.mlp.gate_proj.bias", "blk.%d.ffn_gate.bias" },
   { "up", "model.layers.%d.mlp.up_proj.weight", "blk.%d.ffn_up.weight" },
+  { "up_bias?", "model.layers.%d.mlp.up_proj.bias", "blk.%d.ffn_up.bias" },
   { "down", "model.layers.%d.mlp.down_proj.weight", "blk.%d.ffn_down.weight" },
+  { "down_bias?", "model.layers.%d.mlp.down_proj.bias", "blk.%d.ffn_down.bias" },
 }
 
 --- Shazeer's SwiGLU (2020).
 function llama.ffn(_, w, h)
-  return linear(linear(h, w.gate):silu() * linear(h, w.up), w.down)
+  local gate, up = linear(h, w.gate, w.gate_bias), linear(h, w.up, w.up_bias)
+  return linear(gate:silu() * up, w.down, w.down_bias)
 end
 
 --- Hidden states after the last norm, and logits, of the tokens `id` (an i64 scalar on the net's
