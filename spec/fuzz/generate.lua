@@ -33,6 +33,13 @@ local function copy(t)
   return c
 end
 
+-- The shape as data: names of bounds are texts.
+local function extents_text(shape)
+  local t = {}
+  for k, n in ipairs(shape) do t[k] = type(n) == "string" and ('"%s"'):format(n) or n end
+  return "{" .. table.concat(t, ", ") .. "}"
+end
+
 local function shape_text(shape)
   return "{" .. table.concat(shape, ", ") .. "}"
 end
@@ -1127,8 +1134,9 @@ function M.program(case)
     if s.leaf or s.replaced then
       local bounds, name = {}, s.name
       for _, d in ipairs(dims_of(s.dom)) do bounds[#bounds + 1] = '"' .. BOUNDS[d] .. '"' end
-      inputs[#inputs + 1] = ('{ "%s", { %s }, %s, "%s" }'):format(name, table.concat(bounds, ", "),
-        shape_text(s.shape), s.dtype)
+      inputs[#inputs + 1] = ('{ "%s", { %s }, %s, "%s"%s }'):format(name,
+        table.concat(bounds, ", "), extents_text(s.shape), s.dtype,
+        s.factor and (", %.4g"):format(s.factor) or "")
     end
     lines[#lines + 1] = s.replaced and input_code(s) or s.code
   end
@@ -1145,6 +1153,7 @@ function M.program(case)
   for _, b in ipairs(case.bounds) do runs[#runs + 1] = bounds_text(b) end
   lines[#lines + 1] = ("case = { outputs = { %s },"):format(table.concat(outputs, ", "))
   if cycles then lines[#lines + 1] = "  cycles = true," end
+  if case.rows then lines[#lines + 1] = "  rows = true," end
   local ends = {}
   for _, s in ipairs(list) do
     if s.stop and not s.replaced then
