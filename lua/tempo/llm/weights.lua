@@ -85,7 +85,8 @@ local function stacked(from, pattern, c, dtype, optional)
   end
   if experts == 1 then
     local groups = by_format(list, formats)
-    return groups[1].rows, groups[1].format, { select(2, (table.unpack or rawget(_G, "unpack"))(groups)) }
+    local first = table.remove(groups, 1)
+    return first.rows, first.format, groups
   end
   local format = alike(list, formats, from, names)
   local all = tempo.array(tempo.rows(list))
