@@ -27,7 +27,7 @@ local function line_of(name)
   end
 end
 
---- Runs `code`. `name` is what messages call the script. Returns its output, an error last, whether it failed,
+--- Runs `code`. `name` is what messages call the script. Returns what it prints, its error last, whether it failed,
 -- and what each line printed.
 function blocks.run(code, name, prelude)
   local out, lines = {}, {}

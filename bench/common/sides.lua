@@ -56,7 +56,7 @@ function sides.turns(rounds, commands, most)
   return best, said, before
 end
 
---- Reads `--rows`, "" all: is a row one of them, or does one of them begin its name?
+--- Reads `--rows`, "" all. The result tells whether a row is one of them or begins with one.
 function sides.rows(names)
   return function(row)
     local any = names == ""

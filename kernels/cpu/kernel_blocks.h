@@ -347,7 +347,7 @@ KI __m512i blocks_vnni(__m512i sum, __m512i u, __m512i s) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u), "vm"(s));
   return sum;
 }
-/* Adds the products of all 64; q8_0 has numbers from -128 on here. */
+/* Adds the products of 4 for all 64; q8_0 has numbers from -128 on here. */
 KI __m512i blocks_sum4(tp_format f, bool vnni, __m512i u, const tp_eights *x, int p) {
   __m512i q = _mm512_loadu_si512(x->q + 64 * p), one = _mm512_set1_epi16(1),
           lane = _mm512_loadu_si512(x->lane + 16 * p);

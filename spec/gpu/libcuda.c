@@ -413,7 +413,8 @@ static bool capturing(void) {
     if (streams[i]->capture) return true;
   return legacy.capture != NULL;
 }
-/* A call that must not be done while a stream captures spoils the capture. */
+/* Spoils the captures, if there are any, for a call that must not be done while a stream captures.
+ */
 static bool spoils(void) {
   bool is = false;
   for (int i = 0; i < nstreams; i++)

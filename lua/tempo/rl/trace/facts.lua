@@ -89,7 +89,7 @@ local function implied(self, c)
   end
 end
 
---- Tells the condition on this path: true, false, or nil where the path says nothing.
+--- Tells what the condition is on this path: true, false, or nil where the path says nothing.
 facts.implied = implied
 
 -- A comparison with a constant narrows a range.
