@@ -1452,7 +1452,7 @@ describe("what is wider than what it is made of", function()
     return P:input("W", { shape = { ... }, dtype = "u8" }):to "f32" - 128
   end
   local function scale(P, ...) return P:input("scale", { shape = { ... } }) end
-  -- A case: the reader of x at each step; what is given; bytes that may be kept beside the state.
+  -- A case: what each step makes of x; what is given; bytes that may be kept beside the state.
   local cases = {
     ["a cast"] = { function(P, x) return x:matmul(bf16(P):to "f32") end },
     ["a cast that is made for it"] = { function(P, x) return x:matmul(bf16(P)) end },

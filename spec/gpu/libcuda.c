@@ -413,8 +413,7 @@ static bool capturing(void) {
     if (streams[i]->capture) return true;
   return legacy.capture != NULL;
 }
-/* Spoils the captures, if there are any, for a call that must not be done while a stream captures.
- */
+/* Spoils the captures, for a call that must not be made while a stream captures. */
 static bool spoils(void) {
   bool is = false;
   for (int i = 0; i < nstreams; i++)

@@ -84,7 +84,7 @@ typedef struct tp_export {
   int nbound;
   const tp_sym *const *bounds;
   /* By number of input, output, parameter. An output with param >= 0 is that parameter's last
-   * value. A parameter's `at` is its place in the file of weights, its value NULL: none yet. */
+   * value. A parameter's `at` is its place in the file of weights; value NULL: none yet. */
   int nin, nout, nparam;
   tp_export_array *in, *out, *param;
   int64_t weights; /* bytes of parameters */

@@ -20,7 +20,7 @@ local unpack = table.unpack or unpack       -- luacheck: globals unpack
 local pcall, rawequal, select = pcall, rawequal, select
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
--- Limits of one run of a function. A hook costs what the stack is deep, hence `depth`.
+-- Limits of one run of a function. A hook costs what the stack is deep, so deep ones are refused.
 local limits = { instructions = 1000000, every = 10000, depth = 2000 }
 
 -- ---- errors -------------------------------------------------------------------------------------
