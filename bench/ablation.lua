@@ -1,6 +1,6 @@
--- What each pass is worth: REINFORCE, PPO's minibatch updates and a hidden Markov model, each with
--- all passes and with one of them left out, in processes of their own, pinned to the same one core,
--- in turn; tier native.
+-- Measures the worth of each pass: REINFORCE, PPO's minibatch updates and a hidden Markov model,
+-- with all passes and with one of them left out, in processes of their own, pinned to the same one
+-- core, in turn; tier native.
 --   ablation-<program>-<pass>   the time without the pass over that with all; 1 where both have the
 --   same plan, which
 --                               is said and takes no time

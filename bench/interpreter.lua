@@ -1,4 +1,4 @@
--- What the plan interpreter adds to the work: nanoseconds an operator in tight recurrences over a
+-- Times the plan interpreter's own work: nanoseconds an operator in tight recurrences over a
 -- few numbers, and a program written per instance, its batch a dim, beside the same program batched
 -- by hand, its batch an axis.
 --   lua5.4 bench/interpreter.lua [operators]         (operators: the first only)

@@ -1,4 +1,4 @@
--- What lies where, and what moves: each side in a process of its own, pinned to the same one core,
+-- Times places and moves of data: each side in a process of its own, pinned to the same one core,
 -- in turn.
 --   inplace-row, -where, -scatter   a part of a carried state of a million floats changes at each
 --   of 1,000 steps;
@@ -26,7 +26,7 @@ local nn, optim, rl = tempo.nn, tempo.optim, tempo.rl
 -- ---- our programs: each gives a function that does the work n times and gives a number of its result, and n
 local ours = {}
 
--- Of a program without inputs.
+-- Runs a program without inputs.
 local function once(make, bounds)
   local P = tempo.program { seed = 3 }
   return P:compile { outputs = { y = make(P) }, tier = "interpreter" } ({}, bounds or {}).y
@@ -190,7 +190,7 @@ function ours.gather()
   end, 100
 end
 
--- What the greatest of 32 frames costs that are picked from the last w, n times at each of the last
+-- Takes the greatest of 32 frames that are picked from the last w, n times at each of the last
 -- 8 points.
 function ours.replay(w)
   local P = tempo.program { seed = 1 }

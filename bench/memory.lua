@@ -125,7 +125,7 @@ local function status(key)
   end
 end
 
--- What any process has that has multiplied matrices once.
+-- Makes the memory that any process keeps once it has multiplied matrices.
 local function warm_up()
   local P = tempo.program()
   local x = P:input("x", { shape = { 256, 256 } })

@@ -1,4 +1,4 @@
--- What native code costs, each side in a process of its own, pinned to the same one core, in turn:
+-- Times native code, each side in a process of its own, pinned to the same one core, in turn:
 --   scalar-vs-c, policy-vs-c, dp-vs-c        a recurrence of one number, a 16-wide MLP, edit
 --   distance, by hand in C
 --   small-matmul-vs-c, gemm-worst            batches of small products in C, the worst of 2 to 16;

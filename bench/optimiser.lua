@@ -1,4 +1,4 @@
--- What the optimiser makes of programs that are written as they read: each side in a process of its
+-- Times the optimiser on programs that are written as they read: each side in a process of its
 -- own, pinned to the same one core, in turn.
 --   incremental-slope   4.6 over the time at T = 65,536 against that at T = 16,384: the worst of a
 --   prefix sum, a suffix

@@ -1,4 +1,4 @@
--- What the plan costs against JAX, each side in a process of its own, pinned to the same one core,
+-- Times the plan against JAX, each side in a process of its own, pinned to the same one core,
 -- in turn: softmax and layer norm, a chain of 20 elementwise operators with shared values, Adam on
 -- 10 M parameters, a chain of where, clamp and relu; and the interpreter's nanoseconds an operator
 -- and steps of REINFORCE a second.
@@ -83,8 +83,8 @@ local function least(times, once, n)
   return cpu, wall, y
 end
 
--- Prints both times and a number. Of what is done n times: of one of these, what begins and ends a
--- call left out.
+-- Prints both times and a number. If the work is done n times: those of one of these, without what
+-- begins and ends a call.
 local function run(name, times, folder, ...)
   local once, n = ours[name](function(x) return tempo.load(folder .. "/" .. x .. ".npy") end, ...)
   warm(once, n)

@@ -1,6 +1,6 @@
 -- Programs as users write them, against JAX: each side in a process of its own, pinned to the same
 -- one core, in turn; tier native, compiled before it is timed, the processor's time of the best
--- call. What both compute is compared, but where they draw numbers of their own.
+-- call. Both results are compared, except where the programs draw numbers of their own.
 --   program-<name>     JAX's time over ours
 --   lua5.4 bench/programs.lua [--rows dtw,heat] [--rounds 3]
 local tempo = require "tempo"
@@ -489,8 +489,8 @@ function programs.adjoint()
   return function() return f({ x0 = i, W = j, U = k }, { T = 201 }).w:get(1, 2) * 100 end
 end
 
--- What traders look at, 100,000 prices of 8 papers: smoothed means, mean and deviation of 20,
--- extremes of 50.
+-- Computes what traders look at, 100,000 prices of 8 papers: smoothed means, mean and deviation of
+-- 20, extremes of 50.
 function programs.prices()
   local P = tempo.program()
   local t = P:dim "t"

@@ -158,7 +158,7 @@ local function mine(what, T)
   return ("%s%s bench/scans.lua one %s %d"):format(sides.PIN, arg[-1], what, T)
 end
 
--- What each side says of `what`: least milliseconds, their results, least MiB; ours first.
+-- Measures `what` on each side: least milliseconds, their results, least MiB; ours first.
 local function measured(name, what, peers, T)
   local commands = { mine(what, T) }
   for _, peer in ipairs(peers) do

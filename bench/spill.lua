@@ -1,4 +1,4 @@
--- What a limit of memory costs: backpropagation through time with all activations in memory, and
+-- Times a limit of memory: backpropagation through time with all activations in memory, and
 -- with a quarter of that, where they go to a file and come back (the same numbers, bit for bit;
 -- spec/memory_spec.lua).
 --   make bench-spill

@@ -22,7 +22,7 @@ local b, B = P:dim "b"                                      -- walker
 -- step; T is given as the most there may be
 local t, T = P:dim "t"
 
--- Acting. Rows of walkers that have stopped are zero, and what is answered for them is nobody's.
+-- Acting. Rows of walkers that have stopped are zero, and nothing reads the answers for them.
 local function walk(arrays)
   local place, action, slip = arrays[1]:totable(), arrays[2]:totable(), arrays[3]:totable()
   local reward, done = {}, {}

@@ -18,7 +18,7 @@ f({ seen = tempo.array({}, "f32", { 0, 6 }) }, { T = 0 })   -- first values of t
 require "tempo.logger".mkdir(opt.out)
 f:export(opt.out .. "/policy", { T = 1000 })
 
--- What a game would do, frame by frame.
+-- Writes what a game would do, frame by frame.
 local host = assert(io.open(opt.out .. "/game.c", "w"))
 host:write [[
 #include <stdio.h>

@@ -23,7 +23,7 @@ local function compile(name)
   return compiled[name]
 end
 
--- What each step gives, as plain Lua.
+-- Lists what each step gives, as plain Lua.
 local function steps(f, inputs, bounds, values)
   local all, done = {}, false
   f:start(inputs, bounds)
@@ -674,7 +674,7 @@ describe("what decides an end", function()
     end
   end)
 
-  -- Fuzz 9500621, 9500937: min(t, T - 1) is t wherever t is. Of what is given as of what is
+  -- Fuzz 9500621, 9500937: min(t, T - 1) is t wherever t is, for what is given as for what is
   -- computed.
   it("may mention the end where that makes no difference", function()
     for _, tier in ipairs(tiers) do
@@ -708,7 +708,7 @@ describe("what decides an end", function()
 end)
 
 -- The end is judged by one row's last states; a replayed window of all rows trains a weight at some
--- steps, and the last state of the other rows is needed by nobody.
+-- steps, and nothing needs the last state of the other rows.
 describe("an end judged by one row", function()
   local hops, B, W, T = { 1, 2, 3, 1, 5, 2, 4 }, 3, 4, 40
   local function plain()

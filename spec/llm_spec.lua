@@ -46,7 +46,7 @@ local function log_softmax(row)
   return out
 end
 
--- What m says of its own text, all positions at once: the greatest difference of a log probability.
+-- Compares m with its own text, all positions at once: the greatest difference of log probability.
 local function agrees(m, prompt, info)
   local all = { unpack(prompt) }
   for _, id in ipairs(info.ids) do all[#all + 1] = id end

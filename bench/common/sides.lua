@@ -1,8 +1,8 @@
---- What the benches share that run each side in a process of its own, pinned to the same one core,
+--- Shared by benches that run each side in a process of its own, pinned to the same one core,
 --- in turn.
 local sides = {}
 
---- What a command prints.
+--- Returns what a command prints.
 function sides.output(command)
   local pipe = assert(io.popen(command))
   local text = pipe:read "*a"
@@ -56,7 +56,7 @@ function sides.turns(rounds, commands, most)
   return best, said, before
 end
 
---- Of what `--rows` says, "" all: is a row one of them, or does one of them begin its name?
+--- Reads `--rows`, "" all. The result tells whether a row is one of them or begins with one.
 function sides.rows(names)
   return function(row)
     local any = names == ""

@@ -1,4 +1,4 @@
---- What each thread of two_states.c runs: a policy learns to bring the host's own "Homing-v0" to
+--- Each thread of two_states.c runs this: a policy learns to bring the host's own "Homing-v0" to
 --- rest at 0. `seed` and `iterations` are arguments of the chunk; it gives the mean reward of each
 --- iteration back.
 local seed, iterations = ...

@@ -76,7 +76,7 @@ function G:weight(n, m)
   return self:chance(0.5) and w .. ":mT()" .. to or w .. to .. ":mT()"
 end
 
--- Where attention at a point looks: text of a range, and whether it may be empty.
+-- Chooses where attention at a point looks: text of a range, and whether it may be empty.
 function G:window(any)
   local t, T, l = self.t, self.T, self.l
   local function past()
@@ -108,7 +108,7 @@ function G:window(any)
   return (text:gsub("@", t):gsub("#", T):gsub("%$", l))
 end
 
--- What attention sees of v of shape {D}: rows.
+-- Makes the rows that attention sees of v of shape {D}.
 function G:rows_of(v, range, given)
   local r = ("%s[{ %s = %s }]"):format(v, self.t, range)
   if not given then return r end
@@ -162,7 +162,7 @@ function G:two_ranges(x)
     r .. ":sum(1):tanh():sum(0)" }
 end
 
--- What a layer makes of x, by name.
+-- Makes a layer over x; returns its name.
 function G:layer(x)
   local D, full = self.D, self.full
   local e = x
@@ -208,7 +208,7 @@ function G:conditions()
   return list
 end
 
--- What begins at the first layer: given, or made of the last one's.
+-- Begins at the first layer: with given values, or with some made of the last layer's.
 function G:begin(x, y)
   local dom = { [self.d] = true, [self.b or self.d] = true }
   local first = ("%s[{ %s = %s }]"):format(x, self.l, self.bottom)

@@ -18,7 +18,7 @@ local OPTIONS = { "passes = 'none'", "precise = true", "passes = { vectorize = f
   "passes = { tile = false }", "passes = { cse = false, incremental = false }",
                   "passes = { fold = false, dce = false }", "passes = { algebra = false }" }
 
--- Of the third tier: rules off at random, passes off at random, or one of `some`.
+-- Options of the third tier: rules off at random, passes off at random, or one of `some`.
 function M.options(seed, some)
   return seed % 5 == 4 and off.rules(seed) or seed % 5 == 2 and off.passes(seed)
     or some[seed % #some + 1]
@@ -189,7 +189,7 @@ function G:range(d, dom)
   }()
 end
 
--- Where an open tensor may be read along its order: strictly before (closed = false) or up to here.
+-- Picks points of an open tensor along its order: strictly before (closed = false) or up to here.
 function G:past(d, forward, strict, lag)
   local n, N = NAMES[d], BOUNDS[d]
   if forward then
@@ -967,7 +967,7 @@ function G:ending()
   return self:pick(list)
 end
 
--- What fails while running, if it is there at all.
+-- Makes a statement that fails while running, if it is there at all.
 function G:risky()
   local d = self.r(self.ndim) + 1
   local n = NAMES[d]

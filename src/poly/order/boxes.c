@@ -10,7 +10,7 @@
  *
  *   s = x if t < p, f(y[t - 1]);  y = g(s)   =>   s, y at t < p;  a loop over t >= p: s, y
  *
- * The cycle of s and y goes through a member that begins at p. What the others do before p does not
+ * The cycle of s and y goes through a member that begins at p. Work of the others before p does not
  * wait for anything behind p, so nothing recurs there, and g is called once for all of it.
  *
  * Both are right because a statement's points may be shared out among statements as one likes: each
