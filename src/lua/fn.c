@@ -25,14 +25,16 @@ tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not) {
   return u;
 }
 
-/* A request for memory that fails ends here, inside the protected call: a jump beyond it would leave
- * Lua with the call's dead frame. */
+/* A method in C, below its arguments. A request for memory that fails ends here, inside the protected
+ * call: a jump beyond it would leave Lua with the call's dead frame. */
 static int guarded_method(lua_State *L) {
+  lua_CFunction f = (lua_CFunction)lua_touserdata(L, 1);
   tp_guard oom;
+  lua_remove(L, 1);
   if (!TP_GUARDED(&oom)) return tl_fail(L, "memory: out of memory");
-  tl_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  int n = f(L);
   tp_unguard(&oom);
-  return lua_gettop(L);
+  return n;
 }
 
 static void push_guarded(lua_State *L) { /* LuaJIT makes an object of each C function pushed */
@@ -47,12 +49,12 @@ static void push_guarded(lua_State *L) { /* LuaJIT makes an object of each C fun
 
 /* Protected: a method that an error leaves no longer uses the function, which stays on the stack
  * below its arguments. */
-int tl_fn_use(lua_State *L, int method) {
+int tl_fn_use(lua_State *L, lua_CFunction f, int method) {
   tl_fn *u = tl_object(L, 1, TL_FN, "a method of a function");
   lua_pushvalue(L, 1);
-  push_guarded(L);
-  lua_pushvalue(L, method);
-  for (int k = 0; k < 3; k++) lua_insert(L, 1);
+  if (f) push_guarded(L), lua_pushlightuserdata(L, (void *)f);
+  else lua_pushvalue(L, method);
+  for (int k = 0; k < 2 + !!f; k++) lua_insert(L, 1);
   u->uses++;
   int status = tl_pcall(L, lua_gettop(L) - 2, LUA_MULTRET);
   u->uses--;

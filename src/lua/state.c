@@ -119,7 +119,7 @@ static int entry(lua_State *L) {
   if (!TP_GUARDED(&oom)) return tl_fail(L, "memory: out of memory");
   tl_stress(L);
   ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
-  int n = c && c->of == TL_FN ? tl_fn_use(L, UP_PLAIN) : f ? f(L) : call_plain(L);
+  int n = c && c->of == TL_FN ? tl_fn_use(L, f, UP_PLAIN) : f ? f(L) : call_plain(L);
   tl_stress(L);
   tp_unguard(&oom);
   return n;

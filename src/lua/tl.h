@@ -342,8 +342,8 @@ tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
 tl_fn *tl_fn_self(lua_State *L, const char *what); /* value 1 */
 /* value 1, if nothing else uses it now */
 tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);
-/* calls the upvalue; value 1 cannot be freed meanwhile */
-int tl_fn_use(lua_State *L, int method);
+/* calls f, or without one the upvalue; value 1 cannot be freed meanwhile */
+int tl_fn_use(lua_State *L, lua_CFunction f, int method);
 /* A run with the bounds at i. endless: the first tick dim's may be math.huge; runs: it has places
  * for inputs. */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless);
