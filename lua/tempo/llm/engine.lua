@@ -39,9 +39,9 @@ function engine.new(m, o)
   util.expect_options("llm.engine", "count", o, "slots chunk")
   local e = setmetatable({ model = m, slots = o.slots or 16, chunk = o.chunk or 128 }, Engine)
   e.queue, e.active, e.spare = {}, {}, {}
-  e.places = PLACES
+  e.places, e.most = PLACES, math.huge
   -- a ring: attention looks no further than a window, and a chunk must fit
-  if m.config.window then e.places = rounded(math.max(m.config.window, e.chunk)) end
+  if m.config.window then e.most = rounded(math.max(m.config.window, e.chunk)) end
   return e
 end
 
@@ -169,8 +169,9 @@ end
 
 -- Sees to it that there is a place for position n - 1.
 local function reserve(e, n)
-  if n <= e.places or e.model.config.window then return end
-  e.places = rounded(math.max(n, math.min(e.places * 1.25, e.model.max_length)))
+  if n <= e.places or e.places == e.most then return end
+  e.places = math.min(e.most,
+    rounded(math.max(n, math.min(e.places * 1.25, e.model.max_length))))
   for _, r in ipairs(e.active) do
     if r.k then r.k, r.v = core.llm_grow(r.k, e.places), core.llm_grow(r.v, e.places) end
   end
