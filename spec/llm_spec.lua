@@ -175,6 +175,17 @@ describe("a checkpoint of transformers:", function()
     t.use_sliding_window = nil
     assert.is_nil(llm.model(t, a).config.window)
   end)
+
+  it("with odd settings, or refuses them", function()
+    local t, a = settings "mistral", arrays "mistral"
+    t.sliding_window, t.eos_token_id, t.hidden_act = 1e9, "x", core.null
+    local m = llm.model(t, a)
+    assert.are.equal(3, #(m:generate({ 1 }, { max_tokens = 3 })))
+    t.rope_parameters = "x"
+    fails(function() llm.model(t, a) end, "file", "no object")
+    t.rope_parameters, t.head_dim = nil, 2e9
+    fails(function() llm.model(t, a) end, "file", "2000000000 components")
+  end)
 end)
 
 -- The checkpoint `name` as llama.cpp's converter would write it: its names, and of Llama rows of q
