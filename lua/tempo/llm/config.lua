@@ -146,6 +146,9 @@ function config.from_json(text)
   c.bos, c.eos = ids(t.bos_token_id)[1], ids(t.eos_token_id)
   c.tied = t.tie_word_embeddings == true or (family == "gpt2" and t.tie_word_embeddings ~= false)
   c.names = 2
+  for key, v in pairs(t) do                         -- under the names of the file too
+    if type(key) == "string" and key:find "_" and c[key] == nil then c[key] = given(v) end
+  end
   return check(c)
 end
 
