@@ -181,7 +181,7 @@ describe("rows", function()
     local P = tempo.program()
     local w, u = P:constant(file.a), P:param("u", { shape = { D, D }, init = file.b })
     local g = P:compile { outputs = { y = w:matmul(u) } }
-    file, w, u = nil, nil, nil
+    file, w, u = nil, nil, nil                           -- luacheck: ignore
     collectgarbage()
     local Q = tempo.program()
     local h = Q:compile { outputs = { y = Q:constant(v[1]):matmul(v[2]) } }
