@@ -313,7 +313,12 @@ function llm.engine(m, o) return require "tempo.llm.engine".new(m, o) end
 ---@param m tempo.llm.Model with a tokenizer
 ---@param o? table
 ---@return tempo.llm.Server
-function llm.server(m, o) return require "tempo.llm.serve".open(m, o) end
+function llm.server(m, o)
+  if type(m) ~= "table" then
+    util.fail("option", "llm.server: expected a model, as llm.load gives it")
+  end
+  return require "tempo.llm.serve".open(m, o)
+end
 
 --- Serves the model until Ctrl-C, with the options of llm.server.
 ---@param m tempo.llm.Model

@@ -35,6 +35,9 @@ local function rounded(n) return math.ceil(n / PLACES) * PLACES end
 ---@param o? { slots?: integer, chunk?: integer }
 ---@return tempo.llm.Engine
 function engine.new(m, o)
+  if type(m) ~= "table" or not m.config then
+    util.fail("option", "llm.engine: expected a model, as llm.load gives it")
+  end
   o = util.options("llm.engine", o, "slots chunk")
   util.expect_options("llm.engine", "count", o, "slots chunk")
   local e = setmetatable({ model = m, slots = o.slots or 16, chunk = o.chunk or 128 }, Engine)
@@ -102,6 +105,7 @@ end
 ---@return tempo.llm.Request
 function Engine:submit(o)
   local m = self.model
+  o = o or {}
   local stop = checked(m, o)
   local prompt = prompt_ids(m, o.prompt)
   local r = { prompt = prompt, prompt_tokens = #prompt, ids = {}, done = 0, settings = o,
