@@ -52,7 +52,8 @@ MAKEFLAGS += --no-print-directory
 WARN    := -Wall -Wextra -Wno-unused-parameter
 CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Isrc -Iinclude -I.
 # Kernels need no errno. Never -ffast-math, nor contraction: what may be fused is written so (kernels/prelude/math.h).
-KERNEL  := -O3 -fno-math-errno -fno-trapping-math
+# gcc 12 takes vectors that a loop fills by halves for not written.
+KERNEL  := -O3 -fno-math-errno -fno-trapping-math -Wno-maybe-uninitialized
 # Asked anew by each make, so that `make run` sees the packages that `make deps` has just brought.
 pc       = $(shell pkg-config $(1) 2>/dev/null)
 ISL_CFLAGS  := $(if $(ISL_INCDIR),-I$(ISL_INCDIR),$(call pc,--cflags isl gmp zlib))

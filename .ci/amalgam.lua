@@ -45,7 +45,7 @@ local function enumerators(file, list)
   end
 end
 
--- What stands outside functions: a declaration is what goes up to a `;` outside braces, or to the `}` of a function.
+-- Notes a declaration outside functions: it goes up to a `;` outside braces, or to the `}` of a function.
 local function declaration(file, text)
   for list in text:gmatch "%f[%w_]enum%s*[%w_]*%s*(%b{})" do enumerators(file, list:sub(2, -2):gsub("%b()", "")) end
   if not text:find "^%s*typedef" then

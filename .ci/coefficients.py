@@ -101,7 +101,7 @@ def quotient(rnd, f, w, a, b, n, d, rounds=30):
     return max(abs(y * (of(p, x) / of(q, x) / v - 1)) for x, v, y in zip(xs, fs, ws)), dict(enumerate(p + q))
 
 
-# What is approximated: a function of r or of z = r^2 near 0, and the weight that makes its error one relative to the result.
+# An approximated function: one of r or of z = r^2 near 0, and the weight that makes its error one relative to the result.
 tiny = mpf(10)**-15
 
 

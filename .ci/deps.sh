@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Debian packages that building and testing need; apt-get is asked only where one is missing.
-# As root or with sudo. Where there is no apt-get, says what to install and goes on.
+# As root or with sudo. Without apt-get it says what to install and goes on.
 set -eu
 
 packages=(

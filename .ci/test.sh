@@ -96,7 +96,7 @@ while read -r lua spec; do
 done <<<"$specs"
 wait
 
-# What was started and left no line died with its shell.
+# A test that was started and left no line died with its shell.
 read -r passed failed < <(awk -v n="$started" '{ p += $1; f += $2 } END { print p + 0, f + n - NR }' "$out/sums")
 times >"$out/times"
 awk 'NR == 2 { print "processor time of the tests: " $1 " + " $2 }' "$out/times"

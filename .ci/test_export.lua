@@ -3,7 +3,7 @@
 -- for all of them:
 --   gcc clang-14 lib32gcc-12-dev libc6-dev-i386 gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 --   wasi-libc lld-14 libclang-rt-14-dev-wasm32 wabt
--- What is not here is named; TEST_EXPORT=all makes that an error.
+-- It names compilers that are not here; TEST_EXPORT=all makes that an error.
 local tempo = require "tempo"
 local UPDATES = 1000
 

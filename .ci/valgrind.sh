@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# .ci/valgrind.sh BUILD: short runs of the examples, in Lua and in C, under valgrind; any invalid access, use of what nobody wrote, or lost block fails.
+# .ci/valgrind.sh BUILD: short runs of the examples, in Lua and in C, under valgrind; any invalid access, use of unwritten memory, or lost block fails.
 # Lost are only blocks of ours: what Lua's own closing state or OpenBLAS's threads keep is theirs.
 set -u
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
--- What a Windows build has to do beyond examples: train on two threads, save and load, keep to a
--- limit of memory, blame the script's line. Prints the same on every system (.ci/windows.sh).
+-- Does on Windows what examples do not: trains on two threads, saves and loads, keeps to a
+-- limit of memory, blames the script's line. Prints the same on every system (.ci/windows.sh).
 local tempo = require "tempo"
 local rl = tempo.rl
 local out = (os.getenv "TEMP" or "/tmp") .. "/tempo-windows"

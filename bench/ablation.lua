@@ -1,17 +1,19 @@
--- What each pass is worth: REINFORCE, PPO's minibatch updates and a hidden Markov model, each with all passes and with
--- one of them left out, in processes of their own, pinned to the same one core, in turn; tier native.
---   ablation-<program>-<pass>   the time without the pass over that with all; 1 where both have the same plan, which
+-- Measures the worth of each pass: REINFORCE, PPO's minibatch updates and a hidden Markov model,
+-- with all passes and with one of them left out, in processes of their own, pinned to the same one
+-- core, in turn; tier native.
+--   ablation-<program>-<pass>   the time without the pass over that with all; 1 where both have the
+--   same plan, which
 --                               is said and takes no time
 --   lua5.4 bench/ablation.lua [--rows ablation-hmm,ablation-ppo-fuse] [--rounds 2]
--- Times are of the wall, the best of all. A program that is not compiled without a pass is said to be, and what a
--- program computes is the same with and without.
+-- Times are of the wall, the best of all. A program that is not compiled without a pass is said to
+-- be, and what a program computes is the same with and without.
 local tempo = require "tempo"
 local sides = require "bench.common.sides"
 local opt = require "tempo.cli"(arg, { rows = "", rounds = 2 }, "lua5.4 bench/ablation.lua")
 local wanted = sides.rows(opt.rows)
 
--- Each, with what is set before it: nanoseconds, and a number of its result where there is one. brief: as little of it
--- as has the same plan.
+-- Each, with what is set before it: nanoseconds, and a number of its result where there is one.
+-- brief: as little of it as has the same plan.
 local programs, brief = {}, {}
 function programs.reinforce(set) return sides.cartpole("native " .. set, 6, 32) end
 local reinforce = " examples/reinforce_cartpole.lua --iterations 1 --envs 32 --out "
@@ -32,7 +34,8 @@ programs.hmm, brief.hmm = printing("bench/native.lua --run hmm", 20000, 10)
 local function plans(program, set)
   local text
   sides.with_folder(function(folder)
-    local command = "env TEMPO_TIER=interpreter TEMPO_DUMP=plan %s %s 2>&1 >/dev/null && echo compiled"
+    local command =
+      "env TEMPO_TIER=interpreter TEMPO_DUMP=plan %s %s 2>&1 >/dev/null && echo compiled"
     text = sides.output(command:format(set, brief[program](folder)))
   end)
   return text:match "^(.*)compiled\n$"
@@ -72,7 +75,8 @@ for _, program in ipairs { "reinforce", "ppo", "hmm" } do
       all = math.min(all, t)
       local less, said = programs[program](row.set)
       row.best = math.min(row.best, less)
-      assert(not number or math.abs(said - number) <= 1e-3 * math.abs(number), row.name .. ": another number")
+      assert(not number or math.abs(said - number) <= 1e-3 * math.abs(number),
+        row.name .. ": another number")
     end
   end
   for _, row in ipairs(rows) do

@@ -1,5 +1,5 @@
--- A recurrent net per instance, forwards and backwards: innermost loops cut in blocks against the same program
--- with `tile = false`.
+-- A recurrent net per instance, forwards and backwards: innermost loops cut in blocks against the
+-- same program with `tile = false`.
 --   lua5.4 bench/blocks.lua
 local tempo = require "tempo"
 
@@ -37,7 +37,8 @@ for _, size in ipairs { { 16, 16 }, { 64, 64 }, { 64, 256 } } do
   local D, H, T = size[1], size[2], 500
   local P, outputs = build(D, H)
   local inputs = { x = small(T, D), w = small(D, H), u = small(H, H), v = small(H, 4) }
-  local ours, peer = P:compile { outputs = outputs }, P:compile { outputs = outputs, passes = { tile = false } }
+  local ours, peer = P:compile { outputs = outputs },
+    P:compile { outputs = outputs, passes = { tile = false } }
   local a, b = time(ours, inputs, { T = T }), time(peer, inputs, { T = T })
   print(("RATIO rnn-blocks-%d %.2f (%.2f vs %.2f ms)"):format(H, b / a, a, b))
 end

@@ -1,8 +1,11 @@
--- From a script to a runnable plan: layers as a dim, graphs of growing size, REINFORCE, layers unrolled.
+-- From a script to a runnable plan: layers as a dim, graphs of growing size, REINFORCE, layers
+-- unrolled.
 --   lua5.4 bench/compile.lua
 -- Times are the processor's, of recording and P:compile; the best of several, in turn.
 -- Plans that a cache has would not be compiled.
-if os.getenv "TEMPO_CACHE" ~= "none" then os.exit(os.execute("TEMPO_CACHE=none " .. arg[-1] .. " " .. arg[0])) end
+if os.getenv "TEMPO_CACHE" ~= "none" then
+  os.exit(os.execute("TEMPO_CACHE=none " .. arg[-1] .. " " .. arg[0]))
+end
 local tempo = require "tempo"
 tempo.warn = false                                     -- ten thousand nodes of one line are meant
 
@@ -70,7 +73,8 @@ local function chain(n)
   return P:compile { outputs = { h = h } }
 end
 
--- A recurrence of n tensors, each read by the next at the same point and by itself one before; with the gradient.
+-- A recurrence of n tensors, each read by the next at the same point and by itself one before; with
+-- the gradient.
 local function carries(n)
   local P = tempo.program()
   local t, T = P:dim "t"
@@ -129,12 +133,16 @@ local function series(name, make, sizes, runs)
   local made = {}
   for k, n in ipairs(sizes) do made[k] = function() make(n) end end
   local t = best(runs, made)
-  for k, n in ipairs(sizes) do print(("%6d %s: %8.2f ms, %.2f each"):format(n, name, t[k] * 1e3, t[k] * 1e3 / n)) end
+  for k, n in ipairs(sizes) do
+    print(("%6d %s: %8.2f ms, %.2f each"):format(n, name, t[k] * 1e3, t[k] * 1e3 / n))
+  end
   local few, many = t[1] * 1e3 / sizes[1], t[#t] * 1e3 / sizes[#t]
-  ratio("compile-" .. name, few / many, few, many, ("ms each, %d and %d"):format(sizes[1], sizes[#sizes]))
+  ratio("compile-" .. name, few / many, few, many,
+    ("ms each, %d and %d"):format(sizes[1], sizes[#sizes]))
 end
 
--- One compilation serves any number of layers, so what depth may cost is the compilation before each.
+-- One compilation serves any number of layers, so what depth may cost is the compilation before
+-- each.
 local function depth()
   local layers, inputs = { 4, 64 }, {}
   local data = tempo.array(("\0\0\0\60"):rep(8 * 16), "f32", { 1, 8, 16 })
@@ -152,7 +160,9 @@ local function linear()
   local sizes, made = { 100, 1000, 10000 }, {}
   for k, n in ipairs(sizes) do made[k] = function() chain(n) end end
   local t = best(5, made)
-  for k, n in ipairs(sizes) do print(("%6d nodes: %8.2f ms, %.1f us a node"):format(n, t[k] * 1e3, t[k] * 1e6 / n)) end
+  for k, n in ipairs(sizes) do
+    print(("%6d nodes: %8.2f ms, %.1f us a node"):format(n, t[k] * 1e3, t[k] * 1e6 / n))
+  end
   local few, many = t[1] * 1e6 / sizes[1], t[3] * 1e6 / sizes[3]
   ratio("compile-linear", few / many, few, many, "us a node, 100 and 10000 nodes")
   ratio("compile-10000", 5 / t[3], t[3], 5, "s")
@@ -161,9 +171,12 @@ end
 -- An example up to where it would print that it has compiled: what a user waits for.
 local function example(name, seconds)
   local function script()
-    local env = { print = function() end, arg = { "--explain", "passes", "--quiet", "--out", os.tmpname() .. ".d" } }
+    local env = { print = function() end,
+      arg = { "--explain", "passes", "--quiet", "--out", os.tmpname() .. ".d" } }
     env.os = setmetatable({ exit = function() error("compiled", 0) end }, { __index = os })
-    local chunk = assert(loadfile("examples/" .. name .. "_cartpole.lua", "t", setmetatable(env, { __index = _G })))
+    local chunk =
+      assert(loadfile("examples/" .. name .. "_cartpole.lua", "t",
+      setmetatable(env, { __index = _G })))
     local _, why = pcall(chunk)
     assert(why == "compiled", why)
   end
@@ -171,7 +184,8 @@ local function example(name, seconds)
   ratio(name .. "-compile", seconds / t, t, seconds, "s")
 end
 
--- Programs in which dims end by data, each in a process of its own: seconds, and by how many MB its memory grows.
+-- Programs in which dims end by data, each in a process of its own: seconds, and by how many MB its
+-- memory grows.
 local function by_data(name)
   local text = ([[
     local function most() return tonumber(io.open "/proc/self/status":read "*a":match "VmHWM:%%s*(%%d+)") end
@@ -192,8 +206,8 @@ local function by_data(name)
   return assert(seconds, name), mb
 end
 
-local ended = { "ppo", "ppo_lstm", "early", "decode_all_rows", "decode_window_rows", "decode_bound_rows", "replay",
-                "tagger", "three", "rewards", "agent" }
+local ended = { "ppo", "ppo_lstm", "early", "decode_all_rows", "decode_window_rows",
+  "decode_bound_rows", "replay", "tagger", "three", "rewards", "agent" }
 
 local function ends()
   for _, name in ipairs(ended) do

@@ -122,7 +122,7 @@ local function counts(said)
   return { launches = tonumber(launches), copies = tonumber(copies), bytes = bytes }
 end
 
--- Of one iteration more.
+-- Counts one iteration more.
 local function one_more(name, n)
   local before, a = child(name, n)
   local after, b = child(name, n + 1)
@@ -134,8 +134,8 @@ local function one_more(name, n)
   return x
 end
 
--- What NVRTC gives the kernels of this text: by name, registers, shared bytes, spilled bytes. It
--- needs LuaJIT's FFI.
+-- Tells what NVRTC gives the kernels of this text: by name, registers, shared bytes, spilled bytes.
+-- It needs LuaJIT's FFI.
 local function needs(path)
   local pipe, all = io.popen("luajit bench/gpu_needs.lua " .. path .. " 2>/dev/null"), {}
   for line in pipe:lines() do

@@ -1,4 +1,4 @@
--- What NVRTC gives kernels on an H100: a line "NAME REGISTERS SHARED SPILLED" for each kernel of
+-- Prints what NVRTC gives kernels on an H100: "NAME REGISTERS SHARED SPILLED" for each kernel of
 -- the texts that TEMPO_DUMP=kernels put into a
 -- file.   luajit bench/gpu_needs.lua FILE
 local device = require "spec.gpu.device"

@@ -1,5 +1,6 @@
--- What the plan interpreter adds to the work: nanoseconds an operator in tight recurrences over a few numbers, and a
--- program written per instance, its batch a dim, beside the same program batched by hand, its batch an axis.
+-- Times the plan interpreter's own work: nanoseconds an operator in tight recurrences over a
+-- few numbers, and a program written per instance, its batch a dim, beside the same program batched
+-- by hand, its batch an axis.
 --   lua5.4 bench/interpreter.lua [operators]         (operators: the first only)
 -- Times are the processor's; the best of several, in turn.
 local tempo = require "tempo"
@@ -11,8 +12,9 @@ local function seconds(f, inputs, bounds)
   return os.clock() - t0
 end
 
--- ---- an operator ---------------------------------------------------------------------------------------------------
--- A step is four times the same few operators, on four numbers; what does not fuse is a region of its own.
+-- ---- an operator --------------------------------------------------------------------------------
+-- A step is four times the same few operators, on four numbers; what does not fuse is a region of
+-- its own.
 local kinds = {
   { "tanh(v / 2 + x)", function(v, x) return (v * 0.5 + x):tanh() end },
   { "where(v > 0, x, v)", function(v, x) return tempo.where(v:gt(0), x, v) end },
@@ -31,7 +33,8 @@ local kinds = {
 local function operators(f)
   local n = 0
   for op in f:explain("graph"):gmatch "%%%d+ = (%w+)[^\n]-: %(t%)" do
-    n = n + ((op == "merge" or op == "read" or op == "fill" or op == "slice" or op == "reshape") and 0 or 1)
+    n = n + ((op == "merge" or op == "read" or op == "fill" or op == "slice" or op == "reshape")
+      and 0 or 1)
   end
   return n
 end
@@ -40,7 +43,8 @@ local function overhead()
   local STEPS, sum = 100000, 0
   local inputs = {
     x = tempo.array({ 0.1, 0.2, 0.3, 0.4 }, "f32"), k = tempo.array({ 1, 2, 3, 0 }, "i64"),
-    w = tempo.array({ { 0.1, 0.2, 0, 0 }, { 0, 0.1, 0.2, 0 }, { 0, 0, 0.1, 0.2 }, { 0.2, 0, 0, 0.1 } }, "f32"),
+    w = tempo.array({ { 0.1, 0.2, 0, 0 }, { 0, 0.1, 0.2, 0 }, { 0, 0, 0.1, 0.2 },
+      { 0.2, 0, 0, 0.1 } }, "f32"),
   }
   for _, kind in ipairs(kinds) do
     local P = tempo.program()
@@ -62,13 +66,14 @@ local function overhead()
   print(("RATIO interpreter-op-ns %.2f (%.1f vs 150 ns)"):format(150 / mean, mean))
 end
 
--- ---- a batch -------------------------------------------------------------------------------------------------------
--- REINFORCE with a critic on cart and pole, written as tensors. batch: a number makes it an axis, nil the dim b.
--- drawn: random numbers are inputs.
+-- ---- a batch ------------------------------------------------------------------------------------
+-- REINFORCE with a critic on cart and pole, written as tensors. batch: a number makes it an axis,
+-- nil the dim b. drawn: random numbers are inputs.
 local HIDDEN = 64
 
 local function net(P, i, name, outputs)
-  return nn.MLP(P, { 4, HIDDEN, HIDDEN, outputs }, { name = name, activation = "tanh", along = { i } })
+  return nn.MLP(P, { 4, HIDDEN, HIDDEN, outputs },
+    { name = name, activation = "tanh", along = { i } })
 end
 
 local function cart(s, action)                         -- CartPole-v1's dynamics along the last axis
@@ -131,7 +136,9 @@ local function check()
       return rows
     end
     local function each(name, n)
-      if by_axis then return nest(function(i, t, b, k) return at(name, i, b, t, k) end, I, T, B, n) end
+      if by_axis then
+        return nest(function(i, t, b, k) return at(name, i, b, t, k) end, I, T, B, n)
+      end
       return nest(function(i, b, t, k) return at(name, i, b, t, k) end, I, B, T, n)
     end
     local start = nest(function(i, b, k) return at(3, i, b, 0, k) end, I, B, 4)
@@ -141,7 +148,8 @@ local function check()
   local axis = reinforce(B, true)(arrays(true), { I = I, T = T }).loss
   for i = 0, I - 1 do
     assert(math.abs(dim:get(i) - axis:get(i)) <= 1e-4 * math.abs(axis:get(i)),
-      ("iteration %d: the loss is %.7g with the batch as a dim, %.7g as an axis"):format(i, dim:get(i), axis:get(i)))
+      ("iteration %d: the loss is %.7g with the batch as a dim, %.7g as an axis"):format(i,
+        dim:get(i), axis:get(i)))
   end
 end
 
@@ -155,7 +163,8 @@ local function batch()
   end
   local function speed(k) return ENVS * STEPS * ITERATIONS / best[k] end
   local ratio = best[2] / best[1]
-  print(("RATIO batch-dim-vs-spatial %.2f (%.0f vs %.0f by-hand steps/s)"):format(ratio, speed(1), speed(2)))
+  print(("RATIO batch-dim-vs-spatial %.2f (%.0f vs %.0f by-hand steps/s)"):format(ratio, speed(1),
+    speed(2)))
 end
 
 overhead()

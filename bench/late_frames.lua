@@ -1,6 +1,7 @@
--- Frames that come late, of a game at 60 frames a second with 50 characters that learn: each step has 12 of 16 ms, so
--- learning runs behind the actor; without a budget it runs when its data is there. 4 epochs over a
--- window of 32 frames, nets of 128 x 128. Then a learner whose whole iteration is one tick: f:work has
+-- Frames that come late, of a game at 60 frames a second with 50 characters that learn: each step
+-- has 12 of 16 ms, so learning runs behind the actor; without a budget it runs when its data is
+-- there. 4 epochs over a window of 32 frames, nets of 128 x 128. Then a learner whose whole
+-- iteration is one tick: f:work has
 -- 4 ms of each frame, and none may take a millisecond more; without it a frame takes an iteration.
 --   lua5.4 bench/late_frames.lua [windows]
 local tempo = require "tempo"
@@ -20,7 +21,8 @@ local function net(name, nout)
 end
 local policy, critic = net("policy", 8), net("critic", 1)
 local actor = policy:at { [i] = tempo.max(i - 1, 0), [k] = 0 }
-local action = dist.Categorical { logits = actor(obs) }:sample { name = "action", domain = { i, t, b } }
+local action = dist.Categorical { logits = actor(obs) }:sample { name = "action",
+  domain = { i, t, b } }
 local G = P:tensor { domain = { i, t, b } }
 G[{ t = T - 1 }] = 0
 G:otherwise(reward[t + 1] + 0.95 * G[t + 1])
@@ -52,7 +54,8 @@ local function play(budget)
   f:start({}, { I = math.huge, K = 4, T = frames, B = characters })
   local late, most = 0, 0
   for n = 1, windows * frames do
-    local t0 = os.clock()                                   -- processor time: others' is no frame of ours
+    -- processor time: others' is no frame of ours
+    local t0 = os.clock()
     f:step(values, budget)
     local took = (os.clock() - t0) * 1e3
     if n > 3 * frames then                                  -- warm
@@ -66,21 +69,25 @@ end
 local n = (windows - 3) * frames
 local ours, ours_most = play { budget_ms = ms }
 local peer, peer_most = play()
-print(("longest frame %.1f ms with the budget, %.1f ms without; %d frames"):format(ours_most, peer_most, n))
-print(("RATIO late_frames %.2f (%d vs %d late frames of %d)"):format((peer + 1) / (ours + 1), ours, peer, n))
+print(("longest frame %.1f ms with the budget, %.1f ms without; %d frames"):format(ours_most,
+  peer_most, n))
+print(("RATIO late_frames %.2f (%d vs %d late frames of %d)"):format((peer + 1) / (ours + 1), ours,
+  peer, n))
 
--- ---- a tick that is an iteration: acting in 64 copies, then 20 updates ----------------------------------------------
+-- ---- a tick that is an iteration: acting in 64 copies, then 20 updates --------------------------
 local Q = tempo.program { seed = 1 }
 local rl = tempo.rl
 local j, u, e, s = Q:dims "j u e s"                         -- iteration, update, copy, step
 local function mlp(name, nout)
-  return nn.MLP(Q, { 4, 64, 64, nout }, { name = name, along = { j, u }, activation = "tanh", init = "orthogonal" })
+  return nn.MLP(Q, { 4, 64, 64, nout },
+    { name = name, along = { j, u }, activation = "tanh", init = "orthogonal" })
 end
 local pi, judge = mlp("pi", 2), mlp("judge", 1)
 local env = rl.env(Q, "CartPole-v1", { domain = { j, e, s }, time = s, carry = j })
 local acts = dist.Categorical { logits = pi:at { u = 0 }(env.obs) }:sample { name = "acts" }
 env:step(acts)
-local now, after = judge:at { u = 0 }(env.obs):squeeze(-1), judge:at { u = 0 }(env.next_obs):squeeze(-1)
+local now, after = judge:at { u = 0 }(env.obs):squeeze(-1),
+  judge:at { u = 0 }(env.next_obs):squeeze(-1)
 local gain, aim = rl.gae(env, { gamma = 0.98, lambda = 0.9, value = now, next_value = after })
 local miss = (judge(env.obs):squeeze(-1) - aim):square()
   - dist.Categorical { logits = pi(env.obs) }:log_prob(acts) * gain
@@ -109,4 +116,5 @@ local inside, frames_inside, inside_most = learn(true)
 print(("longest frame %.1f ms with f:work, %.1f ms without; %d and %d frames for %d iterations"):format(inside_most,
   whole_most, frames_inside, whole_frames, iterations))
 print(("RATIO late_inside %.2f (%.4f vs %.4f of frames late)"):format(
-  (whole + 1) / whole_frames / ((inside + 1) / frames_inside), inside / frames_inside, whole / whole_frames))
+  (whole + 1) / whole_frames / ((inside + 1) / frames_inside), inside / frames_inside,
+    whole / whole_frames))

@@ -1,7 +1,8 @@
--- Layers as a dim: memory against what one would write by hand, and speed against the same network unrolled.
+-- Layers as a dim: memory against what one would write by hand, and speed against the same network
+-- unrolled.
 --   lua5.4 bench/layers.lua
--- By hand: the weights and their two moments once, two activations a layer, a gradient of one layer. f:memory is the
--- arena's peak.
+-- By hand: the weights and their two moments once, two activations a layer, a gradient of one
+-- layer. f:memory is the arena's peak.
 local tempo = require "tempo"
 local ROWS, WIDTH = 32, 64
 
@@ -60,9 +61,11 @@ for _, layers in ipairs { 4, 64 } do
   local hand = 4 * (layers * (3 * WIDTH * WIDTH + 2 * ROWS * WIDTH) + WIDTH * WIDTH)
   local ours, theirs = dim:memory(bounds), flat:memory { I = STEPS }
   print(("%2d layers: %.2f MB as a dim, %.2f MB unrolled"):format(layers, ours / MB, theirs / MB))
-  print(("RATIO layers-memory-%d %.2f (%.2f vs %.2f hand MB)"):format(layers, hand / ours, ours / MB, hand / MB))
+  print(("RATIO layers-memory-%d %.2f (%.2f vs %.2f hand MB)"):format(layers, hand / ours,
+    ours / MB, hand / MB))
   local a = seconds(dim, { x = v, y = v }, bounds)
   local b = seconds(flat, { x = v, y = v }, { I = STEPS })
   local ms = 1e3 / STEPS
-  print(("RATIO layers-speed-%d %.2f (%.3g vs %.3g unrolled ms a step)"):format(layers, b / a, a * ms, b * ms))
+  print(("RATIO layers-speed-%d %.2f (%.3g vs %.3g unrolled ms a step)"):format(layers, b / a,
+    a * ms, b * ms))
 end

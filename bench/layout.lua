@@ -1,10 +1,14 @@
--- What lies where, and what moves: each side in a process of its own, pinned to the same one core, in turn.
---   inplace-row, -where, -scatter   a part of a carried state of a million floats changes at each of 1,000 steps;
+-- Times places and moves of data: each side in a process of its own, pinned to the same one core,
+-- in turn.
+--   inplace-row, -where, -scatter   a part of a carried state of a million floats changes at each
+--   of 1,000 steps;
 --                                   JAX: at[].set, at[].add
 --   adam-copies                     what Adam has to move over what its loop moves
 --   layout-bt                       generalised advantages over (t, b) against (b, t)
---   reduce-worst                    3 over the slowest against the fastest of sum, max, mean along each axis and dim
---   pool-vs-best, cnn-vs-best       max-pool and its gradient; a small convolutional net trained, max-pool in it;
+--   reduce-worst                    3 over the slowest against the fastest of sum, max, mean along
+--   each axis and dim
+--   pool-vs-best, cnn-vs-best       max-pool and its gradient; a small convolutional net trained,
+--   max-pool in it;
 --                                   the better of JAX and PyTorch
 --   ppo-vs-jax                      PPO's minibatch updates, 4 and 2,048 environments
 --   reinforce-plan-vs-jax           the REINFORCE example
@@ -14,15 +18,15 @@
 --   dense-memory                    4 MB over what summing noise over 100,000 points keeps
 --   moe-sparse                      two of 16 experts against all of them
 --   lua5.4 bench/layout.lua [--rows inplace-row,layout-bt] [--rounds 3]
--- Needs a python3 with JAX and NumPy on the PATH; without it the rows against them are left out, which fails.
--- Times are of the wall, the best of all.
+-- Needs a python3 with JAX and NumPy on the PATH; without it the rows against them are left out,
+-- which fails. Times are of the wall, the best of all.
 local tempo = require "tempo"
 local nn, optim, rl = tempo.nn, tempo.optim, tempo.rl
 
--- ---- our programs: each gives a function that does the work n times and gives a number of its result, and n ---------
+-- ---- our programs: each gives a function that does the work n times and gives a number of its result, and n
 local ours = {}
 
--- Of a program without inputs.
+-- Runs a program without inputs.
 local function once(make, bounds)
   local P = tempo.program { seed = 3 }
   return P:compile { outputs = { y = make(P) }, tier = "interpreter" } ({}, bounds or {}).y
@@ -44,7 +48,8 @@ end
 
 ours["inplace-row"] = changing(function(h, t, v)
   local k = t % SIDE
-  return tempo.cat({ h:slice(0, 0, k), (v * t:value()):reshape { 1, SIDE }, h:slice(0, k + 1, SIDE) }, 0)
+  return tempo.cat({ h:slice(0, 0, k), (v * t:value()):reshape { 1, SIDE },
+    h:slice(0, k + 1, SIDE) }, 0)
 end, { SIDE, SIDE })
 ours["inplace-where"] = changing(function(h, t, v)
   local k = t:value() * 7919 % (SIDE * SIDE)
@@ -63,10 +68,13 @@ local function gae(order)
     for name in order:gmatch "." do d[name] = P:dim(name) end
     local domain = order == "bt" and { d.b, d.t } or { d.t, d.b }
     local x = {}
-    for _, name in ipairs { "reward", "value", "next_value" } do x[name] = P:input(name, { domain = domain }) end
+    for _, name in ipairs { "reward", "value", "next_value" } do
+      x[name] = P:input(name, { domain = domain })
+    end
     x.terminated = P:input("terminated", { domain = domain, dtype = "bool" })
     x.time = d.t
-    local advantage = rl.gae(x, { gamma = 0.99, lambda = 0.95, value = x.value, next_value = x.next_value })
+    local advantage =
+      rl.gae(x, { gamma = 0.99, lambda = 0.95, value = x.value, next_value = x.next_value })
     local f = P:compile { outputs = { a = advantage } }
     local B, T = 2048, 128
     local inputs = {}
@@ -75,7 +83,9 @@ local function gae(order)
       for name in order:gmatch "." do e[#e + 1] = Q:dim(name) end
       return make(tempo.uniform({}, { domain = e, name = "n" }))
     end, { B = B, T = T }) end
-    for _, name in ipairs { "reward", "value", "next_value" } do inputs[name] = noise(function(u) return u end) end
+    for _, name in ipairs { "reward", "value", "next_value" } do
+      inputs[name] = noise(function(u) return u end)
+    end
     inputs.terminated = noise(function(u) return u:lt(0.02) end)
     local y
     local function run(n)
@@ -88,7 +98,9 @@ end
 ours["gae-tb"], ours["gae-bt"] = gae "tb", gae "bt"
 
 local function conv_net(P, along)
-  local function conv(name, from, to) return nn.Conv2d(P, from, to, 3, { name = name, along = along, padding = 1 }) end
+  local function conv(name, from, to)
+    return nn.Conv2d(P, from, to, 3, { name = name, along = along, padding = 1 })
+  end
   return nn.Sequential(P, { conv("c1", 1, 16), nn.ReLU(P), nn.MaxPool2d(P, 2),
     conv("c2", 16, 32), nn.ReLU(P), nn.MaxPool2d(P, 2), nn.Flatten(P),
     nn.Linear(P, 32 * 49, 10, { name = "out", along = along }) })
@@ -98,7 +110,8 @@ function ours.cnn()
   local P = tempo.program { seed = 1 }
   local i, I = P:dim "i"
   local net = conv_net(P, { i })
-  local x, y = P:input("x", { shape = { 64, 1, 28, 28 } }), P:input("y", { shape = { 64 }, dtype = "i64" })
+  local x, y = P:input("x", { shape = { 64, 1, 28, 28 } }),
+    P:input("y", { shape = { 64 }, dtype = "i64" })
   local loss = net(x):cross_entropy(y)
   optim.SGD(net:parameters(), { lr = 0.01 }):step(loss)
   local f = P:compile { outputs = { loss = loss[I - 1] } }
@@ -156,13 +169,17 @@ function ours.ppo(envs)
     return make and make(u) or u
   end) end
   local inputs = { obs = noise { n, 4 }, old = noise({ n }, function(u) return -0.5 - u * 0.4 end),
-    advantage = noise { n }, target = noise { n }, action = noise({ n }, function(u) return u:gt(0.5):to "i64" end) }
-  return function(times) return f(inputs, { R = times, E = 4, M = 4 }).loss:item() end, envs > 100 and 2 or 40
+    advantage = noise { n }, target = noise { n },
+      action = noise({ n }, function(u) return u:gt(0.5):to "i64" end) }
+  return function(times)
+    return f(inputs, { R = times, E = 4, M = 4 }).loss:item()
+  end, envs > 100 and 2 or 40
 end
 
 function ours.gather()
   local P = tempo.program()
-  local x, k = P:input("x", { shape = { 65536, 4 } }), P:input("k", { shape = { 65536 }, dtype = "i64" })
+  local x, k = P:input("x", { shape = { 65536, 4 } }),
+    P:input("k", { shape = { 65536 }, dtype = "i64" })
   local f = P:compile { outputs = { y = x:index_select(0, k) } }
   local inputs = { x = once(function() return tempo.uniform({ 65536, 4 }, { name = "x" }) end),
     k = once(function() return tempo.arange({ 65536 }, { dtype = "i64" }) * 40503 % 65536 end) }
@@ -173,7 +190,8 @@ function ours.gather()
   end, 100
 end
 
--- What the greatest of 32 frames costs that are picked from the last w, n times at each of the last 8 points.
+-- Takes the greatest of 32 frames that are picked from the last w, n times at each of the last
+-- 8 points.
 function ours.replay(w)
   local P = tempo.program { seed = 1 }
   local t = P:dim "t"
@@ -275,11 +293,12 @@ function ours.reduce(what, where)
   end, 5
 end
 
--- Seconds that ours runs before it is measured, as JAX's first call compiles: by then tier `auto` has gone over to
--- native code.
+-- Seconds that ours runs before it is measured, as JAX's first call compiles: by then tier `auto`
+-- has gone over to native code.
 local WARM = 3
 
--- Nanoseconds of one, what begins and ends a call left out unless all of it counts, the best of five; and the number.
+-- Nanoseconds of one, what begins and ends a call left out unless all of it counts, the best of
+-- five; and the number.
 if arg[1] == "--run" then
   local run, n, all = ours[arg[2]](tonumber(arg[3]) or arg[3], arg[4])
   local best, least, y = math.huge, math.huge, nil
@@ -296,15 +315,20 @@ if arg[1] == "--run" then
   os.exit()
 end
 
--- ---- all of them ---------------------------------------------------------------------------------------------------
+-- ---- all of them --------------------------------------------------------------------------------
 local sides = require "bench.common.sides"
-local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, iterations = 30 }, "lua5.4 bench/layout.lua")
+local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, iterations = 30 },
+  "lua5.4 bench/layout.lua")
 local python = sides.python "jax, numpy"
 local failed = not python and "no python3 with JAX and NumPy is there: its rows are left out" or nil
 
 local wanted = sides.rows(opt.rows)
-local function mine(what) return ("%s%s bench/layout.lua --run %s"):format(sides.PIN, arg[-1], what) end
-local function peer(what) return ("%s%s bench/peers/layout_peer.py %s 2>/dev/null"):format(sides.PIN, python, what) end
+local function mine(what)
+  return ("%s%s bench/layout.lua --run %s"):format(sides.PIN, arg[-1], what)
+end
+local function peer(what)
+  return ("%s%s bench/peers/layout_peer.py %s 2>/dev/null"):format(sides.PIN, python, what)
+end
 
 local function ratio(name, a, b, unit, value)
   print(("RATIO %s %.3g (%.4g vs %.4g %s)"):format(name, value or b / a, a, b, unit))
@@ -327,10 +351,13 @@ local function two(name, what, than)
 end
 
 against("inplace-row", "inplace-row", 1e-3, 1e-3, "us a step, of 1,000 with their begin and end")
-against("inplace-where", "inplace-where", 1e-3, 1e-3, "us a step, of 1,000 with their begin and end")
-against("inplace-scatter", "inplace-scatter", 1e-3, 1e-3, "us a step, of 1,000 with their begin and end")
+against("inplace-where", "inplace-where", 1e-3, 1e-3,
+  "us a step, of 1,000 with their begin and end")
+against("inplace-scatter", "inplace-scatter", 1e-3, 1e-3,
+  "us a step, of 1,000 with their begin and end")
 
--- Windows of the parameter's length in the plan's loop along i: Adam reads w, m, v, g and writes w, m, v.
+-- Windows of the parameter's length in the plan's loop along i: Adam reads w, m, v, g and writes w,
+-- m, v.
 if wanted "adam-copies" then
   local n, moved = 1234567, 0
   local P = tempo.program()
@@ -340,7 +367,8 @@ if wanted "adam-copies" then
   local plan = P:compile { outputs = { first = w:slice(0, 0, 1) } }:explain "plan"
   local loop = plan:match "\n  for [^\n]* of i {\n(.-)\n  }\n"
   for line in assert(loop, "no loop along i"):gmatch "[^\n]+" do
-    local long = line:find(" for " .. n, 1, true) or line:find(" for tile", 1, true) or line:find("box " .. n, 1, true)
+    local long = line:find(" for " .. n, 1, true) or line:find(" for tile", 1, true)
+      or line:find("box " .. n, 1, true)
     for _ in (long and line or ""):gmatch "b%d+{[^}]-[1-9]%d*}" do moved = moved + 1 end
   end
   assert(moved >= 7, "the plan reads otherwise than this bench takes it")
@@ -354,7 +382,8 @@ if wanted "reduce-worst" then
   local commands, names = {}, {}
   for _, what in ipairs { "sum", "max", "mean" } do
     for _, where in ipairs { "0", "1", "a", "b" } do
-      commands[#commands + 1], names[#names + 1] = mine(("reduce %s %s"):format(what, where)), what .. " " .. where
+      commands[#commands + 1], names[#names + 1] = mine(("reduce %s %s"):format(what, where)),
+        what .. " " .. where
     end
   end
   local times, least, most = sides.turns(opt.rounds, commands), 1, 1
@@ -386,7 +415,8 @@ local function against_best(name, what, near)
     assert(same, ("%s: %.9g here, %.9g there"):format(name, said[1], said[k]))
   end
   local ms, other, third = times[1] / 1e6, times[2] / 1e6, torch and times[3] / 1e6
-  print(("%-16s %.2f ms, JAX %.2f, PyTorch %s"):format(name, ms, other, third and ("%.2f"):format(third) or "?"))
+  print(("%-16s %.2f ms, JAX %.2f, PyTorch %s"):format(name, ms, other,
+    third and ("%.2f"):format(third) or "?"))
   ratio(name, ms, math.min(other, third or math.huge), "ms a step")
 end
 against_best("pool-vs-best", "pool", 1e-3)
@@ -396,7 +426,8 @@ if wanted "ppo-vs-jax" and python then
   local worst, said
   for _, envs in ipairs { 4, 2048 } do
     local t = sides.turns(opt.rounds, { mine("ppo " .. envs), peer("ppo " .. envs) })
-    print(("%-16s %d environments: %.3g (%.2f vs %.2f ms)"):format("ppo", envs, t[2] / t[1], t[1] / 1e6, t[2] / 1e6))
+    print(("%-16s %d environments: %.3g (%.2f vs %.2f ms)"):format("ppo", envs, t[2] / t[1],
+      t[1] / 1e6, t[2] / 1e6))
     if not worst or t[2] / t[1] < worst then worst, said = t[2] / t[1], t end
   end
   ratio("ppo-vs-jax", said[1] / 1e6, said[2] / 1e6, "ms, the worse of both")
@@ -415,7 +446,9 @@ end
 
 against("gather-vs-numpy", "gather", nil, 1e-6, "ms")
 best = two("replay-flat", "replay 100000", "replay 100")
-if best then ratio("replay-flat", best[1] / 1e3, best[2] / 1e3, "us: a step of a window of 100,000 vs of 100") end
+if best then
+  ratio("replay-flat", best[1] / 1e3, best[2] / 1e3, "us: a step of a window of 100,000 vs of 100")
+end
 against("window-vs-jax", "window", nil, 1e-3, "us a token")
 
 if wanted "dense-memory" then

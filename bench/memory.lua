@@ -1,19 +1,23 @@
--- Peak memory against JAX and PyTorch: what the process grows by over what it has before the run, each in a process of
--- its own; the better peer counts. Ours stores what is needed later and no more; none of these programs says what.
---   lua5.4 bench/memory.lua        (needs a python3 with JAX or PyTorch, and NumPy; fails where neither is there)
+-- Peak memory against JAX and PyTorch: what the process grows by over what it has before the run,
+-- each in a process of its own; the better peer counts. Ours stores what is needed later and no
+-- more; none of these programs says what.
+--   lua5.4 bench/memory.lua        (needs a python3 with JAX or PyTorch, and NumPy; fails where
+--   neither is there)
 -- rl            REINFORCE with n-step returns on observations of 3 x 64 x 64
--- montecarlo    the same with returns to the end of the episode: every observation is needed until then
+-- montecarlo    the same with returns to the end of the episode: every observation is needed until
+-- then
 -- bptt          an LSTM trained through time
 -- causal        decoding with attention over all earlier tokens; no cache in our script
 -- windowed      and over the last ones only
 local tempo = require "tempo"
 local OBS, HIDDEN, ACTIONS, IN, CELL, GAMMA, LR = 3 * 64 * 64, 64, 4, 64, 128, 0.99, 0.01
 
--- ---- our programs: a function, its inputs, the bounds of the run and a number of its outputs -----------------------
+-- ---- our programs: a function, its inputs, the bounds of the run and a number of its outputs ----
 local ours = {}
 
 local function normal(shape, name)
-  return tempo.program():compile { outputs = { v = tempo.normal(shape, { name = name }) } }({}, {}).v
+  return tempo.program():compile { outputs = { v = tempo.normal(shape, { name = name }) } }({},
+    {}).v
 end
 
 local function reinforce(n, envs, steps)
@@ -21,8 +25,10 @@ local function reinforce(n, envs, steps)
   local i = P:dim "i"
   local b, B = P:dim "b"
   local t, T = P:dim "t"
-  local policy = tempo.nn.MLP(P, { OBS, HIDDEN, ACTIONS }, { name = "policy", activation = "tanh", along = { i } })
-  local scene, moves = P:input("scene", { shape = { 8, OBS } }), P:input("moves", { shape = { ACTIONS, 8 } })
+  local policy = tempo.nn.MLP(P, { OBS, HIDDEN, ACTIONS },
+    { name = "policy", activation = "tanh", along = { i } })
+  local scene, moves = P:input("scene", { shape = { 8, OBS } }),
+    P:input("moves", { shape = { ACTIONS, 8 } })
   local inputs = { scene = normal({ 8, OBS }, "scene"), moves = normal({ ACTIONS, 8 }, "moves") }
   local s = P:tensor { domain = { i, b, t }, shape = { 8 } }
   local obs = s:matmul(scene):tanh():reshape { 3, 64, 64 }
@@ -44,7 +50,8 @@ local function reinforce(n, envs, steps)
   local loss = -(pi:log_prob(action) * G:detach()) / (B * T):value():to "f32"
   tempo.optim.SGD(policy:parameters(), { lr = LR }):step(loss)
   local score = reward[{ b = 0 .. B, t = 0 .. T }]:mean()
-  return P:compile { outputs = { score = score } }, inputs, bounds, function(out) return out.score:get(1) end
+  return P:compile { outputs = { score = score } }, inputs, bounds,
+    function(out) return out.score:get(1) end
 end
 
 function ours.rl(_, envs, steps, n) return reinforce(n, envs, steps) end
@@ -57,7 +64,8 @@ function ours.bptt(load, batch, steps)
   local x = P:input("x", { domain = { t }, shape = { batch, IN } })
   local y = P:input("y", { domain = { t }, shape = { batch, 1 } })
   local w = {}
-  for k, shape in ipairs { { IN, 4 * CELL }, { CELL, 4 * CELL }, { 4 * CELL }, { CELL, 1 }, { 1 } } do
+  for k, shape in ipairs { { IN, 4 * CELL }, { CELL, 4 * CELL }, { 4 * CELL }, { CELL, 1 },
+    { 1 } } do
     w[k] = P:param("w" .. k, { along = { i }, shape = shape, init = load("w" .. k - 1) })
   end
   local h = P:tensor { domain = { i, t }, shape = { batch, CELL } }
@@ -75,7 +83,8 @@ function ours.bptt(load, batch, steps)
   tempo.optim.SGD(w, { lr = LR }):step(loss)
   local total = loss[{ t = 0 .. T }]:sum()
   local f = P:compile { outputs = { loss = total } }
-  return f, { x = load "x", y = load "y" }, { I = 2, T = steps }, function(out) return out.loss:get(0) end
+  return f, { x = load "x", y = load "y" }, { I = 2, T = steps },
+    function(out) return out.loss:get(0) end
 end
 
 local function decode(load, batch, steps, layers, width, window)
@@ -108,7 +117,7 @@ local function decode(load, batch, steps, layers, width, window)
 end
 ours.causal, ours.windowed = decode, decode
 
--- ---- one run --------------------------------------------------------------------------------------------------------
+-- ---- one run ------------------------------------------------------------------------------------
 local function status(key)
   for line in io.lines "/proc/self/status" do
     local kb = line:match("^" .. key .. ":%s*(%d+)")
@@ -116,7 +125,7 @@ local function status(key)
   end
 end
 
--- What any process has that has multiplied matrices once.
+-- Makes the memory that any process keeps once it has multiplied matrices.
 local function warm_up()
   local P = tempo.program()
   local x = P:input("x", { shape = { 256, 256 } })
@@ -143,7 +152,7 @@ if arg[1] == "--run" then
   os.exit()
 end
 
--- ---- all of them ---------------------------------------------------------------------------------------------------
+-- ---- all of them --------------------------------------------------------------------------------
 local rows = {
   { "rl", "memory-rl-vs-best", "16 256 16" },
   { "montecarlo", "memory-rl-montecarlo-vs-best", "16 256" },
@@ -164,7 +173,8 @@ local peers, python = {}, nil
 for _, module in ipairs { "jax", "torch" } do
   local exe = require "bench.common.sides".python(module .. ", numpy")
   python = python or exe
-  if exe then peers[#peers + 1] = { name = module, command = exe .. " bench/peers/memory_peer.py " .. module }
+  if exe then peers[#peers + 1] = { name = module,
+    command = exe .. " bench/peers/memory_peer.py " .. module }
   else print(module .. " is not there: its side is left out") end
 end
 if #peers == 0 then error "neither JAX nor PyTorch is there: nothing to compare with" end
@@ -175,8 +185,11 @@ for _, row in ipairs(rows) do
   local folder = os.tmpname()
   os.remove(folder)
   os.execute("mkdir -p " .. folder)
-  if row.same then lines(("%s bench/peers/memory_peer.py arrays %s %s %s"):format(python, name, folder, sizes)) end
-  local grew, said, number = lines(("%s bench/memory.lua --run %s %s %s"):format(arg[-1], name, folder, sizes))
+  if row.same then
+    lines(("%s bench/peers/memory_peer.py arrays %s %s %s"):format(python, name, folder, sizes))
+  end
+  local grew, said,
+    number = lines(("%s bench/memory.lua --run %s %s %s"):format(arg[-1], name, folder, sizes))
     :match "(%d+) (%d+) (%S+)"
   assert(grew, "ours did not run: " .. name)
   print(("%-10s %-16s ours %7.1f MB (f:memory %.1f)"):format(name, sizes, grew / MB, said / MB))
@@ -196,7 +209,8 @@ for _, row in ipairs(rows) do
   os.execute("rm -r " .. folder)
   if best then
     ran = ran + 1
-    print(("RATIO %s %.2f (%.1f vs %.1f %s MB)"):format(ratio, best / grew, grew / MB, best / MB, who))
+    print(("RATIO %s %.2f (%.1f vs %.1f %s MB)"):format(ratio, best / grew, grew / MB, best / MB,
+      who))
   end
 end
 if ran == 0 then error "no peer ran" end

@@ -1,22 +1,31 @@
--- What native code costs, each side in a process of its own, pinned to the same one core, in turn:
---   scalar-vs-c, policy-vs-c, dp-vs-c        a recurrence of one number, a 16-wide MLP, edit distance, by hand in C
---   small-matmul-vs-c, gemm-worst            batches of small products in C, the worst of 2 to 16; OpenBLAS's products
---   lstm-vs-best, gru-vs-jax, hmm-vs-jax     forward and backward; the LSTM also in PyTorch, eager and compiled
---   scan-carries, scan-update, scan-small    carries of 40 scalars with the gradient, of 4 MB, of 3 x 3 f64, in JAX
---   ode-vs-jax, dp-vs-jax, reinforce-vs-jax  Lorenz in scalars, edit distance by diagonals, CartPole in one jit
+-- Times native code, each side in a process of its own, pinned to the same one core, in turn:
+--   scalar-vs-c, policy-vs-c, dp-vs-c        a recurrence of one number, a 16-wide MLP, edit
+--   distance, by hand in C
+--   small-matmul-vs-c, gemm-worst            batches of small products in C, the worst of 2 to 16;
+--   OpenBLAS's products
+--   lstm-vs-best, gru-vs-jax, hmm-vs-jax     forward and backward; the LSTM also in PyTorch, eager
+--   and compiled
+--   scan-carries, scan-update, scan-small    carries of 40 scalars with the gradient, of 4 MB, of 3
+--   x 3 f64, in JAX
+--   ode-vs-jax, dp-vs-jax, reinforce-vs-jax  Lorenz in scalars, edit distance by diagonals,
+--   CartPole in one jit
 --   ppo-vs-jax                               CartPole as PureJaxRL has it, 4 and 2,048 environments
---   reinforce-memory-vs-jax                  the largest memory of the whole process, 32 and 256 environments
---   time-to-native-cold, -cached, -auto      REINFORCE from the process's begin to its first iteration's end
---   chain-, norm-, softmax-bandwidth         16 Mi floats, as a part of the bandwidth that C has in the same run
---   threads                                  two threads over one: the least of LSTM and CartPole, not pinned
+--   reinforce-memory-vs-jax                  the largest memory of the whole process, 32 and 256
+--   environments
+--   time-to-native-cold, -cached, -auto      REINFORCE from the process's begin to its first
+--   iteration's end
+--   chain-, norm-, softmax-bandwidth         16 Mi floats, as a part of the bandwidth that C has in
+--   the same run
+--   threads                                  two threads over one: the least of LSTM and CartPole,
+--   not pinned
 -- and each of ours by the interpreter in the same turns.
 --   lua5.4 bench/native.lua [--rows scalar,ode] [--rounds 3] [--iterations 30]
--- Needs cc, and a python3 with JAX and PyTorch, which bench/setup makes; rows whose peer is not there are left out,
--- which fails.
+-- Needs cc, and a python3 with JAX and PyTorch, which bench/setup makes; rows whose peer is not
+-- there are left out, which fails.
 local tempo = require "tempo"
 local tier = os.getenv "TEMPO_TIER" or "native"
 
--- ---- our programs: each gives a function that does the work once and gives a number of its result -------------------
+-- ---- our programs: each gives a function that does the work once and gives a number of its result
 local ours = {}
 
 function ours.scalar(n)
@@ -32,7 +41,8 @@ end
 function ours.ode(n)
   local P = tempo.program()
   local t, T = P:dim "t"
-  local x, y, z = P:tensor { domain = { t } }, P:tensor { domain = { t } }, P:tensor { domain = { t } }
+  local x, y, z = P:tensor { domain = { t } }, P:tensor { domain = { t } },
+    P:tensor { domain = { t } }
   x[0], y[0], z[0] = 1, 1, 1
   x[t] = x[t - 1] + 0.05 * (y[t - 1] - x[t - 1])
   y[t] = y[t - 1] + 0.005 * (x[t - 1] * (28 - z[t - 1]) - y[t - 1])
@@ -45,11 +55,13 @@ function ours.dp(n)
   local P = tempo.program()
   local p, M = P:dim("p", "M")
   local q, N = P:dim("q", "N")
-  local a, b = P:input("a", { domain = { p }, dtype = "i32" }), P:input("b", { domain = { q }, dtype = "i32" })
+  local a, b = P:input("a", { domain = { p }, dtype = "i32" }),
+    P:input("b", { domain = { q }, dtype = "i32" })
   local d = P:tensor { domain = { p, q }, dtype = "i32" }
   d[{ p = 0 }] = q:value():to "i32"
   d[{ q = 0 }] = p:value():to "i32"
-  d:otherwise((d[{ p - 1, q }] + 1):minimum(d[{ p, q - 1 }] + 1):minimum(d[{ p - 1, q - 1 }] + a:ne(b)))
+  d:otherwise((d[{ p - 1, q }] + 1):minimum(d[{ p, q - 1 }] + 1):minimum(
+    d[{ p - 1, q - 1 }] + a:ne(b)))
   local f = P:compile { outputs = { d = d[{ M - 1, N - 1 }] }, tier = tier }
   local A, B = {}, {}
   for k = 0, n - 1 do A[k + 1], B[k + 1] = k * k % 7, k * k % 11 % 5 end
@@ -81,7 +93,8 @@ function ours.policy(n)
   return function() return f(inputs, { T = n }).x:get(0) end, n
 end
 
--- The same done to its own result again and again: memory is warm, and what begins and ends a call weighs little.
+-- The same done to its own result again and again: memory is warm, and what begins and ends a call
+-- weighs little.
 local STREAMED = 20
 local function streaming(shape, make)
   return function()
@@ -135,8 +148,9 @@ if arg[1] == "--run" then
   os.exit()
 end
 
--- ---- all of them ---------------------------------------------------------------------------------------------------
-local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, iterations = 30 }, "lua5.4 bench/native.lua")
+-- ---- all of them --------------------------------------------------------------------------------
+local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, iterations = 30 },
+  "lua5.4 bench/native.lua")
 
 local sides = require "bench.common.sides"
 local output, PIN, python, torch = sides.output, sides.PIN, sides.python "jax", sides.python "torch"
@@ -162,16 +176,20 @@ local function close_to(a, b, what)
   assert(math.abs(a - b) <= 1e-4 * math.abs(b), ("%s: %g here, %g there"):format(what, a, b))
 end
 
--- close: what both compute is the same; else it is chaotic. as: what the ratio is called. others: more peers, of which
--- the best counts.
+-- close: what both compute is the same; else it is chaotic. as: what the ratio is called. others:
+-- more peers, of which the best counts.
 local function against(name, n, command, of, close, as, others)
-  local ways = { mine(name, n, "native"), mine(name, n, "interpreter"), command, table.unpack(others or {}) }
+  local ways = { mine(name, n, "native"), mine(name, n, "interpreter"), command,
+    table.unpack(others or {}) }
   local best, said = turns(ways)
   local least = math.min(table.unpack(best, 3))
   for k = 3, close and #said or 2 do close_to(said[1], said[k], name) end
-  print(("RATIO %s %.2f (%.2f vs %.2f ns)"):format(as or name .. "-vs-" .. of, least / best[1], best[1], least))
+  print(("RATIO %s %.2f (%.2f vs %.2f ns)"):format(as or name .. "-vs-" .. of, least / best[1],
+    best[1], least))
   print(("%-12s by the interpreter %.2f ns"):format(name, best[2]))
-  for k = 3, others and #best or 2 do print(("%-12s peer %d %.2f ns"):format(name, k - 2, best[k])) end
+  for k = 3, others and #best or 2 do
+    print(("%-12s peer %d %.2f ns"):format(name, k - 2, best[k]))
+  end
 end
 
 local function small_products()
@@ -180,16 +198,20 @@ local function small_products()
     local best, said = turns { mine("matmul", n, "native"), in_c("matmul", n) }
     close_to(said[1], said[2], "matmul")
     local ratio = best[2] / best[1]
-    print(("%-12s %2d x %-2d %.2f (%.1f vs %.1f ns)"):format("matmul", n, n, ratio, best[1], best[2]))
+    print(("%-12s %2d x %-2d %.2f (%.1f vs %.1f ns)"):format("matmul", n, n, ratio, best[1],
+      best[2]))
     if not worst or ratio < worst[1] then worst = { ratio, n, best[1], best[2] } end
   end
-  print(("RATIO small-matmul-vs-c %.2f (%.1f vs %.1f ns, of %d)"):format(worst[1], worst[3], worst[4], worst[2]))
+  print(("RATIO small-matmul-vs-c %.2f (%.1f vs %.1f ns, of %d)"):format(worst[1], worst[3],
+    worst[4], worst[2]))
 end
 
 -- bench/products.c: m, n, k, GFLOP/s of ours and of OpenBLAS, ours over theirs.
 local function products()
-  local build = "cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/products.c build/libtempo.a %s -o %s/products"
-  assert(os.execute(build:format("-lisl -lgmp -lz -lm -ldl -lpthread", folder)), "cc did not compile bench/products.c")
+  local build =
+    "cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/products.c build/libtempo.a %s -o %s/products"
+  assert(os.execute(build:format("-lisl -lgmp -lz -lm -ldl -lpthread", folder)),
+    "cc did not compile bench/products.c")
   local worst
   for _ = 1, opt.rounds do
     local least
@@ -221,9 +243,12 @@ if wanted "lstm" and python then
 end
 for _, row in ipairs {
   { "gru", 512, "gru-vs-jax" }, { "hmm", 1000, "hmm-vs-jax" },
-  { "carries", 2000, "scan-carries" }, { "update", 20000, "scan-update" }, { "small", 100000, "scan-small" },
+  { "carries", 2000, "scan-carries" }, { "update", 20000, "scan-update" },
+    { "small", 100000, "scan-small" },
 } do
-  if wanted(row[1]) and python then against(row[1], row[2], in_jax(row[1], row[2]), "jax", true, row[3]) end
+  if wanted(row[1]) and python then
+    against(row[1], row[2], in_jax(row[1], row[2]), "jax", true, row[3])
+  end
 end
 
 for _, row in ipairs { { "chain", 3 }, { "norm", 2 }, { "softmax", 2 } } do
@@ -232,7 +257,8 @@ for _, row in ipairs { { "chain", 3 }, { "norm", 2 }, { "softmax", 2 } } do
     local best = turns { mine(row[1], 0, "native") }
     local most = turns({ in_c("stream", 1 << 24) }, true)
     local rate = bytes / best[1]
-    print(("RATIO %s-bandwidth %.2f (%.1f vs %.1f GB/s)"):format(row[1], rate / most[1], rate, most[1]))
+    print(("RATIO %s-bandwidth %.2f (%.1f vs %.1f GB/s)"):format(row[1], rate / most[1], rate,
+      most[1]))
   end
 end
 
@@ -243,9 +269,11 @@ if wanted "reinforce" and python then
     local a, b, c = math.huge, math.huge, math.huge
     for _ = 1, opt.rounds do
       a, c = math.min(a, cartpole("native", envs)), math.min(c, cartpole("interpreter", envs))
-      b = math.min(b, tonumber((output(in_jax("reinforce", opt.iterations .. " " .. envs)):match "%S+")))
+      b = math.min(b,
+        tonumber((output(in_jax("reinforce", opt.iterations .. " " .. envs)):match "%S+")))
     end
-    print(("RATIO reinforce-%d-vs-jax %.2f (%.0f vs %.0f ns a step of an environment)"):format(envs, b / a, a, b))
+    print(("RATIO reinforce-%d-vs-jax %.2f (%.0f vs %.0f ns a step of an environment)"):format(envs,
+      b / a, a, b))
     print(("%-12s by the interpreter %.0f ns"):format("reinforce", c))
   end
 end
@@ -266,15 +294,18 @@ end
 if wanted "memory" and python then
   for _, envs in ipairs { 32, 256 } do
     local us = "%senv TEMPO_TIER=native %s bench/native.lua --peak --iterations 10 --envs %d --out %s"
-    local best = turns({ us:format(PIN, arg[-1], envs, folder), in_jax("peak-reinforce", "10 " .. envs) }, true)
+    local best = turns({ us:format(PIN, arg[-1], envs, folder),
+      in_jax("peak-reinforce", "10 " .. envs) }, true)
     local name = envs == 256 and "reinforce-memory-vs-jax" or "reinforce-32-memory-vs-jax"
     print(("RATIO %s %.2f (%.0f vs %.0f MB)"):format(name, best[2] / best[1], best[1], best[2]))
   end
 end
 
--- Seconds by the wall from the begin of the example's process to its end, one iteration, with that cache of code.
+-- Seconds by the wall from the begin of the example's process to its end, one iteration, with that
+-- cache of code.
 local function to_end(how, cache)
-  local command = "%senv TEMPO_TIER=%s XDG_CACHE_HOME=%s %s examples/reinforce_cartpole.lua --iterations 1 --out %s"
+  local command =
+    "%senv TEMPO_TIER=%s XDG_CACHE_HOME=%s %s examples/reinforce_cartpole.lua --iterations 1 --out %s"
   local from = tempo.clock()
   output(command:format(PIN, how, cache, arg[-1], folder))
   return tempo.clock() - from
@@ -295,7 +326,8 @@ if wanted "start" then
   print(("RATIO time-to-native-auto %.2f (%.2f vs %.2f s, at most)"):format(0.6 / auto, auto, 0.6))
 end
 
--- One thread and two, each where it likes: the best of many turns, as what else runs here disturbs two more than one.
+-- One thread and two, each where it likes: the best of many turns, as what else runs here disturbs
+-- two more than one.
 if wanted "threads" then
   local least
   local function ratio(name, one, two, unit)
@@ -314,5 +346,9 @@ if wanted "threads" then
   print(("RATIO threads %.2f (the least of both)"):format(least))
 end
 os.execute("rm -r " .. folder)
-if not python then error "no python3 with JAX is there: its rows are left out; bench/setup makes one" end
-if wanted "lstm" and not torch then error "no python3 with PyTorch is there: it was no peer of the LSTM" end
+if not python then
+  error "no python3 with JAX is there: its rows are left out; bench/setup makes one"
+end
+if wanted "lstm" and not torch then
+  error "no python3 with PyTorch is there: it was no peer of the LSTM"
+end

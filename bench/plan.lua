@@ -1,14 +1,15 @@
--- What the plan costs against JAX, each side in a process of its own, pinned to the same one core, in turn: softmax and
--- layer norm, a chain of 20 elementwise operators with shared values, Adam on 10 M parameters, a chain of where, clamp
--- and relu; and the interpreter's nanoseconds an operator and steps of REINFORCE a second.
+-- Times the plan against JAX, each side in a process of its own, pinned to the same one core,
+-- in turn: softmax and layer norm, a chain of 20 elementwise operators with shared values, Adam on
+-- 10 M parameters, a chain of where, clamp and relu; and the interpreter's nanoseconds an operator
+-- and steps of REINFORCE a second.
 --   lua5.4 bench/plan.lua [--rows softmax,chain] [--rounds 3] [--times 7] [--before DIR]
--- --before runs ours from another built tree (DIR/build, DIR/lua) in the same turns and prints that against ours too.
--- Needs a python3 with JAX and NumPy on the PATH; without it the rows against JAX are left out, which fails.
--- Times are the processor's, system time included, the best of all, after some seconds in which both sides may compile;
--- the wall's stand beside them.
+-- --before runs ours from another built tree (DIR/build, DIR/lua) in the same turns and prints that
+-- against ours too. Needs a python3 with JAX and NumPy on the PATH; without it the rows against JAX
+-- are left out, which fails. Times are the processor's, system time included, the best of all,
+-- after some seconds in which both sides may compile; the wall's stand beside them.
 local tempo = require "tempo"
 
--- ---- our programs: each gives a function that does the work once and gives its result; or n times, and n -----------
+-- ---- our programs: each gives a function that does the work once and gives its result; or n times, and n
 local ours = {}
 
 -- y of some inputs, called `times` times.
@@ -55,7 +56,7 @@ function ours.adam(load, n)
   end, 20
 end
 
--- ---- one side's process --------------------------------------------------------------------------------------------
+-- ---- one side's process -------------------------------------------------------------------------
 -- The sum of the squares: what both sides have computed.
 local function squares(y)
   local P = tempo.program()
@@ -82,7 +83,8 @@ local function least(times, once, n)
   return cpu, wall, y
 end
 
--- Prints both times and a number. Of what is done n times: of one of these, what begins and ends a call left out.
+-- Prints both times and a number. If the work is done n times: those of one of these, without what
+-- begins and ends a call.
 local function run(name, times, folder, ...)
   local once, n = ours[name](function(x) return tempo.load(folder .. "/" .. x .. ".npy") end, ...)
   warm(once, n)
@@ -94,7 +96,8 @@ local function run(name, times, folder, ...)
   print(("%.6g %.6g %.9g"):format(cpu, wall, squares(y)))
 end
 
--- Iterations of the CartPole example after the first two: their steps a second of the processor's time.
+-- Iterations of the CartPole example after the first two: their steps a second of the processor's
+-- time.
 local function reinforce(iterations, folder)
   local function seconds(n)
     local c0 = os.clock()
@@ -110,14 +113,18 @@ if arg[1] == "--run" then
   local name, times, folder = arg[2], tonumber(arg[3]), arg[4]
   local sizes = {}
   for k = 5, #arg do sizes[#sizes + 1] = tonumber(arg[k]) end
-  if name == "reinforce" then reinforce(times, folder) else run(name, times, folder, table.unpack(sizes)) end
+  if name == "reinforce" then
+    reinforce(times, folder) else run(name, times, folder, table.unpack(sizes)) end
   os.exit()
 end
 
--- ---- all of them ---------------------------------------------------------------------------------------------------
-local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, times = 7, before = "" }, "lua5.4 bench/plan.lua")
-local rows = {                                          -- the name of the ratio, what both sides call it, sizes
-  { "softmax-vs-jax", "softmax-last", "4096 1024" }, { "softmax-first-vs-jax", "softmax-first", "4096 1024" },
+-- ---- all of them --------------------------------------------------------------------------------
+local opt = require "tempo.cli"(arg, { rows = "", rounds = 3, times = 7, before = "" },
+  "lua5.4 bench/plan.lua")
+-- the name of the ratio, what both sides call it, sizes
+local rows = {
+  { "softmax-vs-jax", "softmax-last", "4096 1024" },
+    { "softmax-first-vs-jax", "softmax-first", "4096 1024" },
   { "norm-vs-jax", "norm", "4096 1024" }, { "chain-vs-jax", "chain", "16777216" },
   { "select-vs-jax", "select", "16777216" }, { "adam-vs-jax", "adam", "10000000" },
 }
@@ -133,10 +140,12 @@ end
 local wanted = common.rows(opt.rows)
 
 local function ratio(name, unit, mine, peer, value, format)
-  print(("RATIO %s %.2f (" .. format .. " vs " .. format .. " %s)"):format(name, value, mine, peer, unit))
+  print(("RATIO %s %.2f (" .. format .. " vs " .. format .. " %s)"):format(name, value, mine, peer,
+    unit))
 end
 
--- The best of each side, in turn: measure(side) gives a number, the less the better, and others of the same run.
+-- The best of each side, in turn: measure(side) gives a number, the less the better, and others of
+-- the same run.
 local function turns(those, measure)
   local best = {}
   for _ = 1, opt.rounds do
@@ -164,11 +173,13 @@ local function against(row, peer, folder)
   local those = { peer, table.unpack(sides) }
   local best = turns(those, function(side)
     local script = side == peer and "bench/peers/plan_peer.py" or "bench/plan.lua --run"
-    local text = output(("%s%s %s %d %s %s"):format(side[2], script, name, opt.times, folder, sizes))
+    local text = output(("%s%s %s %d %s %s"):format(side[2], script, name, opt.times, folder,
+      sizes))
     local cpu, wall, number = text:match "(%S+) (%S+) (%S+)"
     assert(cpu, side[1] .. " did not run " .. name)
     said = said or tonumber(number)
-    assert(math.abs(number - said) <= 1e-4 * math.abs(said), ("%s computes %s, JAX %g"):format(side[1], number, said))
+    assert(math.abs(number - said) <= 1e-4 * math.abs(said),
+      ("%s computes %s, JAX %g"):format(side[1], number, said))
     return tonumber(cpu), tonumber(wall)
   end)
   for _, side in ipairs(those) do
@@ -177,7 +188,8 @@ local function against(row, peer, folder)
   end
   ratio(row[1], "ms", best.ours[1], best.JAX[1], best.JAX[1] / best.ours[1], "%.2f")
   if best.before then
-    ratio(name .. "-vs-before", "ms", best.ours[1], best.before[1], best.before[1] / best.ours[1], "%.2f")
+    ratio(name .. "-vs-before", "ms", best.ours[1], best.before[1], best.before[1] / best.ours[1],
+      "%.2f")
   end
 end
 
@@ -188,13 +200,15 @@ for _, row in ipairs(rows) do
 end
 if wanted "operator" then
   alone("operator", "ns", 1, function(side)
-    return tonumber(output(side .. "bench/interpreter.lua operators"):match "RATIO interpreter%-op%-ns %S+ %((%S+)")
+    return tonumber(
+      output(side .. "bench/interpreter.lua operators"):match "RATIO interpreter%-op%-ns %S+ %((%S+)")
   end)
 end
 if wanted "reinforce" then
   with_folder(function(folder)
     alone("reinforce", "steps/s", -1, function(side)
-      return tonumber(output(side .. "bench/plan.lua --run reinforce 40 " .. folder):match "(%S+)%s*$")
+      return tonumber(
+        output(side .. "bench/plan.lua --run reinforce 40 " .. folder):match "(%S+)%s*$")
     end)
   end)
 end

@@ -83,7 +83,7 @@ int main(void) {
             sb[3] = { 0, rows[q].tb ? k : 1, rows[q].tb ? 1 : n }, sc[3] = { n, 1, 0 };
     struct tp_cpu cpu = { .K = tp_kernels_get() };
     tp_contraction t;
-    tp_contraction_make(&t, &cpu, TP_F32, TP_F32, 3, ext, sa, sb, sc);
+    tp_contraction_make(&t, &cpu, TP_F32, TP_F32, TP_F32, 3, ext, sa, sb, sc);
     double work = (double)m * n * k, best[2] = { 1e30, 1e30 }, apart = 0;
     int times = work > 1e7 ? 3 : work > 1e5 ? 50 : 1000;
     for (int r = 0; r < 2 * ROUNDS; r++) {

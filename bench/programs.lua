@@ -1,6 +1,6 @@
--- Programs as users write them, against JAX: each side in a process of its own, pinned to the same one core, in turn;
--- tier native, compiled before it is timed, the processor's time of the best call. What both compute is compared, but
--- where they draw numbers of their own.
+-- Programs as users write them, against JAX: each side in a process of its own, pinned to the same
+-- one core, in turn; tier native, compiled before it is timed, the processor's time of the best
+-- call. Both results are compared, except where the programs draw numbers of their own.
 --   program-<name>     JAX's time over ours
 --   lua5.4 bench/programs.lua [--rows dtw,heat] [--rounds 3]
 local tempo = require "tempo"
@@ -76,9 +76,11 @@ function programs.kalman()
   local Cp = F:matmul(C[t - 1]):matmul(F:mT()) + Q
   local S = H:matmul(Cp):matmul(H:mT()) + R
   local first, second = S:select(1, 0), S:select(1, 1)
-  local a, b, c, d = first:select(1, 0), first:select(1, 1), second:select(1, 0), second:select(1, 1)
+  local a, b, c, d = first:select(1, 0), first:select(1, 1), second:select(1, 0),
+    second:select(1, 1)
   local det = a * d - b * c
-  local inv = (tempo.stack({ tempo.stack({ d, -b }, 1), tempo.stack({ -c, a }, 1) }, 1)) / det:unsqueeze(1):unsqueeze(2)
+  local inv = (tempo.stack({ tempo.stack({ d, -b }, 1), tempo.stack({ -c, a }, 1) },
+    1)) / det:unsqueeze(1):unsqueeze(2)
   local K = Cp:matmul(H:mT()):matmul(inv)
   local e = z[t] - xp:matmul(H:mT())
   x[t] = xp + K:matmul(e:unsqueeze(2)):squeeze(2)
@@ -89,7 +91,9 @@ function programs.kalman()
   local Qm = tempo.array({ {.01,0,0,0},{0,.01,0,0},{0,0,.01,0},{0,0,0,.01} }, "f32")
   local Rm = tempo.array({ {.1,0},{0,.1} }, "f32")
   local zz = numbers({ 1000, N, 2 }, 7)
-  return function() return f({ F = Fm, H = Hm, Q = Qm, R = Rm, z = zz }, { T = 1000 }).x:get(3, 1) end
+  return function()
+    return f({ F = Fm, H = Hm, Q = Qm, R = Rm, z = zz }, { T = 1000 }).x:get(3, 1)
+  end
 end
 
 -- 64 bodies, 500 steps.
@@ -98,7 +102,8 @@ function programs.nbody()
   local t, T = P:dim "t"
   local N = 64
   local x0 = P:input("x0", { shape = { N, 3 } })
-  local x, v = P:tensor { domain = { t }, shape = { N, 3 } }, P:tensor { domain = { t }, shape = { N, 3 } }
+  local x, v = P:tensor { domain = { t }, shape = { N, 3 } },
+    P:tensor { domain = { t }, shape = { N, 3 } }
   x[0], v[0] = x0, tempo.zeros { N, 3 }
   local q = x[t - 1]
   local d = q:unsqueeze(0) - q:unsqueeze(1)
@@ -115,9 +120,12 @@ end
 function programs.mlp()
   local P = tempo.program()
   local t, T = P:dim "t"
-  local X, Y = P:input("X", { shape = { 2000, 784 } }), P:input("Y", { shape = { 2000 }, dtype = "i64" })
-  local w1, b1 = P:tensor { domain = { t }, shape = { 784, 128 } }, P:tensor { domain = { t }, shape = { 128 } }
-  local w2, b2 = P:tensor { domain = { t }, shape = { 128, 10 } }, P:tensor { domain = { t }, shape = { 10 } }
+  local X, Y = P:input("X", { shape = { 2000, 784 } }),
+    P:input("Y", { shape = { 2000 }, dtype = "i64" })
+  local w1, b1 = P:tensor { domain = { t }, shape = { 784, 128 } },
+    P:tensor { domain = { t }, shape = { 128 } }
+  local w2, b2 = P:tensor { domain = { t }, shape = { 128, 10 } },
+    P:tensor { domain = { t }, shape = { 10 } }
   local W1, W2 = P:input("W1", { shape = { 784, 128 } }), P:input("W2", { shape = { 128, 10 } })
   w1[0], b1[0], w2[0], b2[0] = W1, tempo.zeros { 128 }, W2, tempo.zeros { 10 }
   local k = (tempo.arange({ 64 }, { dtype = "i64" }) + t:value() * 64) % 2000
@@ -184,7 +192,8 @@ function programs.esn()
   h[0] = tempo.zeros { 500 }
   h[t] = 0.7 * h[t - 1] + 0.3 * (W:matmul(h[t - 1]) + Win:matmul(u[t])):tanh()
   local f = P:compile { outputs = { h = h[T - 1] }, tier = tier }
-  local a, b, c = numbers({ 500, 500 }, 5, "f32", small), numbers({ 2000, 3 }, 6), numbers({ 500, 3 }, 8)
+  local a, b, c = numbers({ 500, 500 }, 5, "f32", small), numbers({ 2000, 3 }, 6),
+    numbers({ 500, 3 }, 8)
   return function() return f({ W = a, u = b, Win = c }, { T = 2000 }).h:get(7) end
 end
 
@@ -193,7 +202,8 @@ function programs.value()
   local P = tempo.program()
   local t, T = P:dim "t"
   local N = 10000
-  local nxt, r = P:input("nxt", { shape = { 4 * N }, dtype = "i64" }), P:input("r", { shape = { 4, N } })
+  local nxt, r = P:input("nxt", { shape = { 4 * N }, dtype = "i64" }),
+    P:input("r", { shape = { 4, N } })
   local v = P:tensor { domain = { t }, shape = { N } }
   v[0] = tempo.zeros { N }
   v[t] = (r + 0.95 * v[t - 1]:index_select(0, nxt):reshape { 4, N }):max(0)
@@ -226,7 +236,8 @@ function programs.transformer()
   local B, L, D, H = 8, 128, 128, 4
   local x = P:input("x", { shape = { B, L, D } })
   local names, w, w0 = { "q", "k", "v", "o", "f1", "f2" }, {}, {}
-  local shape = { q = { D, D }, k = { D, D }, v = { D, D }, o = { D, D }, f1 = { D, 4 * D }, f2 = { 4 * D, D } }
+  local shape = { q = { D, D }, k = { D, D }, v = { D, D }, o = { D, D }, f1 = { D, 4 * D },
+    f2 = { 4 * D, D } }
   local ins = {}
   for n, k in ipairs(names) do
     w0[k] = P:input("w" .. k, { shape = shape[k] })
@@ -336,7 +347,8 @@ function programs.mingru()
   local loss = h:square()[0 .. T]:sum()
   local g = tempo.grad(loss, { Wz, Wh })
   local f = P:compile { outputs = { l = loss, a = g[1], b = g[2] }, tier = tier }
-  local a, w, u = numbers({ 1024, B, D }, 5), numbers({ D, D }, 6, "f32", small), numbers({ D, D }, 7, "f32", small)
+  local a, w, u = numbers({ 1024, B, D }, 5), numbers({ D, D }, 6, "f32", small),
+    numbers({ D, D }, 7, "f32", small)
   return function() return f({ x = a, Wz = w, Wh = u }, { T = 1024 }).a:get(1, 2) end
 end
 
@@ -357,7 +369,8 @@ function programs.linear()
   return function() return f({ q = a, k = b, v = c }, { T = 1024 }).y:get(1000, 3, 5) end
 end
 
--- Decoding 256 tokens, 4 layers of 256, 4 heads, 1,000 words: attention over all tokens before, no cache by hand.
+-- Decoding 256 tokens, 4 layers of 256, 4 heads, 1,000 words: attention over all tokens before, no
+-- cache by hand.
 function programs.decode()
   local P = tempo.program()
   local t, T = P:dim "t"
@@ -374,11 +387,14 @@ function programs.decode()
   local h = E:index_select(0, token:unsqueeze(0)):squeeze(0)
   for l = 1, L do
     local y = h * (h:square():mean() + 1e-5):rsqrt()
-    local function heads(name, n) return y:matmul(weight(name .. l, { D, D }, 10 * l + n)):reshape { H, D // H } end
+    local function heads(name, n)
+      return y:matmul(weight(name .. l, { D, D }, 10 * l + n)):reshape { H, D // H }
+    end
     local q, k, v = heads("q", 0), heads("k", 1), heads("v", 2)
     local keys, values = k[0 .. t + 1], v[0 .. t + 1]              -- time, heads, width
     local p = ((keys * q):sum(2) / math.sqrt(D // H)):softmax(0)
-    h = h + (p:unsqueeze(2) * values):sum(0):reshape { D }:matmul(weight("o" .. l, { D, D }, 10 * l + 3))
+    h = h + (p:unsqueeze(2) * values):sum(0):reshape { D }:matmul(
+      weight("o" .. l, { D, D }, 10 * l + 3))
     y = h * (h:square():mean() + 1e-5):rsqrt()
     h = h + y:matmul(weight("a" .. l, { D, 4 * D }, 10 * l + 4)):silu()
       :matmul(weight("b" .. l, { 4 * D, D }, 10 * l + 5))
@@ -397,7 +413,8 @@ function programs.sinkhorn()
   local N = 512
   local x, y = P:input("x", { shape = { N, 2 } }), P:input("y", { shape = { N, 2 } })
   local c = (x:unsqueeze(1) - y:unsqueeze(0)):square():sum(2) * -10
-  local u, v = P:tensor { domain = { i }, shape = { N } }, P:tensor { domain = { i }, shape = { N } }
+  local u, v = P:tensor { domain = { i }, shape = { N } },
+    P:tensor { domain = { i }, shape = { N } }
   u[0], v[0] = tempo.zeros { N }, tempo.zeros { N }
   u[i] = -(c + v[i - 1]:unsqueeze(0)):logsumexp(1)
   v[i] = -(c + u[i]:unsqueeze(1)):logsumexp(0)
@@ -428,13 +445,15 @@ function programs.cg()
   return function() return f({ M = a, b = c }, { I = 30 }).x:get(9) end
 end
 
--- Q-learning of 64 walkers on a ring of 1,000 places, 3 moves, 2,000 steps: one table that all of them change.
+-- Q-learning of 64 walkers on a ring of 1,000 places, 3 moves, 2,000 steps: one table that all of
+-- them change.
 function programs.qlearn()
   local P = tempo.program()
   local t, T = P:dim "t"
   local W, N = 64, 1000
   local r = P:input("r", { shape = { N } })
-  local s, q = P:tensor { domain = { t }, shape = { W }, dtype = "i64" }, P:tensor { domain = { t }, shape = { N, 3 } }
+  local s, q = P:tensor { domain = { t }, shape = { W }, dtype = "i64" },
+    P:tensor { domain = { t }, shape = { N, 3 } }
   s[0], q[0] = tempo.arange({ W }, { dtype = "i64" }) * 15, tempo.zeros { N, 3 }
   local here = s[t - 1]
   local rows = q[t - 1]:index_select(0, here)
@@ -470,7 +489,8 @@ function programs.adjoint()
   return function() return f({ x0 = i, W = j, U = k }, { T = 201 }).w:get(1, 2) * 100 end
 end
 
--- What traders look at, 100,000 prices of 8 papers: smoothed means, mean and deviation of 20, extremes of 50.
+-- Computes what traders look at, 100,000 prices of 8 papers: smoothed means, mean and deviation of
+-- 20, extremes of 50.
 function programs.prices()
   local P = tempo.program()
   local t = P:dim "t"
@@ -493,7 +513,7 @@ function programs.prices()
   return function() return f({ x = a }, { T = 100000 }).y:get(90000, 3) end
 end
 
--- ---- one side: milliseconds and what it computes --------------------------------------------------------------------
+-- ---- one side: milliseconds and what it computes ------------------------------------------------
 if arg[1] == "one" then
   local run = programs[arg[2]]()
   local y, best, from = run(), math.huge, os.clock()
@@ -506,7 +526,7 @@ if arg[1] == "one" then
   return
 end
 
--- ---- both -----------------------------------------------------------------------------------------------------------
+-- ---- both ---------------------------------------------------------------------------------------
 local sides = dofile "bench/common/sides.lua"
 local opt = require "tempo.cli"(arg, { rows = "", rounds = 2 }, "lua5.4 bench/programs.lua")
 local python = assert(sides.python "jax, numpy", "no python3 with JAX and NumPy is there")
@@ -516,11 +536,13 @@ for name in pairs(programs) do names[#names + 1] = name end
 table.sort(names)
 for _, name in ipairs(names) do
   if opt.rows == "" or ("," .. opt.rows .. ","):find("," .. name .. ",", 1, true) then
-    local best, said = sides.turns(opt.rounds, { ("%s%s bench/programs.lua one %s"):format(sides.PIN, arg[-1], name),
+    local best, said = sides.turns(opt.rounds,
+      { ("%s%s bench/programs.lua one %s"):format(sides.PIN, arg[-1], name),
       ("%s%s bench/peers/programs_peer.py %s 2>/dev/null"):format(sides.PIN, python, name) })
     local near = math.abs(said[1] - said[2]) <= 1e-3 * math.max(1, math.abs(said[2]))
     assert(near or drawn[name], ("%s: %.9g here, %.9g there"):format(name, said[1], said[2]))
-    print(("RATIO program-%s %.3g (%.4g vs %.4g ms)"):format(name, best[2] / best[1], best[1], best[2]))
+    print(("RATIO program-%s %.3g (%.4g vs %.4g ms)"):format(name, best[2] / best[1], best[1],
+      best[2]))
     io.stdout:flush()
   end
 end

@@ -1,14 +1,17 @@
--- Reductions and copies of a matrix along either axis: the last against the first, and against a plain copy of as much
--- memory in the same run.
+-- Reductions and copies of a matrix along either axis: the last against the first, and against a
+-- plain copy of as much memory in the same run.
 --   lua5.4 bench/reduce.lua [--rows 4096] [--columns 1024] [--rounds 15]
 -- Times are the processor's, the best of several rounds in turn.
 local tempo = require "tempo"
-local opt = require "tempo.cli"(arg, { rows = 4096, columns = 1024, rounds = 15 }, "lua5.4 bench/reduce.lua")
+local opt = require "tempo.cli"(arg, { rows = 4096, columns = 1024, rounds = 15 },
+  "lua5.4 bench/reduce.lua")
 
 local function reduction(name) return function(x, axis) return x[name](x, axis) end end
-local kinds = { { "transpose", function(x, axis) return axis == 1 and x:transpose(0, 1) or x:neg() end } }
-for _, name in ipairs { "sum", "mean", "max", "min", "prod", "any", "all", "argmax", "argmin", "var", "std", "norm",
-                        "logsumexp", "softmax", "log_softmax", "cumsum" } do
+local kinds = { { "transpose", function(x, axis)
+  return axis == 1 and x:transpose(0, 1) or x:neg()
+end } }
+for _, name in ipairs { "sum", "mean", "max", "min", "prod", "any", "all", "argmax", "argmin",
+  "var", "std", "norm", "logsumexp", "softmax", "log_softmax", "cumsum" } do
   kinds[#kinds + 1] = { name, reduction(name) }
 end
 

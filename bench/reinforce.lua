@@ -1,6 +1,7 @@
--- REINFORCE on CartPole, whole loop, against the same by hand in NumPy: each in its own process, in turn,
--- the median of 3 pairs.
---   lua5.4 bench/reinforce.lua        (needs python3 with NumPy; ends non-zero if the peer can't run)
+-- REINFORCE on CartPole, whole loop, against the same by hand in NumPy: each in its own process, in
+-- turn, the median of 3 pairs.
+--   lua5.4 bench/reinforce.lua        (needs python3 with NumPy; ends non-zero if the peer can't
+--   run)
 local ITERATIONS, PAIRS = 40, 3
 
 local function run(command)
@@ -30,4 +31,5 @@ local pairs_ = {}
 for k = 1, PAIRS do pairs_[k] = { ours(), peer() } end
 table.sort(pairs_, function(a, b) return a[1] / a[2] < b[1] / b[2] end)
 local a = pairs_[math.ceil(PAIRS / 2)]
-print(("RATIO reinforce-cartpole %.2f (%.0f vs %.0f numpy steps/s)"):format(a[1] / a[2], a[1], a[2]))
+print(("RATIO reinforce-cartpole %.2f (%.0f vs %.0f numpy steps/s)"):format(a[1] / a[2], a[1],
+  a[2]))

@@ -1,9 +1,9 @@
 -- Wall seconds from the start of a process to a return of 475 on CartPole-v1, compiling included:
--- PPO as examples/rl/ppo.lua has it, against PureJaxRL's (whole updates in one jit, here in calls of
--- ten) and CleanRL's (PyTorch, Gymnasium's vector of environments), each with the settings that it
--- ships with. Each side stops once the last 20 episodes that ended have a mean return of 475. Cold:
--- with an empty cache; warm: what an earlier process compiled is there (JAX too). The median of the
--- seeds; one core each, in turn.
+-- PPO as examples/rl/ppo.lua has it, against PureJaxRL's (whole updates in one jit, here in calls
+-- of ten) and CleanRL's (PyTorch, Gymnasium's vector of environments), each with the settings that
+-- it ships with. Each side stops once the last 20 episodes that ended have a mean return of 475.
+-- Cold: with an empty cache; warm: what an earlier process compiled is there (JAX too). The median
+-- of the seeds; one core each, in turn.
 --
 --   lua5.4 bench/rl.lua [--seeds 3] [--torch yes|no]
 local sides = dofile "bench/common/sides.lua"

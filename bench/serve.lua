@@ -53,7 +53,7 @@ local function exists(path)
   return f ~= nil
 end
 
--- What n clients saw: seconds to the first and the last token of each, and their texts; then our
+-- Measures n clients: seconds to the first and the last token of each, and their texts; then our
 -- processor time.
 local function served(server, n)
   local file, out = os.tmpname(), os.tmpname()

@@ -1,5 +1,6 @@
--- What a limit of memory costs: backpropagation through time with all activations in memory, and with a quarter of
--- that, where they go to a file and come back (the same numbers, bit for bit; spec/memory_spec.lua).
+-- Times a limit of memory: backpropagation through time with all activations in memory, and
+-- with a quarter of that, where they go to a file and come back (the same numbers, bit for bit;
+-- spec/memory_spec.lua).
 --   make bench-spill
 local tempo = require "tempo"
 
@@ -7,7 +8,8 @@ local function build(H, memory)
   local P = tempo.program { seed = 1 }
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { t }, shape = { 16, H } })
-  local w = P:param("w", { shape = { H, H }, init = tempo.normal({ H, H }, { name = "w" }) * (0.5 / math.sqrt(H)) })
+  local w = P:param("w",
+    { shape = { H, H }, init = tempo.normal({ H, H }, { name = "w" }) * (0.5 / math.sqrt(H)) })
   local h = P:tensor { domain = { t }, shape = { 16, H } }
   h[0] = x
   h[t] = (h[t - 1]:matmul(w) + x):tanh()
@@ -35,9 +37,11 @@ for _, size in ipairs { { 64, 16384 }, { 256, 4096 } } do
   local full = free:memory { T = T }
   local limited = build(H, full // 4)
   local taken = limited:memory { T = T }
-  print(("# %.0f MiB without a limit, %.1f with a quarter of that as one"):format(full / 2 ^ 20, taken / 2 ^ 20))
+  print(("# %.0f MiB without a limit, %.1f with a quarter of that as one"):format(full / 2 ^ 20,
+    taken / 2 ^ 20))
   local best, peer = math.huge, math.huge
-  for _ = 1, 5 do                                      -- in turn: the machine is as busy for one as for the other
+  -- in turn: the machine is as busy for one as for the other
+  for _ = 1, 5 do
     best = math.min(best, seconds(limited, x, T))
     peer = math.min(peer, seconds(free, x, T))
   end

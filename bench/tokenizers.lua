@@ -1,13 +1,13 @@
--- Tokenizers: MB of text a second against Hugging Face's tokenizers (one thread, one core, each side
--- in a process of its own, in turn), and ids against llama.cpp's.
+-- Tokenizers: MB of text a second against Hugging Face's tokenizers (one thread, one core, each
+-- side in a process of its own, in turn), and ids against llama.cpp's.
 --
 --   lua5.4 bench/tokenizers.lua [--rounds 3] [--vocabs FOLDER]
 --   LUA bench/tokenizers.lua run FILE TEXT ROUNDS      our side: MB/s, how many ids
 --
 -- FOLDER is vendor/llama.cpp/models of llama-cpp-python's sdist (pip download --no-binary :all:
 -- --no-deps llama-cpp-python): the speed is then that of Llama 3's vocabulary, and each
--- ggml-vocab-*.gguf is held to its pairs of .inp and .out. Without it the speed is that of the small
--- one of the specs.
+-- ggml-vocab-*.gguf is held to its pairs of .inp and .out. Without it the speed is that of the
+-- small one of the specs.
 -- Needs a python3 with tokenizers (and gguf, with a folder).
 package.path = "bench/?.lua;" .. package.path
 local tokenizer = require "tempo.llm.tokenizer"

@@ -29,7 +29,7 @@ local function ours()
   return COPIES * STEPS / best, mean, env.spec
 end
 
--- What a user writes without tempo: a loop over the copies, each reset when it ends.
+-- The loop that a user writes without tempo: over the copies, each reset when it ends.
 local loop = [[
 local game = require "spec.games.pong"
 local COPIES, STEPS = %d, %d

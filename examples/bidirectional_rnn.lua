@@ -1,7 +1,8 @@
 -- Prints two losses for the sum of both neighbours: one state that runs forwards stays at 0.08, one
 -- that runs forwards and one backwards, both read at t, fall from 0.16 to 0.0004 in 150 iterations.
 --
---     lua5.4 examples/bidirectional_rnn.lua [--seed 0] [--iterations 150] [--steps 12] [--out DIR] [--quiet]
+--     lua5.4 examples/bidirectional_rnn.lua [--seed 0] [--iterations 150] [--steps 12] [--out DIR]
+--     [--quiet]
 local tempo = require "tempo"
 local nn, optim = tempo.nn, tempo.optim
 local opt = require "tempo.cli" (arg,
@@ -43,7 +44,8 @@ end
 local f = P:compile { outputs = { one = run(false), both = run(true) } }
 local out = f({}, { I = opt.iterations, T = opt.steps })
 local one, both = out.one:totable(), out.both:totable()
-local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "forwards", "both" })
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv",
+  { "iteration", "forwards", "both" })
 for k = 1, #one do
   log:row { k - 1, one[k], both[k] }
   if not opt.quiet and (k - 1) % 25 == 0 then
@@ -51,4 +53,6 @@ for k = 1, #one do
   end
 end
 log:close()
-if #one > 0 then print(string.format("last: forwards only %.4f, both ways %.4f", one[#one], both[#both])) end
+if #one > 0 then
+  print(string.format("last: forwards only %.4f, both ways %.4f", one[#one], both[#both]))
+end

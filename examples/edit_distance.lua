@@ -5,7 +5,8 @@ local tempo = require "tempo"
 local P = tempo.program()
 local p, M = P:dim("p", "M")
 local q, N = P:dim("q", "N")
-local a = P:input("a", { domain = { p }, dtype = "i64" })   -- a[0] and b[0] stand before the first letter
+-- a[0] and b[0] stand before the first letter
+local a = P:input("a", { domain = { p }, dtype = "i64" })
 local b = P:input("b", { domain = { q }, dtype = "i64" })
 
 local d = P:tensor { domain = { p, q }, dtype = "i64" }
@@ -23,8 +24,10 @@ local function letters(word)
   return codes
 end
 
-for _, pair in ipairs { { "kitten", "sitting" }, { "saturday", "sunday" }, { "tempo", "tempo" }, { "", "abc" } } do
-  local out = f({ a = letters(pair[1]), b = letters(pair[2]) }, { M = #pair[1] + 1, N = #pair[2] + 1 })
+for _, pair in ipairs { { "kitten", "sitting" }, { "saturday", "sunday" }, { "tempo", "tempo" },
+  { "", "abc" } } do
+  local out = f({ a = letters(pair[1]), b = letters(pair[2]) },
+    { M = #pair[1] + 1, N = #pair[2] + 1 })
   print(string.format("%-10s %-10s %d", pair[1], pair[2], out.distance:item()))
 end
 

@@ -2,7 +2,8 @@
 -- whose rules are written in Lua; every walker has its own last step, and an iteration ends with
 -- the last of them.
 --
---     lua5.4 examples/episodes.lua [--seed 0] [--iterations 60] [--walkers 32] [--steps 100] [--out DIR] [--quiet]
+--     lua5.4 examples/episodes.lua [--seed 0] [--iterations 60] [--walkers 32] [--steps 100] [--out
+--     DIR] [--quiet]
 --
 -- A walker starts at 0. At 5 it is home (+1), at -5 it has fallen (-1), each step costs 0.02; one
 -- step in eight goes the other way.
@@ -10,16 +11,18 @@ local tempo = require "tempo"
 local nn, optim, dist = tempo.nn, tempo.optim, tempo.dist
 local logger = require "tempo.logger"
 local opt = require "tempo.cli" (arg, {
-  seed = 0, iterations = 60, walkers = 32, steps = 100, lr = 0.02, gamma = 0.98, out = "out/episodes", quiet = false,
+  seed = 0, iterations = 60, walkers = 32, steps = 100, lr = 0.02, gamma = 0.98,
+    out = "out/episodes", quiet = false,
   tier = "auto",
 })
 
 local P = tempo.program { seed = opt.seed }
 local i = P:dim "i"                                         -- iteration
 local b, B = P:dim "b"                                      -- walker
-local t, T = P:dim "t"                                      -- step; T is given as the most there may be
+-- step; T is given as the most there may be
+local t, T = P:dim "t"
 
--- Acting. Rows of walkers that have stopped are zero, and what is answered for them is nobody's.
+-- Acting. Rows of walkers that have stopped are zero, and nothing reads the answers for them.
 local function walk(arrays)
   local place, action, slip = arrays[1]:totable(), arrays[2]:totable(), arrays[3]:totable()
   local reward, done = {}, {}
@@ -39,11 +42,13 @@ local action = pi:sample { name = "action", domain = { i, b, t } }
 local slip = tempo.uniform({}, { domain = { i, b, t }, name = "slip" })
 local like = { domain = { i, b, t } }
 local ends = { domain = { i, b, t }, dtype = "bool" }
-local after, reward, done = P:call(walk, { place, action, slip }, { like, like, ends }, { over = { b } })
+local after, reward,
+  done = P:call(walk, { place, action, slip }, { like, like, ends }, { over = { b } })
 place:otherwise(after[t - 1])
 P:stop(t, done)
 
--- Learning: what came of a step, up to the walker's own end, against what comes of the first steps on average.
+-- Learning: what came of a step, up to the walker's own end, against what comes of the first steps
+-- on average.
 local G = P:tensor { domain = { i, b, t }, name = "G" }
 G[{ t = T - 1 }] = reward
 G:otherwise(reward + opt.gamma * G[t + 1])
@@ -59,7 +64,8 @@ P:sink({ score, home, length }, function(arrays, point)
   local row = { point.i, arrays[1]:item(), arrays[2]:item(), arrays[3]:item() }
   log:row(row)
   if opt.quiet then return end
-  print(("iteration %3d  score %6.3f  home %3.0f %%  steps %5.1f"):format(row[1], row[2], 100 * row[3], row[4]))
+  print(("iteration %3d  score %6.3f  home %3.0f %%  steps %5.1f"):format(row[1], row[2],
+    100 * row[3], row[4]))
 end)
 
 local f = P:compile { outputs = { home = home, length = length }, tier = opt.tier }

@@ -36,7 +36,8 @@ end }
 
 loops[5] = { "Fibonacci numbers by a matrix", function(P, t)
   local step = P:constant({ { 1, 1 }, { 1, 0 } }):to "i64"
-  return state(P, t, "f", P:constant({ 1, 0 }):to "i64", function(f) return step:matmul(f) end, "i64")
+  return state(P, t, "f", P:constant({ 1, 0 }):to "i64", function(f) return step:matmul(f) end,
+    "i64")
 end }
 
 local function work(f, steps) return f:explain("work", { T = steps + 1 }):match "^%s*([%d,]+)" end
@@ -49,7 +50,9 @@ for _, loop in ipairs(loops) do
     local t, T = P:dim "t"
     made[on] = P:compile { outputs = { y = loop[2](P, t)[T - 1] }, passes = { evolve = on } }
   end
-  for line in made[true]:explain("evolution"):gmatch "[^\n]+" do print("  " .. line:gsub("^.-:%d+: ", "")) end
+  for line in made[true]:explain("evolution"):gmatch "[^\n]+" do
+    print("  " .. line:gsub("^.-:%d+: ", ""))
+  end
   local y = made[true]({}, { T = opt.steps + 1 }).y
   print(("  after %d steps: %s"):format(opt.steps, tostring(y)))
   for _, steps in ipairs { opt.steps, 100000 } do

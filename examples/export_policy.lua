@@ -12,12 +12,13 @@ local cell = tempo.nn.GRUCell(P, 6, 16, { name = "cell" })
 h[t] = cell(seen, tempo.prev(h, t, 0))
 local logits = tempo.nn.Linear(P, 16, 4, { name = "head" })(h)
 
-local f = P:compile { outputs = { action = logits:argmax(0), logits = logits }, tick = t, tier = "interpreter" }
+local f = P:compile { outputs = { action = logits:argmax(0), logits = logits }, tick = t,
+  tier = "interpreter" }
 f({ seen = tempo.array({}, "f32", { 0, 6 }) }, { T = 0 })   -- first values of the parameters
 require "tempo.logger".mkdir(opt.out)
 f:export(opt.out .. "/policy", { T = 1000 })
 
--- What a game would do, frame by frame.
+-- Writes what a game would do, frame by frame.
 local host = assert(io.open(opt.out .. "/game.c", "w"))
 host:write [[
 #include <stdio.h>
@@ -46,7 +47,8 @@ int main(void) {
 ]]
 host:close()
 local cc = os.getenv "CC" or "cc"
-local build = "cd %s && %s -std=c99 -Wall -Wextra -pedantic -O2 -o game game.c policy.c -lm && ./game"
+local build =
+  "cd %s && %s -std=c99 -Wall -Wextra -pedantic -O2 -o game game.c policy.c -lm && ./game"
 local run = assert(io.popen(build:format(opt.out, cc)))
 local theirs = run:read "*a"
 run:close()
@@ -64,4 +66,5 @@ for action, numbers in theirs:gmatch "action (%d), logits ([^\n]+)" do
   frame = frame + 1
 end
 if not opt.quiet then io.write(theirs) end
-print(("%d frames, the same actions; logits are apart by %s"):format(frame, apart < 1e-6 and "less than 1e-6" or apart))
+print(("%d frames, the same actions; logits are apart by %s"):format(frame,
+  apart < 1e-6 and "less than 1e-6" or apart))

@@ -5,9 +5,12 @@ local tempo = require "tempo"
 local P = tempo.program()
 local t, T = P:dim "t"
 local seen = P:input("seen", { domain = { t }, dtype = "i64" })         -- 1: an umbrella
-local stay = P:constant { { 0.7, 0.3 }, { 0.3, 0.7 } }                  -- from the row's weather to the column's
-local emit = P:constant { { 0.1, 0.9 }, { 0.8, 0.2 } }                  -- weather (rain, dry) by sight (none, umbrella)
-local like = emit:index_select(1, seen)                                 -- of what is seen at t, under each weather
+-- from the row's weather to the column's
+local stay = P:constant { { 0.7, 0.3 }, { 0.3, 0.7 } }
+-- weather (rain, dry) by sight (none, umbrella)
+local emit = P:constant { { 0.1, 0.9 }, { 0.8, 0.2 } }
+-- of what is seen at t, under each weather
+local like = emit:index_select(1, seen)
 
 local function normalise(x) return x / x:sum() end
 
@@ -24,5 +27,6 @@ local out = f({ seen = sights }, { T = #sights })
 local filtered, smoothed = out.filtered:totable(), out.posterior:totable()
 print "day  umbrella  P(rain | so far)  P(rain | all days)"
 for day, s in ipairs(sights) do
-  print(string.format("%3d  %-8s  %16.4f  %18.4f", day, s == 1 and "yes" or "no", filtered[day][1], smoothed[day][1]))
+  print(string.format("%3d  %-8s  %16.4f  %18.4f", day, s == 1 and "yes" or "no", filtered[day][1],
+    smoothed[day][1]))
 end

@@ -15,7 +15,8 @@ local opt = require "tempo.cli" (arg, {
 
 -- The program
 local P = tempo.program { seed = opt.seed }
-local i = P:dim "i"                                         -- iteration: a window of frames, then an update
+-- iteration: a window of frames, then an update
+local i = P:dim "i"
 local t, T = P:dim "t"                                      -- frame
 local b, B = P:dim "b"                                      -- character
 local obs = P:input("obs", { domain = { i, t, b }, shape = { 4 } })
@@ -27,14 +28,16 @@ end
 local policy, critic = net("policy", 5, 0.01), net("critic", 1, 1)
 
 local actor = policy:at { [i] = tempo.max(i - 1, 0) }       -- one iteration old
-local action = dist.Categorical { logits = actor(obs) }:sample { name = "action", domain = { i, t, b } }
+local action = dist.Categorical { logits = actor(obs) }:sample { name = "action",
+  domain = { i, t, b } }
 
 local G = P:tensor { domain = { i, t, b } }                 -- returns: rewards come a frame later
 G[{ t = T - 1 }] = 0
 G:otherwise(reward[t + 1] + opt.gamma * G[t + 1])
 local value = critic(obs):squeeze(-1)
 local pi = dist.Categorical { logits = policy(obs) }
-local loss = 0.5 * (G - value):square() - pi:log_prob(action) * (G - value):detach() - 0.01 * pi:entropy()
+local loss = 0.5 * (G - value):square() - pi:log_prob(action) * (G - value):detach(
+  ) - 0.01 * pi:entropy()
 optim.Adam({ policy, critic }, { lr = opt.lr }):step(loss * (1 / (B * T):value():to "f32"))
 
 local learned = 0
@@ -70,7 +73,8 @@ local function act(chosen)
 end
 
 -- The loop
-local log = logger.csv(opt.out .. "/metrics.csv", { "iteration", "distance", "late_frames", "behind" })
+local log = logger.csv(opt.out .. "/metrics.csv",
+  { "iteration", "distance", "late_frames", "behind" })
 f:start({}, { I = math.huge, T = opt.frames, B = N })
 local first, recent, late = nil, {}, 0
 for window = 0, opt.iterations - 1 do

@@ -2,11 +2,13 @@
 -- not fit goes to a file as the loop forward leaves it, and comes back ahead of the loop backward.
 -- The loss falls to 0.1.
 --
---     lua5.4 examples/long_sequence.lua [--seed 0] [--iterations 12] [--steps 20000] [--memory 16MiB] [--quiet]
+--     lua5.4 examples/long_sequence.lua [--seed 0] [--iterations 12] [--steps 20000] [--memory
+--     16MiB] [--quiet]
 local tempo = require "tempo"
 local nn, optim = tempo.nn, tempo.optim
 local opt = require "tempo.cli" (arg,
-  { seed = 0, iterations = 12, steps = 20000, batch = 16, hidden = 32, memory = "16MiB", out = "", quiet = false })
+  { seed = 0, iterations = 12, steps = 20000, batch = 16, hidden = 32, memory = "16MiB", out = "",
+    quiet = false })
 local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
 local t, T = P:dim "t"
@@ -23,15 +25,19 @@ h:otherwise(cell(x, tempo.prev(h, t, 0)))
 local loss = (head(h) - target):square():mean()[{ t = 0 .. T }]:mean()
 optim.Adam({ cell, head }, { lr = 0.02, clip_norm = 1 }):step(loss)
 
-local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "loss" })
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv",
+  { "iteration", "loss" })
 P:sink({ loss }, function(arrays, point)
   log:row { point.i, arrays[1]:item() }
   if not opt.quiet then print(("iteration %2d  loss %.4f"):format(point.i, arrays[1]:item())) end
 end)
 
-local function mib(bytes) return bytes and ("%.1f MiB"):format(bytes / 2 ^ 20) or "what is not known here" end
+local function mib(bytes)
+  return bytes and ("%.1f MiB"):format(bytes / 2 ^ 20) or "what is not known here"
+end
 
-local function resident()                                  -- the most that this process has had in memory, on Linux
+-- the most that this process has had in memory, on Linux
+local function resident()
   local file = io.open "/proc/self/status"
   local kib = file and tonumber(file:read "*a":match "VmHWM:%s*(%d+)")
   return mib(kib and kib * 1024)
@@ -46,4 +52,6 @@ if not opt.quiet then print(f:explain("memory", bounds):match "in a file.*" or "
 
 local row = f({}, bounds).loss:totable()
 log:close()
-if #row > 0 then print(("loss %.4f -> %.4f; the process had %s in memory"):format(row[1], row[#row], resident())) end
+if #row > 0 then
+  print(("loss %.4f -> %.4f; the process had %s in memory"):format(row[1], row[#row], resident()))
+end

@@ -1,7 +1,8 @@
 -- Prints the loss on a new sinusoid before and after five steps of gradient descent: they do not
 -- help at first, and bring 2.9 to 0.4 from the first weights that MAML (Finn et al. 2017) finds.
 --
---     lua5.4 examples/maml_sinusoid.lua [--seed 0] [--iterations 300] [--updates 5] [--tasks 16] [--first]
+--     lua5.4 examples/maml_sinusoid.lua [--seed 0] [--iterations 300] [--updates 5] [--tasks 16]
+--     [--first]
 --                                       [--out DIR] [--quiet]
 --
 -- The steps are a recurrence over k that holds a gradient: `leaf = true` ends it at the weights of
@@ -10,19 +11,22 @@
 local tempo = require "tempo"
 local nn, optim = tempo.nn, tempo.optim
 local opt = require "tempo.cli" (arg, {
-  seed = 0, iterations = 300, updates = 5, tasks = 16, points = 10, hidden = 40, lr = 0.003, step = 0.02,
+  seed = 0, iterations = 300, updates = 5, tasks = 16, points = 10, hidden = 40, lr = 0.003,
+    step = 0.02,
   first = false, from = "", dtype = "f32", tier = "auto", out = "", quiet = false,
 })
 local P = tempo.program { seed = opt.seed }
 local i = P:dim "i"                                         -- outer iterations
 local m, M = P:dim "m"                                      -- tasks
-local k, K = P:dim "k"                                      -- steps within a task, and where they led to
+-- steps within a task, and where they led to
+local k, K = P:dim "k"
 
 -- A task is y = amplitude sin(x - phase), seen at some points to learn from and judged at others.
 local given = opt.from ~= "" and tempo.load(opt.from)
 local function draw(name, shape, lo, hi)
   if given then return P:input(name, { domain = { i, m }, shape = shape, dtype = opt.dtype }) end
-  return lo + (hi - lo) * tempo.uniform(shape, { domain = { i, m }, name = name, dtype = opt.dtype })
+  return lo + (hi - lo) * tempo.uniform(shape,
+    { domain = { i, m }, name = name, dtype = opt.dtype })
 end
 local amplitude, phase = draw("amplitude", {}, 0.1, 5), draw("phase", {}, 0, math.pi)
 local function sample(name)
@@ -33,7 +37,8 @@ local x, y = sample "x"
 local xq, yq = sample "xq"
 
 -- The first weights, and those of each task at each step.
-local first = nn.MLP(P, { 1, opt.hidden, opt.hidden, 1 }, { along = { i }, name = "net", dtype = opt.dtype })
+local first = nn.MLP(P, { 1, opt.hidden, opt.hidden, 1 },
+  { along = { i }, name = "net", dtype = opt.dtype })
 local w = {}
 local net = first:mapped(function(p)
   local own = P:tensor { domain = { i, m, k }, shape = p:shape(), dtype = p:dtype() }
@@ -49,10 +54,12 @@ for n, g in ipairs(gradients) do
 end
 
 local loss = net(xq):mse_loss(yq)
-optim.Adam(first, { lr = opt.lr, name = "adam" }):step(loss[{ k = K - 1 }] / M:value():to(opt.dtype))
+optim.Adam(first, { lr = opt.lr, name = "adam" }):step(
+  loss[{ k = K - 1 }] / M:value():to(opt.dtype))
 
 local mean = loss[{ m = 0 .. M }]:mean(0)
-local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "before", "after" })
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv",
+  { "iteration", "before", "after" })
 local before, after, seen = 0, 0, 0
 P:sink({ mean[{ k = 0 }], mean[{ k = K - 1 }] }, function(v, point)
   log:row { point.i, v[1]:item(), v[2]:item() }

@@ -2,7 +2,8 @@
 -- iterations. In each iteration i the weights act (k = 0), then K updates k look at the same steps
 -- again. Parameters go along {i, k}: from update to update, and from the last of one iteration to
 -- the first of the next.
---     lua5.4 examples/ppo_cartpole.lua [--seed 0] [--iterations 400] [--epochs 20] [--envs 8] [--steps 32]
+--     lua5.4 examples/ppo_cartpole.lua [--seed 0] [--iterations 400] [--epochs 20] [--envs 8]
+--     [--steps 32]
 --                                      [--out DIR] [--quiet] [--explain schedule]
 --
 -- Environments carry on from iteration to iteration, so that steps may be fewer than an episode
@@ -11,7 +12,8 @@ local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 local logger = require "tempo.logger"
 local opt = require "tempo.cli" (arg, {
-  seed = 0, iterations = 400, epochs = 20, envs = 8, steps = 32, lr = 0.001, gamma = 0.98, lambda = 0.8, clip = 0.2,
+  seed = 0, iterations = 400, epochs = 20, envs = 8, steps = 32, lr = 0.001, gamma = 0.98,
+    lambda = 0.8, clip = 0.2,
   entropy = 0, hidden = 64, out = "out/ppo_cartpole", quiet = false, explain = "", tier = "auto",
 })
 
@@ -22,7 +24,8 @@ local b, B = P:dim "b"                                      -- environment
 local t, T = P:dim "t"                                      -- time
 
 local function net(name, nout, out_gain)
-  return nn.MLP(P, { 4, opt.hidden, opt.hidden, nout }, { name = name, along = { i, k }, activation = "tanh",
+  return nn.MLP(P, { 4, opt.hidden, opt.hidden, nout },
+    { name = name, along = { i, k }, activation = "tanh",
     init = "orthogonal", gain = math.sqrt(2), out_gain = out_gain })
 end
 local policy, critic = net("policy", 2, 0.01), net("critic", 1, 1)
@@ -37,7 +40,8 @@ local old_log_prob = old:log_prob(action):detach()
 local advantage, target = rl.gae(env, { gamma = opt.gamma, lambda = opt.lambda,
   value = judge(env.obs):squeeze(-1), next_value = judge(env.next_obs):squeeze(-1) })
 
-local all = advantage[{ b = 0 .. B, t = 0 .. T }]           -- (B, T): of mean 0 and variance 1 in every iteration
+-- (B, T): of mean 0 and variance 1 in every iteration
+local all = advantage[{ b = 0 .. B, t = 0 .. T }]
 local mean = all:mean()
 advantage = (advantage - mean) / ((all - mean):square():mean():sqrt() + 1e-8)
 
@@ -48,15 +52,19 @@ local gain = (ratio * advantage):minimum(ratio:clamp(1 - opt.clip, 1 + opt.clip)
 local miss = (critic(env.obs):squeeze(-1) - target):square()
 local n = (B * T):value()
 local lr = opt.lr * (1 - i:value() / I:value())
-optim.Adam(policy, { lr = lr, clip_norm = 0.5, eps = 1e-5 }):step(-(gain + opt.entropy * new:entropy()) / n)
-optim.Adam(critic, { lr = lr }):step(miss / n)              -- its own: long gradients here would shorten those above
+optim.Adam(policy, { lr = lr, clip_norm = 0.5, eps = 1e-5 }):step(
+  -(gain + opt.entropy * new:entropy()) / n)
+-- its own: long gradients here would shorten those above
+optim.Adam(critic, { lr = lr }):step(miss / n)
 
--- Progress: the mean return of the episodes that ended in the iteration. One that began before it counts from where
--- the iteration began, so the number of its steps is added, which the environment's state knows (axis 4).
+-- Progress: the mean return of the episodes that ended in the iteration. One that began before it
+-- counts from where the iteration began, so the number of its steps is added, which the
+-- environment's state knows (axis 4).
 local length = env.state:select(0, 4):to "f32" + 1          -- reward is 1 at every step
 local done = env.done:to "f32"
 local function total(x) return x[{ b = 0 .. B, t = 0 .. T }]:sum() end
-local log = logger.csv(opt.out .. "/metrics.csv", { "iteration", "return", "steps_per_second", "seconds" })
+local log = logger.csv(opt.out .. "/metrics.csv",
+  { "iteration", "return", "steps_per_second", "seconds" })
 local start, last, score, history = nil, nil, 0, {}
 P:sink({ total(length * done), total(done) }, function(arrays, point)
   local ended = arrays[2]:item()

@@ -12,7 +12,8 @@ local P = tempo.program { seed = opt.seed }
 local i = P:dim("i", "I")
 local t, T = P:dim "t"
 
-local x = tempo.bernoulli({ opt.batch, 1 }, 0.5, { domain = { i, t }, name = "bits" }) + P:constant(0)
+local x = tempo.bernoulli({ opt.batch, 1 }, 0.5,
+  { domain = { i, t }, name = "bits" }) + P:constant(0)
 local target = P:tensor { domain = { i, t }, shape = { opt.batch, 1 } }
 target[{ i, t + lag }] = x                                  -- a shift: target at t is x at t - lag
 target:otherwise(0.5)                                       -- nothing to repeat yet
@@ -26,7 +27,8 @@ local loss = (head(h) - target):square():mean()
 optim.Adam({ cell, head }, { lr = 0.01, clip_norm = 1 }):step(loss / T:value())
 
 local mean = loss[{ t = 0 .. T }]:mean()
-local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "loss" })
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv",
+  { "iteration", "loss" })
 P:sink({ mean }, function(arrays, point)
   log:row { point.i, arrays[1]:item() }
   if not opt.quiet and point.i % 20 == 0 then
@@ -37,4 +39,6 @@ end)
 local out = P:compile { outputs = { loss = mean } }({}, { I = opt.iterations, T = opt.steps })
 log:close()
 local row = out.loss:totable()
-if #row > 0 then print(string.format("loss %.4f -> %.4f (guessing 0.5 gives 0.25)", row[1], row[#row])) end
+if #row > 0 then
+  print(string.format("loss %.4f -> %.4f (guessing 0.5 gives 0.25)", row[1], row[#row]))
+end

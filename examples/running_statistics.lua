@@ -26,9 +26,11 @@ end
 
 local function work(g, n)
   local elements = g:explain("work", { T = n }):match "^%s*([%d,]+)"
-  return elements and tonumber((elements:gsub(",", ""))) or 0                       -- 0: the reference tier has no plan
+  -- 0: the reference tier has no plan
+  return elements and tonumber((elements:gsub(",", ""))) or 0
 end
-local without = P:compile { outputs = outputs, tier = "interpreter", passes = { incremental = false } }
+local without = P:compile { outputs = outputs, tier = "interpreter",
+  passes = { incremental = false } }
 print "elements a step, with the pass and without"
 for _, n in ipairs { 100, 1000, 3000 } do
   print(("T = %5d  %3.0f %6.0f"):format(n, work(f, n) / n, work(without, n) / n))

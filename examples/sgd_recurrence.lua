@@ -19,11 +19,13 @@ w[i + 1] = (w - 0.1 * gradient):detach()
 local f = P:compile { outputs = { loss = loss, w = w } }
 local out = f({}, { I = opt.iterations })
 local losses, ws = out.loss:totable(), out.w:totable()
-local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv", { "iteration", "loss" })
+local log = require "tempo.logger".csv(opt.out ~= "" and opt.out .. "/metrics.csv",
+  { "iteration", "loss" })
 for k = 1, #losses do
   log:row { k - 1, losses[k] }
   if not opt.quiet and (k - 1) % 20 == 0 then
-    print(string.format("i = %3d  loss %.6f  w = %.3f %.3f %.3f", k - 1, losses[k], ws[k][1], ws[k][2], ws[k][3]))
+    print(string.format("i = %3d  loss %.6f  w = %.3f %.3f %.3f", k - 1, losses[k], ws[k][1],
+      ws[k][2], ws[k][3]))
   end
 end
 log:close()

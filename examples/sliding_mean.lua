@@ -12,6 +12,8 @@ local f = P:compile { outputs = { mean = mean } }
 local row = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }
 for _, width in ipairs { 1, 3, 100 } do
   local cells = {}
-  for k, v in ipairs(f({ x = row }, { T = #row, w = width }).mean:totable()) do cells[k] = string.format("%.4g", v) end
+  for k, v in ipairs(f({ x = row }, { T = #row, w = width }).mean:totable()) do
+    cells[k] = string.format("%.4g", v)
+  end
   print(string.format("w = %3d:", width), table.concat(cells, " "))
 end

@@ -23,11 +23,14 @@ local enter, time = linear(2, opt.width, "enter"), linear(opt.width, opt.width, 
 local into, from = linear(opt.width, opt.states, "into"), linear(opt.width, opt.states, "from")
 local leave = linear(opt.width, 1, "leave")
 local rates = P:param("rates",
-  { along = { i }, shape = { opt.width, opt.states }, init = tempo.zeros { opt.width, opt.states } })
+  { along = { i }, shape = { opt.width, opt.states },
+    init = tempo.zeros { opt.width, opt.states } })
 
 local x = enter(tempo.stack({ number, marked }, -1)):silu()                     -- (batch, width)
-local dt = time(x):softplus()                                                   -- how much time passes
-local decay = (dt:unsqueeze(-1) * -rates:exp()):exp()                           -- (batch, width, states)
+-- how much time passes
+local dt = time(x):softplus()
+-- (batch, width, states)
+local decay = (dt:unsqueeze(-1) * -rates:exp()):exp()
 local input = (dt * x):unsqueeze(-1) * into(x):unsqueeze(1)
 local h = P:tensor { domain = { i, t }, shape = { opt.batch, opt.width, opt.states }, name = "h" }
 h[{ t = 0 }] = input
@@ -35,7 +38,8 @@ h:otherwise(decay * h[{ i, t - 1 }] + input)
 local said = leave((h * from(x):unsqueeze(1)):sum(-1)):squeeze(-1)
 
 local loss = (said - wanted):square():mean()
-optim.Adam({ enter, time, into, from, leave, rates }, { lr = 0.01, clip_norm = 1 }):step(loss / T:value())
+optim.Adam({ enter, time, into, from, leave, rates },
+  { lr = 0.01, clip_norm = 1 }):step(loss / T:value())
 
 local mean = loss[{ t = 0 .. T }]:mean()
 P:sink({ mean }, function(arrays, point)
@@ -46,4 +50,6 @@ end)
 
 local f = P:compile { outputs = { loss = mean } }
 local row = f({}, { I = opt.iterations, T = opt.steps }).loss:totable()
-if #row > 0 then print(string.format("loss %.4f -> %.4f (saying 0 gives 0.33)", row[1], row[#row])) end
+if #row > 0 then
+  print(string.format("loss %.4f -> %.4f (saying 0 gives 0.33)", row[1], row[#row]))
+end

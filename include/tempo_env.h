@@ -18,7 +18,7 @@ extern "C" {
 #endif
 #endif
 
-/* Of the structs below; a library of another version is refused. */
+/* The version of the structs below; a library of another version is refused. */
 enum { TEMPO_ENV_VERSION = 1 };
 
 /* An environment: functions whose results depend on their arguments and on data, which never

@@ -18,7 +18,7 @@ function capi.ok(x)
   return x
 end
 
---- What a function refused with: its class's number and message, the same as tempo_last_error's.
+--- Tells the error of a refusal: its class's number and message, the same as tempo_last_error's.
 function capi.refused(x)
   assert(x == nil or x == 0 or x == -1, "not refused")
   local last = C.tempo_last_error()
@@ -124,7 +124,7 @@ function capi.text(s)
   return text
 end
 
--- What calls back into Lua is never compiled.
+-- A function that calls back into Lua is never compiled.
 for _, f in pairs { capi.run, capi.start, capi.step, capi.compile } do jit.off(f, true) end
 
 return capi

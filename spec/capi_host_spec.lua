@@ -1,4 +1,4 @@
--- What a host does with include/tempo.h beside running: options, looking, callbacks, environments,
+-- A host's work with include/tempo.h beside running: options, looking, callbacks, environments,
 -- parameters, states, files, cancelling, and what every function says to a mistake. Skipped where
 -- there is no FFI.
 local capi = require "spec.capi"

@@ -87,7 +87,7 @@ describe("bin/tempo", function()
   end)
 end)
 
--- What runs in one folder are drawn as: the mean and one deviation, of the values that rows had
+-- Runs in one folder are drawn together: the mean and one deviation, of the values that rows had
 -- last.
 describe("a plot of runs", function()
   it("has their mean and deviation", function()

@@ -16,7 +16,7 @@ local function read(path)
   return text
 end
 
--- Of each row that fails: its name.
+-- Lists the names of the rows that fail.
 local function failing(holds)
   local list = {}
   for _, row in ipairs(rows) do

@@ -334,7 +334,8 @@ describe("annotations", function()
 
   local function files()
     local list = { "lua/tempo/meta/tempo.lua" }
-    for name in ("nn initial optim dist rl llm llm/engine llm/serve llm/tokenizer logger data viz cli"):gmatch "%S+" do
+    for name in (
+      "nn initial optim dist rl llm llm/engine llm/serve llm/tokenizer logger data viz cli"):gmatch "%S+" do
       list[#list + 1] = "lua/tempo/" .. name .. ".lua"
     end
     return list

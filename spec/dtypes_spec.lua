@@ -116,7 +116,7 @@ local apply = {
 }
 for op in pairs(num.comparisons) do apply[op] = function(x, y) return x[op](x, y) end end
 
--- What operator `op` may have on its right: integers are not divided by 0, and their exponents are
+-- Gives the right operands of operator `op`: integers are not divided by 0, and their exponents are
 -- small and not negative.
 local function right(op, a, b)
   local whole = not is_float(num.promote(a, b))

@@ -159,7 +159,7 @@ local floats = {
   { "-0.5 x", function(x) return -(x * 0.5) end, function(x) return -0.5 * x end },
 }
 
--- Of the largest number that is met.
+-- Relative to the largest number that is met.
 local TOLERANCE = { f32 = 4e-7, f64 = 1e-14 }
 
 describe("evolve", function()

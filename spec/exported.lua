@@ -1,4 +1,4 @@
--- What f:export writes, made to run: a main around it that reads inputs from files and writes
+-- Makes programs of what f:export writes: a main around it that reads inputs from files and writes
 -- outputs to files.
 local tempo = require "tempo"
 local exported = {}

@@ -1,7 +1,7 @@
--- What is differentiated for each differentiable row of methods.def: expressions in a and b (f64,
--- of shape {2, 3}) and k (i64 indices of shape {2, 3} below 2). Rows of one or two tensors, and
--- reductions, say it by their signature; the others are listed. first: the first recipe also works
--- on ranges, where a and b are {n, 2, 3} and n is dynamic. filled: it has no finite value of
+-- The functions that each differentiable row of methods.def is tried with: expressions in a and b
+-- (f64, of shape {2, 3}) and k (i64 indices of shape {2, 3} below 2). Rows of one or two tensors,
+-- and reductions, say it by their signature; the others are listed. first: the first recipe works
+-- also on ranges, where a and b are {n, 2, 3} and n is dynamic. filled: it has no finite value of
 -- nothing.
 local rows = require "spec.rows"
 

@@ -1,4 +1,4 @@
--- What a program explains as its graph is the program: every example, read back from that text
+-- The graph text that a program explains is the program: every example, read back from that text
 -- through the C interface (spec/roundtrip.lua), makes the same calls and gives the same outputs and
 -- parameters, on both tiers; random programs have the same text and plan again. Skipped where there
 -- is no FFI.

@@ -1,4 +1,4 @@
--- What specs share: every program runs in each way there is, and their numbers are compared before
+-- Shared by specs: every program runs in each way there is, and their numbers are compared before
 -- they are given back.
 local tempo = require "tempo"
 

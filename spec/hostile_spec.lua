@@ -3,7 +3,7 @@
 local tempo = require "tempo"
 local helper = require "spec.helper"
 
--- What runs `handler` when the collector finds it.
+-- Makes an object that runs `handler` when the collector finds it.
 local function finalized(handler)
   local proxy = rawget(_G, "newproxy")
   if not proxy then return setmetatable({}, { __gc = handler }) end

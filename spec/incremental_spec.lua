@@ -713,8 +713,8 @@ describe("windows of a bound's width", function()
   end)
 end)
 
--- Of what several numbers are carried: a largest one and its place, a mean and squares around it, a
--- maximum and exponentials below it.
+-- Aggregates that carry several numbers: a largest one and its place, a mean and squares around it,
+-- a maximum and exponentials below it.
 describe("places and statistics", function()
   local made = {
     prefix = function(x, t) return x[0 .. t + 1] end,
@@ -1014,7 +1014,7 @@ describe("moving weights", function()
   end)
 end)
 
--- What windows pick or multiply passes its derivative on to rows: against loops that look at every
+-- Windows that pick or multiply pass their derivative on to rows: against loops that look at every
 -- window.
 describe("derivatives of windows", function()
   local function past(x, t, w) return x[tempo.max(0, t - w + 1) .. t + 1] end

@@ -7,7 +7,7 @@ local recipes = require "spec.grad_rows"
 
 local load_text = loadstring or load            -- luacheck: globals loadstring
 
--- What is not differentiable, by name.
+-- The functions that are not differentiable, by name.
 local others = {
   compare = { "a:eq(b)", "a:lt(b):land(a:gt(0)):lor(b:ne(1)):lnot()" }, sign = { "a:sign()" },
   floor = { "a:floor() + a:ceil() + a:round()" },

@@ -5,6 +5,12 @@ local function there(name)
 end
 
 describe("the game in LÖVE", function()
+  it("is Lua", function()
+    for _, name in ipairs { "main", "conf", "brain" } do
+      assert(loadfile("examples/love/" .. name .. ".lua"))
+    end
+  end)
+
   it("learns while it is played, shows itself and saves what it learned", function()
     if not (there "love" and there "xvfb-run") then
       return pending "left out: LÖVE or Xvfb is missing (apt-get install love xvfb)"

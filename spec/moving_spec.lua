@@ -1,5 +1,5 @@
--- A view may begin elsewhere at each point: x:select(1, i % 3). What runs over many points in one
--- call, or takes them as an axis, must follow it there, in steps of one size or by going point by
+-- A view may begin elsewhere at each point: x:select(1, i % 3). A consumer of many points in one
+-- call, or with them as an axis, must follow it there, in steps of one size or by going point by
 -- point: each view under its consumers, against the reference and, where callbacks look, against
 -- plain Lua.
 local tempo = require "tempo"
@@ -8,7 +8,7 @@ local helper = require "spec.helper"
 local load_text = loadstring or load            -- luacheck: globals loadstring
 local unpack = table.unpack or unpack           -- luacheck: globals unpack
 
--- Of x, (i:I, j:J) [4, 3]: a matrix or a row at each point. Bounds are at most 3.
+-- Views of x, (i:I, j:J) [4, 3]: a matrix or a row at each point. Bounds are at most 3.
 local views = {
   "x:select(1, tempo.mod(i, 3))", "x:select(0, i)", "x:select(0, I - 1 - i)",
   "x:select(1, tempo.min(i + j, 2))", "x:select(0, tempo.floordiv(i, 2) + j)",

@@ -14,7 +14,7 @@ local function seq(n, f)
   return r
 end
 
--- What make(P) gives: outputs, and the line that is to blame. Both tiers are to say `want`: "'y' at
+-- make(P) gives outputs, and the line that is to blame. Both tiers are to say `want`: "'y' at
 -- t = 2: log('x' = 0) is -inf", or each its own.
 local function stops(make, inputs, bounds, want)
   for _, tier in ipairs(tiers) do

@@ -1476,7 +1476,7 @@ local programs = {
 local names = {}
 for name in pairs(programs) do names[#names + 1] = name end
 table.sort(names)
--- What each name gives, of programs of their own or, with TOGETHER, of one.
+-- Runs each name, in programs of their own or, with TOGETHER, in one, and gives its results.
 local function run(only, options)
   local P = tempo.program()
   local n, bound = P:dim "n"

@@ -7,7 +7,7 @@ local helper = require "spec.helper"
 local LENGTHS = 137
 local r = helper.rng(7)
 
--- What was made; which tier runs it may change meanwhile.
+-- Tells what was made; which tier runs it may change meanwhile.
 local function told(f) return (f:explain():gsub("^tier [^,]*", "")) end
 
 -- Runs f at every length, and nothing of what was made of the program may change.

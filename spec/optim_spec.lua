@@ -329,7 +329,7 @@ describe("a step with `when`", function()
   end)
 end)
 
--- What early stopping should do to a list of numbers: the points that are reached, and what is best
+-- Early stopping on a list of numbers should do this: the points that are reached, and what is best
 -- at each.
 local function stops(list, o)
   local better = o.mode == "max" and function(a, b) return a > b + (o.min_delta or 0) end

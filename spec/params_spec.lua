@@ -227,7 +227,7 @@ describe("gradients", function()
   end)
 end)
 
--- What a run leaves when it ends before its last point: values, asserted on all tiers.
+-- A run that ends before its last point leaves these values, asserted on all tiers.
 describe("parameters are the newest there are", function()
   -- w counts points, u is read by nothing, e has a formula, c does not evolve, k is a constant; m
   -- hangs on what comes.

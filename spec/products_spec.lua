@@ -4,6 +4,10 @@ local tempo = require "tempo"
 local helper = require "spec.helper"
 
 local K, N = 515, 37
+-- Without AVX-512 a library multiplies f32: its order is its own.
+local cpu = io.open "/proc/cpuinfo"
+local ours = cpu and cpu:read "*a" or ""
+ours = ours:find "avx512vl" and not os.getenv "TEMPO_ISA"
 
 -- name => shape of the weights, and the product of x (m, K) with them
 local ways = {
@@ -81,13 +85,14 @@ describe("a product with weights of 16 bits", function()
     local w = P:input("w", { shape = { N, K }, dtype = "bf16" })
     local y = (x:matmul(w:to "f32":mT()) * 0.1):tanh():sum()
     local g = tempo.grad(y, { x, w })
-    helper.run(P, { y = y, x = g[1], w = g[2] }, inputs(ways["(out, in)"], "bf16", "f32", 3), {}, { tol = 1e-2 })
+    helper.run(P, { y = y, x = g[1], w = g[2] }, inputs(ways["(out, in)"], "bf16", "f32", 3), {},
+      { tol = 1e-2 })
   end)
 end)
 
 describe("an element of a product", function()
   for name, way in pairs(ways) do
-    for _, dtype in ipairs { "bf16", "f16", name == "(out, in)" and "f32" or nil } do
+    for _, dtype in ipairs { "bf16", "f16", ours and "f32" or nil } do
       it(("has the same bits for any number of rows: %s %s"):format(dtype, name), function()
         for _, opts in ipairs { { tier = "interpreter" }, { tier = "native", threads = 2 },
           { tier = "interpreter", reproducible = true } } do

@@ -167,8 +167,10 @@ describe("a product by weights in blocks", function()
       local v = P:input("v", { shape = { K, 3 } })
       options = options or {}
       options.tier = tier
-      options.outputs = { experts = x:matmul(b:index_select(0, k):mT()), left = b:select(0, 1):matmul(v),
-        rows = b:select(0, 0):index_select(0, k), part = v:mT():matmul(b:select(0, 2):slice(0, 1, 4):mT()) }
+      options.outputs = { experts = x:matmul(b:index_select(0, k):mT()),
+        left = b:select(0, 1):matmul(v),
+        rows = b:select(0, 0):index_select(0, k),
+          part = v:mT():matmul(b:select(0, 2):slice(0, 1, 4):mT()) }
       return P:compile(options)
     end
     local given = { w = w, k = which, x = draw(2, 4, K), v = draw(K, 3) }

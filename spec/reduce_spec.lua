@@ -1,6 +1,6 @@
 -- Reductions and copies along each axis of matrices that lie in every way: plain, turned, with
 -- steps, backwards, moved by a dim. Sizes lie about those of blocks (1024), squares (32) and lanes
--- (32). What is wanted is counted here; all numbers are whole, so it is exact.
+-- (32). The expected results are counted here; all numbers are whole, so it is exact.
 local tempo = require "tempo"
 local helper = require "spec.helper"
 

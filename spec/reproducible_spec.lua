@@ -1,9 +1,9 @@
 -- compile{ reproducible = true }: weights after many updates have the same bits whatever executes
 -- the plan and with whatever flags it was compiled. The bits stand here, so that another machine is
--- asked too. What code that stands alone has is asked in export_spec.lua.
+-- asked too. export_spec.lua asks code that stands alone.
 local helper = require "spec.helper"
 
--- What both programs share.
+-- The text that both programs share.
 local hashes = [[
   local tempo = require "tempo"
   local function hash(h, a)

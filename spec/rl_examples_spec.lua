@@ -3,7 +3,7 @@
 -- tests.
 local helper = require "spec.helper"
 
--- What the example prints, and its metrics.csv as a list of rows by column.
+-- Runs the example: what it prints, and its metrics.csv as a list of rows by column.
 local function run(name, args)
   local text, columns = helper.agent(name, args)
   local rows = {}

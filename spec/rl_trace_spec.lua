@@ -10,7 +10,7 @@ local names = { "pong", "shooter", "grid", "lander", "breakout" }
 -- outside.
 if jit then jit.off() end
 
--- What is not exact: sin, cos, exp, atan of the libraries differ in the last places.
+-- The cases that are not exact: sin, cos, exp, atan of the libraries differ in the last places.
 local tolerance = { lander = 1e-12, functions = 1e-12, ["part 14"] = 1e-12 }
 
 -- ---- the same game in plain Lua -----------------------------------------------------------------

@@ -110,7 +110,7 @@ end)
 
 -- ---- ends ---------------------------------------------------------------------------------------
 
--- What a run of `script` in another process leaves: its status and what it printed.
+-- Runs `script` in another process: gives its status and what it printed.
 local lua = _VERSION == "Lua 5.4" and "lua5.4" or "luajit"
 local function child(script)
   local path = folder .. ".lua"

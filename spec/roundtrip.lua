@@ -1,7 +1,7 @@
 -- luajit spec/roundtrip.lua FOLDER script.lua: runs a script, small, and each of its compiled
 -- functions a second time from the text that it explains, through include/tempo.h, on the same tier
--- (TEMPO_TIER): the same outputs and parameters bit for bit, call by call and step by step. What
--- callbacks returned to the script they return again. Prints a line a function; FOLDER takes files.
+-- (TEMPO_TIER): the same outputs and parameters bit for bit, call by call and step by step. Each
+-- callback returns what it returned to the script. Prints a line a function; FOLDER takes files.
 local ffi = require "ffi"
 local tempo = require "tempo"
 
@@ -154,7 +154,7 @@ end
 
 local function noutput(g) return C.tempo_function_noutput(g) end
 
--- What is given; what is missing is for C to say.
+-- Makes arrays of what is given; C says what is missing.
 local function arrays_of(g, kind, values, nbound, names, bounds)
   local all = C.tempo_function_count(g, kind)
   local input, list, shape = ffi.new("tempo_array *[?]", all + 1), {}, ffi.new "int64_t[16]"
@@ -282,7 +282,7 @@ function fn.start(f, inputs, bounds, o)
   return f
 end
 
--- What is done within a budget is a question of time: what has none is always the same.
+-- A budget makes the work a question of time: without one it is always the same.
 function fn.step(f, values, o)
   local budget = o and o.budget_ms and 0
   local done, out = was.step(f, values, { budget_ms = budget })

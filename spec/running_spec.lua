@@ -512,7 +512,7 @@ describe("steps", function()
 end)
 
 -- An actor whose parameters lag by `lag` iterations, and a learner with a recurrence, a loss over
--- time and Adam. log gets what runs. Where the loss is an output it goes with the last tick of its
+-- time and Adam. log gets what runs. If the loss is an output it goes with the last tick of its
 -- iteration, so learning cannot fall behind.
 local function agent(lag, log, shows)
   local P = tempo.program { seed = 3 }

@@ -1,4 +1,4 @@
--- What a schedule must do, seen from outside: when things happen, what is kept, what it costs in
+-- The demands on a schedule, seen from outside: when things happen, what is kept, what it costs in
 -- memory.
 local tempo = require "tempo"
 local helper = require "spec.helper"
@@ -468,7 +468,7 @@ describe("schedules of whole programs", function()
   end)
 end)
 
--- Where no exact set of needed points is found one that is too large stands, and may read nothing
+-- If no exact set of needed points is found one that is too large stands, and may read nothing
 -- that is not there.
 it("a larger set of points than the needed ones stays inside all domains", function()
   local P = tempo.program()

@@ -28,7 +28,7 @@ local function step(f, inputs, k)
   return done, plain(out)
 end
 
--- What the ticks from k on show.
+-- Lists the results of the ticks from k on.
 local function steps(f, inputs, k)
   local list, done = {}, false
   while not done do

@@ -1,4 +1,4 @@
--- What leaves a run in steps with the last tick inside its point: outputs that have only the outer
+-- Outputs that leave a run in steps with the last tick inside their point: they have only the outer
 -- of several tick dims. Against plain loops, in both tiers.
 local tempo = require "tempo"
 local helper = require "spec.helper"

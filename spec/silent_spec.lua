@@ -253,7 +253,7 @@ describe("a number that is no element", function()
   end)
 end)
 
--- What tempo.warn gets while f runs.
+-- Collects what tempo.warn gets while f runs.
 local function warned(f)
   local was, got = tempo.warn, {}
   tempo.warn = function(text) got[#got + 1] = text end

@@ -192,7 +192,7 @@ describe("windows", function()
   end)
 end)
 
--- What a condition leaves out is not kept, and strides in a condition do not make a ring a whole
+-- A part that a condition leaves out is not kept, and strides in a condition make no ring a whole
 -- array.
 describe("windows read under a condition", function()
   local max, min, range = tempo.max, tempo.min, tempo.range
@@ -518,7 +518,7 @@ describe("an output from one point of a loop", function()
 end)
 
 describe("an optimiser's states", function()
-  -- What is kept of a matrix: it, its moments, its gradient; and what follows it.
+  -- A program keeps a matrix, its moments, its gradient, and the target that follows it.
   local function program(rule, options, target)
     local P = tempo.program { seed = 5 }
     local i = P:dim "i"
@@ -968,7 +968,7 @@ describe("a matrix that a recurrence multiplies by", function()
     end
     return rows > 0 and h or h[1]
   end
-  -- Of so many rows, seen so: is it turned before the loop?
+  -- A case has so many rows, seen so: is it turned before the loop?
   local cases = {
     { 0, true, "x @ w:mT()", function(h, w) return h:matmul(w:mT()) end },
       { 0, true, "w @ x", function(h, w) return w:matmul(h) end },
@@ -1452,7 +1452,7 @@ describe("what is wider than what it is made of", function()
     return P:input("W", { shape = { ... }, dtype = "u8" }):to "f32" - 128
   end
   local function scale(P, ...) return P:input("scale", { shape = { ... } }) end
-  -- What is made of x at each step; what is given; bytes that may be kept beside the state.
+  -- A case: what each step makes of x; what is given; bytes that may be kept beside the state.
   local cases = {
     ["a cast"] = { function(P, x) return x:matmul(bf16(P):to "f32") end },
     ["a cast that is made for it"] = { function(P, x) return x:matmul(bf16(P)) end },

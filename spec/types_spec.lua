@@ -196,7 +196,7 @@ describe("extents", function()
 end)
 
 describe("a sort", function()
-  -- Of each kind of numbers: few of them, as many as go by insertion and one more, many alike, and
+  -- Each kind of numbers: few of them, as many as go by insertion and one more, many alike, and
   -- far from each other.
   local state, big = 11, 9007199254740992
   local function rng()

@@ -1,4 +1,4 @@
--- What the cache keeps of a compilation: a second process finds the plan, and gets the same of it.
+-- The cache keeps a compilation: a second process finds the plan, and gets the same of it.
 local helper = require "spec.helper"
 
 -- A recurrent net and Adam, over (i, t), with a callback and a random draw; a state goes from

@@ -27,7 +27,7 @@ local function line_of(name)
   end
 end
 
---- What `code` prints, its error last. `name` is what messages call the script. Returns the text, whether it failed,
+--- Runs `code`. `name` is what messages call the script. Returns what it prints, its error last, whether it failed,
 -- and what each line printed.
 function blocks.run(code, name, prelude)
   local out, lines = {}, {}
@@ -98,7 +98,7 @@ function blocks.show(code, name, prelude, fails)
   return fenced(code, (blocks.output(code, name, prelude, fails)))
 end
 
---- What a program in C prints that includes tempo.h; warnings are failures (not the linker's).
+--- Returns the output of a program in C that includes tempo.h; warnings are failures (not the linker's).
 function blocks.run_c(code, root)
   local build, path = os.getenv "TEMPO_BUILD" or root .. "build", os.tmpname()
   local file = assert(io.open(path .. ".c", "wb"))

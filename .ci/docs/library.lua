@@ -6,7 +6,7 @@
 --   function nn.Linear(P, nin, nout, o)
 --
 -- A local table after `---@class tempo.x.Name` exports its methods; a `---@field name fun(...): T text` is an entry
--- too. What a layer's forward or an optimiser's rule does, its constructor says; what is `---@protected` is for classes
+-- too. A layer's or optimiser's constructor says what its forward or its rule does; `---@protected` is for classes
 -- of the library itself.
 local blocks = require "docs.blocks"
 
@@ -121,7 +121,7 @@ local function field_entry(stem, f)
   return entry
 end
 
--- What a line of Lua declares: its table, "." or ":", its key; whether that is no function.
+-- Tells what a line of Lua declares: its table, "." or ":", its key; whether that is no function.
 local function declared(line)
   local receiver, sep, key = line:match "^function ([%w_]+)([.:])([%w_]+)%("
   if receiver then return receiver, sep, key, false end

@@ -95,14 +95,14 @@ local function form_of(m)
   return ("%s:%s(%s)"):format(m.positional[1].name, m.name, parameters({ unpack(m.positional, 2) }, left))
 end
 
--- What may be left out has words in docs/source/methods.lua, its row's own or those of all; the rest its kind says.
+-- An optional argument has words in docs/source/methods.lua, its row's own or those of all; its kind says the rest.
 local function words_of(source, m, a)
   local all = source.methods.words[a.name] or error("docs/source/methods.lua has no words for '" .. a.name .. "'", 0)
   local own = source.methods.rows[m.name].words
   return own and own[a.name] or all
 end
 
--- What a group's rows say of one thing, most frequent first: { text, rows = names }.
+-- Collects what a group's rows say of one thing, most frequent first: { text, rows = names }.
 local function opinions()
   local list = {}
   function list.say(name, text)

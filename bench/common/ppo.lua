@@ -1,13 +1,14 @@
---- PPO on CartPole as PureJaxRL has it, whole: 128 steps of each environment with the weights as they are, then 4
---- epochs of 4 shuffled minibatches, again and again. bench/peers/native_peer.py has the same in JAX.
+--- PPO on CartPole as PureJaxRL has it, whole: 128 steps of each environment with the weights as
+--- they are, then 4 epochs of 4 shuffled minibatches, again and again. bench/peers/native_peer.py
+--- has the same in JAX.
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 
 local STEPS, EPOCHS, PARTS = 128, 4, 4
 local GAMMA, LAMBDA, CLIP = 0.99, 0.95, 0.2
 
--- updates: how often all of it is done. Gives a function that does it and gives the mean length of episodes in the last
--- five, and how many steps of an environment that takes.
+-- updates: how often all of it is done. Gives a function that does it and gives the mean length of
+-- episodes in the last five, and how many steps of an environment that takes.
 return function(envs, updates, tier)
   local n = envs * STEPS
   local P = tempo.program { seed = 1 }
@@ -17,7 +18,8 @@ return function(envs, updates, tier)
   local b, B = P:dim "b"
   local t, T = P:dim "t"
   local function net(name, out, gain)
-    return nn.MLP(P, { 4, 64, 64, out }, { name = name, along = { i, e, m }, activation = "tanh", init = "orthogonal",
+    return nn.MLP(P, { 4, 64, 64, out },
+      { name = name, along = { i, e, m }, activation = "tanh", init = "orthogonal",
       gain = math.sqrt(2), out_gain = gain })
   end
   local policy, critic = net("policy", 2, 0.01), net("critic", 1, 1)
@@ -31,7 +33,8 @@ return function(envs, updates, tier)
   local after = judge(env.next_obs[{ t = T - 1 }]):squeeze(-1)
   local advantage = P:tensor { domain = { i, b, t } }
   advantage[{ t = T - 1 }] = env.reward + GAMMA * after * goes_on - value
-  advantage:otherwise(env.reward + GAMMA * value[t + 1] * goes_on - value + GAMMA * LAMBDA * goes_on * advantage[t + 1])
+  advantage:otherwise(
+    env.reward + GAMMA * value[t + 1] * goes_on - value + GAMMA * LAMBDA * goes_on * advantage[t + 1])
 
   local order = tempo.randperm({ n }, { domain = { i, e }, name = "order" })
   local at = order:narrow(0, m * (n // PARTS), n // PARTS)

@@ -1,5 +1,6 @@
---- Programs of bench/native.lua that scan: each gives a function of n that does the work once and gives a number of its
---- result, and how many of what is counted that is. bench/peers/native_peer.py has the same in JAX.
+--- Programs of bench/native.lua that scan: each gives a function of n that does the work once and
+--- gives a number of its result, and how many of what is counted that is.
+--- bench/peers/native_peer.py has the same in JAX.
 local tempo = require "tempo"
 local tier = os.getenv "TEMPO_TIER" or "native"
 local scans = {}
@@ -26,9 +27,11 @@ local function layer(n, gates)
   local t, T = P:dim "t"
   local width = gates * HIDDEN
   local inputs = waves { x = { shape = { n, BATCH, FEATURES }, k = 0, scale = 1 },
-    wx = { shape = { FEATURES, width }, k = 1, scale = 0.1 }, wh = { shape = { HIDDEN, width }, k = 2, scale = 0.1 } }
+    wx = { shape = { FEATURES, width }, k = 1, scale = 0.1 },
+      wh = { shape = { HIDDEN, width }, k = 2, scale = 0.1 } }
   local x = P:input("x", { domain = { t }, shape = { BATCH, FEATURES } })
-  local wx, wh = P:input("wx", { shape = { FEATURES, width } }), P:input("wh", { shape = { HIDDEN, width } })
+  local wx, wh = P:input("wx", { shape = { FEATURES, width } }),
+    P:input("wh", { shape = { HIDDEN, width } })
   local function gate(z, k) return z:slice(1, k * HIDDEN, (k + 1) * HIDDEN) end
   local function tensor() return P:tensor { domain = { t }, shape = { BATCH, HIDDEN } } end
   local function finish(h)
@@ -63,7 +66,8 @@ function scans.gru(n)
   local b = h[t - 1]:matmul(wh)
   h[0] = (1 - gate(a, 1):sigmoid()) * gate(a, 2):tanh()
   local u = (gate(a, 1) + gate(b, 1)):sigmoid()
-  h[t] = u * h[t - 1] + (1 - u) * (gate(a, 2) + (gate(a, 0) + gate(b, 0)):sigmoid() * gate(b, 2)):tanh()
+  h[t] = u * h[t - 1] + (1 - u) * (gate(a, 2) + (gate(a, 0) + gate(b, 0)):sigmoid() * gate(b,
+    2)):tanh()
   return finish(h)
 end
 
@@ -71,8 +75,10 @@ end
 function scans.hmm(n)
   local P = tempo.program()
   local t, T = P:dim "t"
-  local inputs = waves { e = { shape = { n, 32 }, k = 0, scale = 1 }, w = { shape = { 32, 32 }, k = 1, scale = 1 } }
-  local e, w = P:input("e", { domain = { t }, shape = { 32 } }), P:input("w", { shape = { 32, 32 } })
+  local inputs = waves { e = { shape = { n, 32 }, k = 0, scale = 1 },
+    w = { shape = { 32, 32 }, k = 1, scale = 1 } }
+  local e, w = P:input("e", { domain = { t }, shape = { 32 } }),
+    P:input("w", { shape = { 32, 32 } })
   local a = P:tensor { domain = { t }, shape = { 32 } }
   local move = w:log_softmax(1)
   a[0] = e
@@ -139,7 +145,8 @@ function scans.matmul(n)
   local P = tempo.program()
   local t, T = P:dim "t"
   local shape = { 256, n, n }
-  local inputs = waves { x = { shape = shape, k = 0, scale = 1 }, w = { shape = shape, k = 1, scale = 0.1 } }
+  local inputs = waves { x = { shape = shape, k = 0, scale = 1 },
+    w = { shape = shape, k = 1, scale = 0.1 } }
   local x, w = P:input("x", { shape = shape }), P:input("w", { shape = shape })
   local y = P:tensor { domain = { t }, shape = shape }
   y[0] = x

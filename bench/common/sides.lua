@@ -1,7 +1,8 @@
---- What the benches share that run each side in a process of its own, pinned to the same one core, in turn.
+--- Shared by benches that run each side in a process of its own, pinned to the same one core,
+--- in turn.
 local sides = {}
 
---- What a command prints.
+--- Returns what a command prints.
 function sides.output(command)
   local pipe = assert(io.popen(command))
   local text = pipe:read "*a"
@@ -9,9 +10,11 @@ function sides.output(command)
   return text
 end
 
-local core = sides.output "taskset -cp $$":match "(%d+)%s*$"  -- the last one that this process may use
+-- the last one that this process may use
+local core = sides.output "taskset -cp $$":match "(%d+)%s*$"
 assert(core, "taskset did not say on which processors this process may run")
-local plain = "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE -u OMP_NUM_THREADS OPENBLAS_NUM_THREADS=1 "
+local plain =
+  "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE -u OMP_NUM_THREADS OPENBLAS_NUM_THREADS=1 "
 --- Before a command: on that core, one thread of BLAS.
 sides.PIN = plain .. "taskset -c " .. core .. " "
 --- On all cores that this process may use, by so many threads.
@@ -20,7 +23,8 @@ function sides.threads(n) return ("%senv TEMPO_THREADS=%d "):format(plain, n) en
 --- A python that has the modules, that of bench/setup first; nil: none has.
 function sides.python(modules)
   for _, exe in ipairs { "build/peers/bin/python3", "python3", "/usr/bin/python3" } do
-    if sides.output(("%s -c 'import %s; print(1)' 2>/dev/null"):format(exe, modules)):match "1" then return exe end
+    if sides.output(("%s -c 'import %s; print(1)' 2>/dev/null"):format(exe, modules)):match "1" then
+      return exe end
   end
 end
 
@@ -33,8 +37,9 @@ function sides.with_folder(f)
   os.execute("rm -r " .. folder)
 end
 
---- Each command `rounds` times in turn: the least (most: the greatest) of the first of two numbers that it prints last,
---- and the second; and where it prints three, the least of the one before these.
+--- Each command `rounds` times in turn: the least (most: the greatest) of the first of two numbers
+--- that it prints last, and the second; and where it prints three, the least of the one before
+--- these.
 function sides.turns(rounds, commands, most)
   local better = most and math.max or math.min
   local best, said, before = {}, {}, {}
@@ -51,17 +56,19 @@ function sides.turns(rounds, commands, most)
   return best, said, before
 end
 
---- Of what `--rows` says, "" all: is a row one of them, or does one of them begin its name?
+--- Reads `--rows`, "" all. The result tells whether a row is one of them or begins with one.
 function sides.rows(names)
   return function(row)
     local any = names == ""
-    for name in names:gmatch "[^,]+" do any = any or row == name or row:find(name .. "-", 1, true) == 1 end
+    for name in names:gmatch "[^,]+" do
+      any = any or row == name or row:find(name .. "-", 1, true) == 1
+    end
     return any
   end
 end
 
---- Nanoseconds a step of an environment of the CartPole example, on that tier, in its iterations after the first two:
---- on one core, or as `before` says.
+--- Nanoseconds a step of an environment of the CartPole example, on that tier, in its iterations
+--- after the first two: on one core, or as `before` says.
 function sides.cartpole(tier, iterations, envs, before)
   local sum, n = 0, 0
   sides.with_folder(function(folder)

@@ -1,4 +1,5 @@
---- examples/rl/ppo.lua's program until the last rows have a mean return of 475: prints what it reached.
+--- examples/rl/ppo.lua's program until the last rows have a mean return of 475: prints what it
+--- reached.
 --     lua5.4 bench/common/to_475.lua SEED
 local tempo = require "tempo"
 local rl = tempo.rl
@@ -12,6 +13,7 @@ function rl.train(P, env, o)
   reached = sum / n
   return _, history
 end
-rawset(_G, "arg", { [0] = "examples/rl/ppo.lua", "--seed", seed, "--iterations", "1000", "--quiet" })
+rawset(_G, "arg",
+  { [0] = "examples/rl/ppo.lua", "--seed", seed, "--iterations", "1000", "--quiet" })
 dofile "examples/rl/ppo.lua"
 print("reached " .. reached)

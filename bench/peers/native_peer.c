@@ -1,4 +1,4 @@
-/* What bench/native.lua is held to: recurrences by hand, compiled as native code is (flags on its
+/* The peers of bench/native.lua: recurrences by hand, compiled as native code is (flags on its
  * line there), and this machine's streaming bandwidth. native_peer scalar|policy|dp N nanoseconds a
  * step (a cell), and what was computed native_peer matmul N                nanoseconds a product of
  * N x N (2, 4, 8, 16), of 256 at a time native_peer stream N                GB/s read and written,

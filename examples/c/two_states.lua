@@ -1,5 +1,6 @@
---- What each thread of two_states.c runs: a policy learns to bring the host's own "Homing-v0" to rest at 0. `seed` and
---- `iterations` are arguments of the chunk; it gives the mean reward of each iteration back.
+--- Each thread of two_states.c runs this: a policy learns to bring the host's own "Homing-v0" to
+--- rest at 0. `seed` and `iterations` are arguments of the chunk; it gives the mean reward of each
+--- iteration back.
 local seed, iterations = ...
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl

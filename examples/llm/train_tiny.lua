@@ -5,12 +5,13 @@ local Net = require "tempo.llm.net"
 local config = require "tempo.llm.config"
 local llama = require "tempo.llm.models.llama"
 local core = getmetatable(tempo)
-local opt = require "tempo.cli" (arg, { seed = 0, text = "docs/tutorial.md", iterations = 1000,
+local opt = require "tempo.cli" (arg, { seed = 0, text = "", iterations = 1000,
   batch = 12, length = 96, width = 128, layers = 4, heads = 4, lr = 3e-3, out = "out/train_tiny",
   prompt = "The ", tokens = 200, quiet = false })
 
 -- Bytes are tokens, and 256 begins a text.
-local file = assert(io.open(opt.text, "rb"))
+local page = (arg[0]:match "^(.*)examples/" or "./") .. "docs/tutorial.md"
+local file = assert(io.open(opt.text ~= "" and opt.text or page, "rb"))
 local text = file:read "*a"
 file:close()
 local VOCABULARY, BOS = 257, 256

@@ -51,7 +51,7 @@ function love.load(args)
   if opt.fast then love.window.setVSync(0) end
 end
 
--- What a frame takes of ours: the action, then learning for what is left of the budget.
+-- A frame takes an action of ours, then learns for what is left of the budget.
 function love.update()
   local began, used = tempo.clock(), os.clock()
   local push = (love.keyboard.isDown "right" and 8 or 0) - (love.keyboard.isDown "left" and 8 or 0)

@@ -13,7 +13,7 @@ return function(P, o)
   local function draw(name) return tempo.uniform({}, { domain = domain, name = name }) end
   local function still(v, dtype) return tempo.full({}, v, { domain = domain, dtype = dtype }) end
 
-  -- What each player sees: the ball and both paddles, from its own side.
+  -- Each player sees the ball and both paddles, from its own side.
   env.obs = tempo.stack({ 1 - x, y, -20 * vx, 20 * vy, left, right }, -1)
   env.other = tempo.stack({ x, y, 20 * vx, 20 * vy, right, left }, -1)
 

@@ -6,7 +6,8 @@ local opt = require "tempo.cli" (arg, { seed = 0, iterations = 400, envs = 8, st
   epochs = 10, lr = 1e-3, gamma = 0.98, lambda = 0.8, out = "out/ppo", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
-local i, e, m, b, t = P:dims "i e m b t"            -- iteration, epoch, minibatch, environment, time
+-- iteration, epoch, minibatch, environment, time
+local i, e, m, b, t = P:dims "i e m b t"
 local function net(outputs, gain)
   return nn.MLP(P, { 4, 64, 64, outputs },
     { along = { i, e, m }, init = "orthogonal", gain = math.sqrt(2), out_gain = gain })

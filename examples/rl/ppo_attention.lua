@@ -8,7 +8,8 @@ local opt = require "tempo.cli" (arg, { seed = 0, iterations = 300, envs = 32, s
   out = "out/ppo_attention", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
-local i, e, m, b, t = P:dims "i e m b t"            -- iteration, epoch, minibatch, environment, time
+-- iteration, epoch, minibatch, environment, time
+local i, e, m, b, t = P:dims "i e m b t"
 local along = { i, e, m }
 
 -- The newest observation asks, all of the window answer: one head (Vaswani et al. 2017, eq. 1).
@@ -16,7 +17,8 @@ local Net = nn.class "Net"
 local function new_net(outputs, gain)
   local self, d = Net:create(P, { along = along }), opt.width
   self.embed = nn.Linear(P, 2, d, { along = along })
-  self.query, self.key = nn.Linear(P, d, d, { along = along }), nn.Linear(P, d, d, { along = along })
+  self.query, self.key = nn.Linear(P, d, d, { along = along }),
+    nn.Linear(P, d, d, { along = along })
   self.answer = nn.Linear(P, d, d, { along = along })
   self:param("place", { opt.last, d }, { init = "normal", gain = 0.5 })
   self.head = nn.MLP(P, { d, 64, outputs },

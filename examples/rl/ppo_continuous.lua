@@ -9,7 +9,8 @@ local opt = require "tempo.cli" (arg, { seed = 0, iterations = 60, envs = 16, st
   quiet = false })
 
 local P = tempo.program { seed = opt.seed }
-local i, e, m, b, t = P:dims "i e m b t"            -- iteration, epoch, minibatch, environment, time
+-- iteration, epoch, minibatch, environment, time
+local i, e, m, b, t = P:dims "i e m b t"
 local along = { i, e, m }
 local function net(outputs, gain)
   return nn.MLP(P, { 3, 64, 64, outputs },

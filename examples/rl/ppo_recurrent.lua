@@ -7,7 +7,8 @@ local opt = require "tempo.cli" (arg, { seed = 0, iterations = 600, envs = 8, st
   epochs = 10, lr = 1e-3, gamma = 0.98, lambda = 0.8, out = "out/ppo_recurrent", quiet = false })
 
 local P = tempo.program { seed = opt.seed }
-local i, e, m, b, t = P:dims "i e m b t"            -- iteration, epoch, minibatch, environment, time
+-- iteration, epoch, minibatch, environment, time
+local i, e, m, b, t = P:dims "i e m b t"
 local along = { i, e, m }
 local function net(outputs, gain)
   return nn.MLP(P, { 64, 64, outputs },

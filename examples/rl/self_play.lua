@@ -42,7 +42,7 @@ local loss = -advantage * pi:log_prob(action) + 0.5 * (v - target):square()
 optim.Adam({ policy, critic }, { lr = opt.lr, clip_norm = 0.5 })
   :step(loss / (opt.envs * opt.unroll))
 
--- What is shown: the episodes against the players who move at random.
+-- Shows the episodes against the players who move at random.
 local against = setmetatable({ done = env.done:land(rival:value()) }, { __index = env })
 rl.train(P, against, { keep = { policy, critic }, out = opt.out, quiet = opt.quiet,
   every = opt.steps,

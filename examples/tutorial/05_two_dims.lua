@@ -11,7 +11,8 @@ local h = P:tensor { domain = { b, t } }
 h[{ t = 0 }] = x:dot(weight)                -- for every b
 h[{ b, t }] = 0.5 * h[{ t = t - 1 }] + x:dot(weight)
 
-local f = P:compile { outputs = { h = h, last = h[{ t = T - 1 }], mean = h[{ b = 0 .. B }]:mean(0) } }
+local f = P:compile { outputs = { h = h, last = h[{ t = T - 1 }],
+  mean = h[{ b = 0 .. B }]:mean(0) } }
 local x1, x2 = { { 1, 0 }, { 0, 0 }, { 0, 0 } }, { { 0, 4 }, { 0, 4 }, { 0, 4 } }
 local out = f({ x = { x1, x2 }, weight = { 1, 1 } }, { B = 2, T = 3 })
 print(out.h)

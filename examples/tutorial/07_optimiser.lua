@@ -17,5 +17,6 @@ local out = f({}, { I = 500 })
 for k = 0, 3 do print(("%.0f"):format(out.guess:get(k, 0))) end
 print("learnt:", out.loss[499] < 0.01)
 
-f:load_params(f:params())                   -- the next run starts with what this one learnt, at i = 0 again
+-- the next run starts with what this one learnt, at i = 0 again
+f:load_params(f:params())
 print("remembered:", f({}, { I = 1 }).loss[0] < 0.01)

@@ -1,14 +1,17 @@
---- GAE and PPO's loss: advantages from the end of a rollout backwards, and a loss with a clipped ratio.
+--- GAE and PPO's loss: advantages from the end of a rollout backwards, and a loss with a clipped
+--- ratio.
 local tempo = require "tempo"
 
 local P = tempo.program()
 local b, B = P:dim "b"                      -- environments
 local t, T = P:dim "t"                      -- steps
 local function input(name, dtype) return P:input(name, { domain = { b, t }, dtype = dtype }) end
-local reward, value, next_value, done = input "reward", input "value", input "next_value", input("done", "bool")
+local reward, value, next_value, done = input "reward", input "value", input "next_value",
+  input("done", "bool")
 local gamma, lambda, clip = 0.5, 0.5, 0.2
 
--- d[t] = r[t] + gamma V(next) - V,   A[t] = d[t] + gamma lambda A[t+1], stopped where an episode ends.
+-- d[t] = r[t] + gamma V(next) - V,   A[t] = d[t] + gamma lambda A[t+1], stopped where an episode
+-- ends.
 local on = 1 - done
 local d = reward + gamma * on * next_value - value
 local A = P:tensor { domain = { b, t } }
@@ -26,7 +29,8 @@ local gain = (ratio * advantage):minimum(ratio:clamp(1 - clip, 1 + clip) * advan
 local loss = -gain / (B * T):value()        -- its sum over b and t is the mean
 
 local f = P:compile { outputs = { A = A, ratio = ratio, gradient = tempo.grad(loss, scores) } }
-local q = math.log(0.25)                    -- the old policy: as now, but for one action that has become likelier
+-- the old policy: as now, but for one action that has become likelier
+local q = math.log(0.25)
 local out = f({
   reward = { { 0, 0, 1 }, { 1, 1, 1 } }, done = { { false, false, true }, { false, true, false } },
   value = { { 0, 0, 0 }, { 1, 1, 1 } }, next_value = { { 0, 0, 0 }, { 1, 1, 1 } },

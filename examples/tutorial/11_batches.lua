@@ -14,7 +14,8 @@ local mean = loss[{ b = 0 .. B }]:mean(0)   -- one number
 local row = w + tempo.zeros({}, { domain = { b } })
 local own = (row * x - y):square()
 
-local f = P:compile { outputs = { loss = loss, sum = tempo.grad(loss, w), mean = tempo.grad(mean, w),
+local f = P:compile { outputs = { loss = loss, sum = tempo.grad(loss, w),
+  mean = tempo.grad(mean, w),
   rows = tempo.grad(own, row), dx = tempo.grad(loss, x), dmean = tempo.grad(mean, x) } }
 local out = f({ x = { 1, 2, 3 }, y = { 2, 2, 2 } }, { B = 3 })
 print("loss of each row  ", out.loss)

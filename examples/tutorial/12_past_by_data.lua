@@ -1,7 +1,9 @@
---- Reading the past by data: pointers and replay. The range says what is kept, the data what is read.
+--- Reading the past by data: pointers and replay. The range says what is kept, the data what is
+--- read.
 local tempo = require "tempo"
 
--- A tree, one node a step, each with a pointer to an earlier one: its depth is its parent's and one more.
+-- A tree, one node a step, each with a pointer to an earlier one: its depth is its parent's and one
+-- more.
 local P = tempo.program { seed = 1 }
 local t = P:dim "t"
 local parent = P:input("parent", { domain = { t }, dtype = "i64" })
@@ -10,7 +12,8 @@ depth[t] = depth[0 .. t]:select(0, parent) + 1
 local f = P:compile { outputs = { depth = depth } }
 print(f({ parent = { 0, 0, 0, 1, 3, 4 } }, { T = 6 }).depth)
 
--- A walk, and at each step the mean of four states drawn from those before it: all of them, or the last 100.
+-- A walk, and at each step the mean of four states drawn from those before it: all of them, or the
+-- last 100.
 local function replay(window)
   local Q = tempo.program { seed = 1 }
   local s, S = Q:dim "s"
@@ -24,5 +27,6 @@ local function replay(window)
 end
 
 local all, last = replay(), replay(100)
-for line in (all:explain "storage" .. last:explain "storage"):gmatch "temp [ar][^\n]+" do print(line) end
+for line in (all:explain "storage" .. last:explain "storage"):gmatch "temp [ar][^\n]+" do
+  print(line) end
 for _, n in ipairs { 1000, 100000 } do print(n, all:memory { S = n }, last:memory { S = n }) end

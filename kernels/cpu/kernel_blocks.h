@@ -8,7 +8,7 @@
  *           the same bits. */
 typedef float blocks_f8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint8_t blocks_q16 __attribute__((vector_size(16), aligned(1), may_alias));
-/* Of a span: a scale for each 32 numbers (q6_k: for each 16), and what is added for each 32. */
+/* The scales of a span: one for each 32 numbers (q6_k: for each 16), and an addend for each 32. */
 typedef struct blocks_scales {
   blocks_f8 d[2], m;
 } blocks_scales;
@@ -347,7 +347,7 @@ KI __m512i blocks_vnni(__m512i sum, __m512i u, __m512i s) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u), "vm"(s));
   return sum;
 }
-/* Of all 64; q8_0 has numbers from -128 on here. */
+/* Adds the products of 4 for all 64; q8_0 has numbers from -128 on here. */
 KI __m512i blocks_sum4(tp_format f, bool vnni, __m512i u, const tp_eights *x, int p) {
   __m512i q = _mm512_loadu_si512(x->q + 64 * p), one = _mm512_set1_epi16(1),
           lane = _mm512_loadu_si512(x->lane + 16 * p);

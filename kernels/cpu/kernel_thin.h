@@ -273,18 +273,39 @@ DIRECT(f32, float, )
 DIRECT(bf16, uint16_t, tp_load_bf16)
 DIRECT(f16, uint16_t, tp_load_f16)
 
+/* A B that a cache holds, of one block of terms: few rows by each vector of lines. */
+enum { DOT_NEAR = 256 << 10 };
+#define DOT_NEARBY(T, D) \
+  static bool near_##T(const tp_mm *s, const D *a, const D *b, D *c, bool acc) { \
+    int64_t size = sizeof(D); \
+    if (s->k > TP_DOT_LONG || s->m > DOT_THIN || s->n * s->k * size > DOT_NEAR) return false; \
+    for (int64_t j = 0; j < s->n; j += L_##T) \
+      for (int64_t i = 0, f; i < s->m; i += f) { \
+        f = s->m - i >= DOT_PAIRS ? DOT_PAIRS : s->m - i >= 2 ? 2 : 1; \
+        line_##T(f, a + i * s->sam, s->sam, b + j * s->sbn, s->sbn, \
+            s->n - j < L_##T ? (int)(s->n - j) : L_##T, s->k, c + i * s->scm + j * s->scn, s->scm, \
+            s->scn, acc); \
+      } \
+    return true; \
+  }
+DOT_NEARBY(f64, double)
+DOT_NEARBY(f32, float)
+
 static tp_mm mm_turned_over(const tp_mm *s) {
   return (tp_mm){ s->n, s->m, s->k, s->sbn, s->sbk, s->sak, s->sam, s->scn, s->scm, s->lanes };
 }
-static void dots_f64(const tp_mm *s, const double *a, const double *b, double *c, bool acc) {
-  tp_mm t = mm_turned_over(s);
-  if (s->lanes == TP_DOT_ALONE) alone_f64(a, b, s->k, c, acc);
-  else if (s->n < s->m) lined_f64(&t, b, a, c, acc);
-  else lined_f64(s, a, b, c, acc);
-}
-static void dots_f32(const tp_mm *s, const float *a, const float *b, float *c, bool acc) {
-  tp_mm t = mm_turned_over(s);
-  if (s->lanes == TP_DOT_ALONE) alone_f32(a, b, s->k, c, acc);
-  else if (s->n < s->m) thin_f32_any(&t, b, a, c, acc);
-  else thin_f32_any(s, a, b, c, acc);
-}
+#define DOTS_OF(T, D, far) \
+  static void dots_##T(const tp_mm *s, const D *a, const D *b, D *c, bool acc) { \
+    tp_mm t = mm_turned_over(s); \
+    if (s->lanes == TP_DOT_ALONE) { \
+      alone_##T(a, b, s->k, c, acc); \
+      return; \
+    } \
+    if (s->n < s->m) { \
+      const D *x = a; \
+      a = b, b = x, s = &t; \
+    } \
+    if (!near_##T(s, a, b, c, acc)) far(s, a, b, c, acc); \
+  }
+DOTS_OF(f64, double, lined_f64)
+DOTS_OF(f32, float, thin_f32_any)

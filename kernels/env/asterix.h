@@ -48,7 +48,7 @@ TP_FN void asterix_spawn(double *s, double u) {
       s[ASTERIX_SLOT + k] = (right ? 0 : 9) + 16 * right + 32 * gold;
 }
 
-/* Where the entity of slot k meets the player: gold is taken, an enemy ends the episode. */
+/* The entity of slot k meets the player: gold is taken, an enemy ends the episode. */
 TP_FN int asterix_meet(double *s, int k, uint8_t *terminated) {
   const int e = (int)s[ASTERIX_SLOT + k];
   if (e < 0 || (e & 15) != (int)s[ASTERIX_X] || k + 1 != (int)s[ASTERIX_Y]) return 0;

@@ -1,6 +1,6 @@
 /* Catch-v0:ROWSxCOLUMNS, as in bsuite (Osband et al. 2020): a ball falls one row a step, from the
  * top row at a column drawn anew; the paddle of one cell moves left, not at all or right in the
- * last row. Where the ball arrives the episode ends, with reward 1 if the paddle is there, else -1.
+ * last row. When the ball arrives the episode ends, with reward 1 if the paddle is there, else -1.
  * State: the ball's column and row, the paddle's column. Observation: both as 1 in a board. */
 TP_FN void catch_reset(void *data, const double *u, double *s) {
   const int64_t *size = (const int64_t *)data;

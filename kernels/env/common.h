@@ -1,4 +1,4 @@
-/* What environments share. A program that runs environments has this text in it, then the text of
+/* Shared by environments. A program that runs environments has this text in it, then the text of
  * each of them: C99 over stdint.h, string.h and math.h, for the C module, native code, exported
  * programs and kernels alike, which say what TP_FN is. Names begin with the file's. An environment
  * is three functions as of include/tempo_env.h; src/base/envs.def has a row for each with its

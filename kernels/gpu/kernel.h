@@ -1,4 +1,4 @@
-/* What every kernel begins with. After dialect.h and the prelude. */
+/* Every kernel begins with this. It comes after dialect.h and the prelude. */
 #define TP_KERNEL_THREADS 256
 #define TP_IVDEP
 #define TP_UNROLLED            _Pragma("unroll")

@@ -105,10 +105,10 @@ local function rows_at(o, n, order)
 end
 
 --- Minibatches of a set, drawn anew at every point of the dims of `epoch` and of the set's tensors
---- (shuffle = false: as they are), within an epoch each example at most once. Of a set whose first
---- axis counts examples:
+--- (shuffle = false: as they are), within an epoch each example at most once. A set whose first
+--- axis counts examples takes:
 ---   size    rows of a batch; the bound of step is at most rows // size, which the call checks
---- Of a set of tensors that vary over dims:
+--- A set of tensors that vary over dims takes:
 ---   over    the dims whose points are examples: { b, t }
 ---   count   the batches in an epoch, equal shares: the call checks that they come out even
 ---   whole   dims that stay as they are, { t }: one order for all of their points, so that a batch

@@ -114,9 +114,9 @@ local categorical = {}
 -- -inf would not be.
 local function forbidden(dtype) return dtype == "f16" and -65504 or -1e30 end
 
---- Of logits or probs over the last axis. Where `mask` (bool, as logits or broadcast to them) is
---- false the probability is 0: never drawn, and no part of entropy or gradients. With nothing
---- allowed all are equal. Fields: logits (normalised), probs, mode.
+--- A category by logits or probs over the last axis. Its probability is 0 where `mask` (bool, as
+--- logits or broadcast to them) is false: never drawn, no part of entropy or gradients. If nothing
+--- is allowed, all are equal. Fields: logits (normalised), probs, mode.
 ---@param o { logits?: tempo.Tensor, probs?: tempo.Tensor, mask?: tempo.Tensor } logits or probs
 ---@return tempo.dist.Categorical
 function dist.Categorical(o)
@@ -386,7 +386,7 @@ function squashed:rsample(o) return squash(self, self.base:rsample(o)) end
 function squashed:sample(o) return squash(self, self.base:rsample(o), true) end
 
 --- The logarithm of the density at y = tanh(x), elementwise: log N(x) - 2 (log 2 - x - softplus(-2
---- x)). Of a tensor that this distribution drew, x is the one that was drawn; of any other, the
+--- x)). For a tensor that this distribution drew, x is the one that was drawn; for any other, the
 --- inverse of the nearest y inside (-1, 1).
 ---@param y tempo.Tensor
 ---@return tempo.Tensor

@@ -728,7 +728,8 @@ function nn.Dropout(P, p, o)
 end
 function Dropout:forward(x) return x:dropout(self.p, self.training, { key = self.key }) end
 
--- ---- convolution and pooling: sizes, strides and paddings are numbers or one for each spatial axis
+-- ---- convolution and pooling: sizes, strides and paddings are numbers or one for each spatial
+-- axis
 local function each(what, v, d)
   if type(v) == "number" then
     local t = {}

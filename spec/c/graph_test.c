@@ -512,7 +512,7 @@ static void test_arrays(void) {
 
 /* ---- golden texts ---- */
 
-/* What prints parses, and prints the same. */
+/* A printed text parses, and prints the same. */
 static void round_trip(const char *name, const char *text) {
   tp_ictx *ix = tp_ictx_new();
   tp_error err = { 0 };
@@ -529,7 +529,7 @@ static void round_trip(const char *name, const char *text) {
   tp_ictx_free(ix);
 }
 
-/* What is wrong wherever a text is run, or what its calls are asked. */
+/* Checks what is wrong wherever a text is run, or what its calls are asked. */
 static void judged(const char *name, tp_graph *h, const char *late) {
   char text[2200];
   tp_error err = { 0 };

@@ -150,7 +150,7 @@ static bool is_closed(int fd) {
   return n == 0 || errno == ECONNRESET;
 }
 
-/* What each client saw: passed is counted by main, since CHECK is not for threads. */
+/* One client and what it saw: main counts `passed`, since CHECK is not for threads. */
 typedef struct {
   pthread_t t;
   int k;

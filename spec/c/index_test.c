@@ -467,7 +467,7 @@ static bool witness(const char *cond, int64_t least, int64_t *env) {
   return found;
 }
 
-/* Of the bounds for which `cond` holds. */
+/* Checks when the set of the bounds for which `cond` holds is empty. */
 static void empty_when(const char *cond, const char *want) {
   tp_set *set = tp_set_cond(c, 0, NULL, P(cond));
   is(cond, tp_set_empty_when(c, set), want);

@@ -1,6 +1,6 @@
 /* The prelude's elementary functions, through every table of kernels: against what mpmath says
  * (spec/math.txt, made by .ci/math_fixture.py) and, where long double has more bits than double,
- * against libm's of random operands. What is compiled of its text has the same bits. The limits are
+ * against libm's of random operands. Code compiled from its text has the same bits. The limits are
  * those that kernels/prelude/math.h states. */
 #include "kernels/cpu/kernels.h"
 #include "kern/kern.h"

@@ -172,7 +172,7 @@ static bool called(tempo_function *f, tempo_error *err) {
   return ok;
 }
 
-/* What a host asks after a run: sizes, and parameters, which come and go by name and by file. */
+/* Asks as a host does after a run: sizes, and parameters, which come and go by name and file. */
 static bool hosted(const life *l, tempo_function *f, tempo_error *err) {
   int64_t shape[TEMPO_MAXRANK], bytes;
   int n = tempo_function_count(f, TEMPO_PARAM);

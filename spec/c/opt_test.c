@@ -1,5 +1,5 @@
 /* Every pass before and after: spec/opt/<pass>[_case].sdg is read, the pass of that name
- * (src/rt/passes.def) runs, the graph is verified and printed: .want. What prints parses and prints
+ * (src/rt/passes.def) runs, the graph is verified and printed: .want. That text parses and prints
  * the same, but for what no text can say: callbacks of ours (ticks), and bounds that are numbers
  * again (ends). Below stands what a pass that can be switched off does to the work of the whole
  * program: f:explain "work" without it and with it, all others being on but for fuse, so that

@@ -1,6 +1,6 @@
 /* The plan's text. Programs lie in spec/plan as x.sdg: each is compiled, its plan printed, read and
  * printed again, in its own context and in a fresh one, and both plans run on the same inputs:
- * outputs and calls of callbacks are the same bit for bit. Where there is x.want it holds the
+ * outputs and calls of callbacks are the same bit for bit. If there is x.want it holds the
  * plan's text. A second argument names a folder into which the texts are written, a third one that
  * of what the passes make. */
 #include "interp/interp.h"
@@ -122,7 +122,7 @@ static void given_free(given *v) {
   free(v->env);
 }
 
-/* What a callback was told; its results are made of that. */
+/* Hashes what it was told; its results are made of that. */
 static bool callback(void *ud, const tp_call *c, tp_error *err) {
   uint64_t h = tp_hash(&c->of->fn, sizeof c->of->fn, *(uint64_t *)ud);
   for (int i = 0; i < c->ndim; i++)
@@ -161,7 +161,7 @@ static bool same_arrays(const tp_array *a, const tp_array *b) {
       (!a->count || memcmp(a->data, b->data, tp_array_bytes(a)) == 0);
 }
 
-/* What a callback shows lies nowhere when the run is over. */
+/* Is the output kept? One that a callback shows lies nowhere when the run is over. */
 static bool is_kept(const tp_plan *p, int output) {
   bool kept = false;
   for (int i = 0; i < p->bufs.n; i++)

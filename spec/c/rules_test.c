@@ -45,7 +45,7 @@ static tp_dtype any_dtype(void) {
   return chance(70) ? common[below((int)TP_LEN(common))] : (tp_dtype)below(TP_F64 + 1);
 }
 
-/* What broadcasts to f: leading axes left out, others of 1. */
+/* Makes a form that broadcasts to f: leading axes left out, others of 1. */
 static form smaller(form f) {
   form s = f;
   int cut = f.rank ? below(f.rank + 1) : 0;

@@ -91,7 +91,7 @@ static void hostile(const char *tier) {
     memcpy(s, whole, n);
     CHECKF(!try_it(f, x, s, cut), "%zu of %zu bytes", cut, n);
   }
-  /* some changes are of values, which nobody can tell */
+  /* some changes are of values, which no check can tell */
   CHECKF(loaded < tried, "%d of %d", loaded, tried);
   whole_run(f, x);
   free(s);

@@ -69,7 +69,7 @@ static const char script[] =
     "all[5] = tostring(select(2, pcall(g, { x = 1 }, { I = 1 })))\n"
     "return table.concat(all, '\\n')\n";
 
-/* What the script gives, malloc'ed; NULL: it failed. */
+/* Runs the script and gives its result, malloc'ed; NULL: it failed. */
 static char *run(const char *threads) {
   lua_State *L = newstate();
   openlibs(L);

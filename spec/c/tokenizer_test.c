@@ -1,5 +1,5 @@
 /* tokenizers: each request for memory fails once while a file is opened and used; files with
- * changed bytes are refused, or used. What whole files give, spec/tokenizer_spec.lua compares. */
+ * changed bytes are refused, or used. spec/tokenizer_spec.lua compares what whole files give. */
 #include "tokenizer.h"
 #include "check.h"
 

@@ -1,4 +1,4 @@
-/* What the cache keeps of a compilation: a function that is found there asks isl nothing, and is in
+/* The cache keeps a compilation: a function that is found there asks isl nothing, and is in
  * all that can be seen of it the one that was compiled; whatever the file has become. */
 #include "check.h"
 #include "api/api.h"
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What isl held when memory failed outside of it stays with isl. */
+/* isl keeps what it held when memory failed outside of it. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:isl_\nleak:mp_\nleak:gmp"; }
 

@@ -46,7 +46,7 @@ static bool right_error(const tp_error *e, const char *path) {
       (e->code == TP_E_FILE && !strncmp(e->msg, "file: ", 6) && strstr(e->msg, path));
 }
 
-/* What `open` opens is read, or refused as it should be. */
+/* A file that `open` opens is read, or refused as it should be. */
 static bool opens_or_refuses(bool (*open)(tp_weights *w, const void *from, tp_error *e),
     const void *from, const char *path) {
   static tp_weights w;

@@ -2,5 +2,6 @@
 local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"
-local x = P:source(function(point) return point.t / 2 end, { domain = { t }, dtype = "i64" }) -- here
+-- here
+local x = P:source(function(point) return point.t / 2 end, { domain = { t }, dtype = "i64" })
 P:compile { outputs = { x = x } }({}, { T = 3 })

@@ -1,4 +1,4 @@
--- What ends a dim by data needs the end.
+-- The condition that ends a dim by data needs the end.
 local tempo = require "tempo"
 local P = tempo.program()
 local t, T = P:dim "t"

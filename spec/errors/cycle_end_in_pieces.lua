@@ -1,4 +1,4 @@
--- What ends a dim needs a softmax over all of it: a statement that is cut again and again before
+-- The end of a dim needs a softmax over all of it: a statement that is cut again and again before
 -- that is known.
 local tempo = require "tempo"
 local P = tempo.program()

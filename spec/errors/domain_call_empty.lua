@@ -1,4 +1,4 @@
--- What a call needs of its bounds, in the fewest words.
+-- The error says what a call needs of its bounds, in the fewest words.
 local tempo = require "tempo"
 local P = tempo.program()
 local i, t, T = P:dim "i", P:dim("t", "T")

@@ -1,4 +1,4 @@
--- What ends a dim is bool.
+-- The condition that ends a dim is bool.
 local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"

@@ -1,12 +1,13 @@
 -- Holds one program on all tiers to one another. A case:
 --   P         the program
 --   outputs   by name
---   inputs    sequence of { name, bounds of its dims by name, shape, dtype }
+--   inputs    sequence of { name, bounds of its dims by name, shape, dtype, factor of its numbers }
 --   bounds    sequence of tables of bounds to run with
 --   cycles    true: a cycle would be no surprise; else that error is a finding
 --   ends      by dim: its bound as a value, of dims that end by data
 --   smooth    gradients may be compared with differences: { loss = name of an output, { input,
 --   output with its gradient }, ... }
+--   rows      true: inputs over dims are given row by row too
 --   options   of the third tier, which is the interpreter again; where NATIVE is set there is a
 --   fourth, native code, and where THREADS is
 --             a number, another by as many, where DEVICE names one, that device: all are the second
@@ -15,6 +16,7 @@
 -- check(case) gives "ok", "illegal" (the same kind of error on every tier), or "finding" and what
 -- differed. Schedules are gone through point by point too: order, and that no slot is given away
 -- too early. check.counts adds up what was seen besides.
+local tempo = require "tempo"
 local helper = require "spec.helper"
 local export = require "spec.fuzz.export"
 
@@ -80,14 +82,14 @@ local function tiers_of(case, quick)
   return list
 end
 
-local function elements(name, dtype)
+local function elements(name, dtype, factor)
   local seed = 17
   for k = 1, #name do seed = (seed * 31 + name:byte(k)) % 1000003 end
   local r = helper.rng(seed)
   return function()
     if dtype == "bool" then return r(2) == 1 end
     if dtype == "i64" or dtype == "i32" then return r(15) - 5 end
-    return r()
+    return r() * (factor or 1)
   end
 end
 
@@ -96,8 +98,8 @@ function check.inputs(case, bounds)
   for _, x in ipairs(case.inputs) do
     local shape = {}
     for _, b in ipairs(x[2]) do shape[#shape + 1] = bounds[b] end
-    for _, n in ipairs(x[3]) do shape[#shape + 1] = n end
-    local v = helper.numbers(shape, elements(x[1], x[4]))
+    for _, n in ipairs(x[3]) do shape[#shape + 1] = bounds[n] or n end
+    local v = helper.numbers(shape, elements(x[1], x[4], x[5]))
     arrays[x[1]] = #shape == 0 and v or helper.array(v, x[4], shape)
   end
   return arrays
@@ -177,9 +179,25 @@ local function compare(run, ref, name, loose)
   end
 end
 
-local function once(f, case, bounds)
+-- The same inputs, those over dims as rows of their own.
+local function inputs_by_rows(case, bounds)
+  local arrays = check.inputs(case, bounds)
+  for _, x in ipairs(case.inputs) do
+    local n = bounds[x[2][1]] or 0
+    local size = 1
+    for k = 1, #x[2] + #x[3] do size = size * arrays[x[1]]:shape()[k] end
+    if n > 0 and size > 0 and #x[2] + #x[3] > 1 then
+      local list = {}
+      for k = 1, n do list[k] = tempo.array(arrays[x[1]][k - 1]:totable(), x[4]) end
+      arrays[x[1]] = tempo.rows(list)
+    end
+  end
+  return arrays
+end
+
+local function once(f, case, bounds, inputs)
   heard = {}
-  local ok, out = pcall(f, check.inputs(case, bounds), bounds)
+  local ok, out = pcall(f, (inputs or check.inputs)(case, bounds), bounds)
   local run = { ok = ok, heard = heard, out = ok and out, err = not ok and out }
   if ok then
     run.peak, run.predicted = f:peak(), f:memory(bounds)
@@ -379,6 +397,10 @@ function check.check(case, quick)
       local run = once(fns[k], case, bounds)
       if tiers[k].bits then bad = bad or same_bits(run, second, tiers[k][1]) end
       if k == 2 then second = run end
+      if k > 1 and run.ok and case.rows then
+        local again = once(fns[k], case, bounds, inputs_by_rows)
+        bad = bad or same_bits(again, run, ("by rows at %s, %s"):format(text_of(bounds), tiers[k][1]))
+      end
       if run.ok ~= ref.ok then
         return "finding",
           ("at %s %s: %s, reference: %s"):format(text_of(bounds), tiers[k][1],

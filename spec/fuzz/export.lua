@@ -6,14 +6,14 @@ local exported = require "spec.exported"
 local export = {}
 local ways = { "cc -std=c99 -w -O1", "cc -std=c99 -w -O3 -march=native", "cc -std=c99 -w -O0" }
 
--- What exporting may refuse, by the class and by a callback, which somebody would have to write.
+-- May exporting refuse it, by the class or for a callback, which a user would have to write?
 local function refused(said)
   return said:find("^[^:]*:?%d*:? ?device: export") or said:find("export: ", 1, true)
 end
 
 local function calls(text) return text:find "_CALL_%d+ =" end
 
---- What differs, or nil. f runs by the interpreter; `once` runs it; `count` counts.
+--- Tells what differs, or nil. The interpreter runs f; `once` runs it; `count` counts.
 function export.differs(case, bounds, tools)
   local ok, f =
     pcall(case.P.compile, case.P,

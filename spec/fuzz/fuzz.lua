@@ -1,6 +1,6 @@
 -- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to
 -- N] [--ticks yes] [--ends yes|no] [--native yes] [--device opencl|cuda] [--export yes] [--parts
--- yes] [--picks yes|no] [--wide yes] [--seed N] [--script FILE]
+-- yes] [--picks yes|no] [--deep yes] [--wide yes] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the
 -- seed and a shrunk program for each finding and ends with 1 if there was one. --seed N prints
@@ -9,6 +9,7 @@ local tempo = require "tempo"
 local generate = require "spec.fuzz.generate"
 local parts = require "spec.fuzz.parts"
 local picks = require "spec.fuzz.picks"
+local deep = require "spec.fuzz.deep"
 local check = require "spec.fuzz.check"
 local ticks = require "spec.fuzz.ticks"
 local wide = require "spec.fuzz.wide"
@@ -53,11 +54,13 @@ local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 -- every fifth twenty of programs, unless others are asked for.
 local function picks_in(seed)
   if options.picks then return options.picks == "yes" end
-  return math.floor(seed / 20) % 5 == 2 and not (options.ends or options.parts or options.wide)
+  return math.floor(seed / 20) % 5 == 2 and not (options.ends or options.parts or options.wide
+    or options.deep)
 end
 
 local function generated(seed)
   if picks_in(seed) then return picks.generate(seed) end
+  if options.deep then return deep.generate(seed) end
   return options.parts and parts.generate(seed)
     or generate.generate(seed, options.ends, options.wide and "f32")
 end
@@ -67,7 +70,9 @@ local function run(text, seed)
   local case, why = generate.load(text)
   if not case then return "illegal", why end
   local status = "ok"
-  if not options.ticks then status, why = check.check(case) end
+  if not options.ticks then
+    status, why = check.check(case, options.deep and seed and seed % 4 > 0)
+  end
   if status == "ok" and (options.ticks or seed and in_steps(seed)) then return ticks.check(case) end
   return status, why
 end
@@ -200,7 +205,7 @@ while os.time() < stop and seed < (options.to or math.huge) do
     ("%s %s --child yes%s%s --from %d --count %d"):format(lua, arg[0],
     options.ticks and " --ticks yes" or "",
     (options.ends and " --ends " .. options.ends or "") .. (options.parts and " --parts yes" or "")
-    .. (options.picks and " --picks " .. options.picks or "")
+    .. (options.deep and " --deep yes" or "") .. (options.picks and " --picks " .. options.picks or "")
       .. (options.wide and " --wide yes" or ""), seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do

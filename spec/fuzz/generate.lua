@@ -18,7 +18,7 @@ local OPTIONS = { "passes = 'none'", "precise = true", "passes = { vectorize = f
   "passes = { tile = false }", "passes = { cse = false, incremental = false }",
                   "passes = { fold = false, dce = false }", "passes = { algebra = false }" }
 
--- Of the third tier: rules off at random, passes off at random, or one of `some`.
+-- Options of the third tier: rules off at random, passes off at random, or one of `some`.
 function M.options(seed, some)
   return seed % 5 == 4 and off.rules(seed) or seed % 5 == 2 and off.passes(seed)
     or some[seed % #some + 1]
@@ -31,6 +31,13 @@ local function copy(t)
   local c = {}
   for k, v in pairs(t) do c[k] = v end
   return c
+end
+
+-- The shape as data: names of bounds are texts.
+local function extents_text(shape)
+  local t = {}
+  for k, n in ipairs(shape) do t[k] = type(n) == "string" and ('"%s"'):format(n) or n end
+  return "{" .. table.concat(t, ", ") .. "}"
 end
 
 local function shape_text(shape)
@@ -182,7 +189,7 @@ function G:range(d, dom)
   }()
 end
 
--- Where an open tensor may be read along its order: strictly before (closed = false) or up to here.
+-- Picks points of an open tensor along its order: strictly before (closed = false) or up to here.
 function G:past(d, forward, strict, lag)
   local n, N = NAMES[d], BOUNDS[d]
   if forward then
@@ -960,7 +967,7 @@ function G:ending()
   return self:pick(list)
 end
 
--- What fails while running, if it is there at all.
+-- Makes a statement that fails while running, if it is there at all.
 function G:risky()
   local d = self.r(self.ndim) + 1
   local n = NAMES[d]
@@ -1127,8 +1134,9 @@ function M.program(case)
     if s.leaf or s.replaced then
       local bounds, name = {}, s.name
       for _, d in ipairs(dims_of(s.dom)) do bounds[#bounds + 1] = '"' .. BOUNDS[d] .. '"' end
-      inputs[#inputs + 1] = ('{ "%s", { %s }, %s, "%s" }'):format(name, table.concat(bounds, ", "),
-        shape_text(s.shape), s.dtype)
+      inputs[#inputs + 1] = ('{ "%s", { %s }, %s, "%s"%s }'):format(name,
+        table.concat(bounds, ", "), extents_text(s.shape), s.dtype,
+        s.factor and (", %.4g"):format(s.factor) or "")
     end
     lines[#lines + 1] = s.replaced and input_code(s) or s.code
   end
@@ -1145,6 +1153,7 @@ function M.program(case)
   for _, b in ipairs(case.bounds) do runs[#runs + 1] = bounds_text(b) end
   lines[#lines + 1] = ("case = { outputs = { %s },"):format(table.concat(outputs, ", "))
   if cycles then lines[#lines + 1] = "  cycles = true," end
+  if case.rows then lines[#lines + 1] = "  rows = true," end
   local ends = {}
   for _, s in ipairs(list) do
     if s.stop and not s.replaced then

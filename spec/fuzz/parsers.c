@@ -1,4 +1,4 @@
-/* What reads texts and files, under libFuzzer (make fuzz-parsers): whatever the bytes, each parser
+/* Readers of texts and files, under libFuzzer (make fuzz-parsers): whatever the bytes, each parser
  * refuses them with an error or gives what the rest can take. FUZZ_PARSER names the parser.
  * graph, plan: what was read prints as a text that is read again and prints the same.
  * state: of a function that steps along two dims. npy, npz. json, gguf, safetensors, index: also

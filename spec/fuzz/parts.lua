@@ -54,7 +54,7 @@ function G:input(dom, shape, dtype)
   return name
 end
 
--- What is written where the state has `shape`, but for what broadcasts: an input, a number of the
+-- Makes a value for a state of `shape`, or one that broadcasts: an input, a number of the
 -- index, a value of the state itself.
 function G:value(shape, dtype, p)
   local all = self:chance(0.5) and shape or {}
@@ -276,7 +276,7 @@ function G:state()
   return value, before
 end
 
--- What is looked at: the last state, all of them, one some steps before, a range.
+-- Reads the state: the last one, all of them, one some steps before, a range.
 function G:readers(h)
   local n, N = NAMES[self.d], BOUNDS[self.d]
   local last = self:chance(0.5)

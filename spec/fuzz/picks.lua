@@ -73,7 +73,7 @@ end
 
 function G:value(shape) return self:input(self:dims(0.6), shape, self.float) end
 
--- What all points share, or those of few dims.
+-- Makes a tensor that all points share, or those of few dims.
 function G:shared(shape)
   local dom = self:chance(0.8) and {} or self:dims(0.4)
   if self:chance(0.5) then return self:input(dom, shape, self.float) end

@@ -143,7 +143,7 @@ local function reached(dims, here, ends, bounds)
   return most
 end
 
--- Of an output with the outer n of the tick dims: its part at a tick, as long as was reached there.
+-- Takes the part of an output with the outer n tick dims at a tick, as long as was reached there.
 local function part_at(o, whole, names, n, at, ends, bounds)
   local here, path, dims = {}, {}, dims_of(o)
   for k = 1, n do here[names[k]] = at[names[k]] end
@@ -332,7 +332,7 @@ local function grow(pair, case, set, bounds, r)
   end
 end
 
--- The same with a limit of memory, below which some of it lies in a file; NULL: it is refused. Of a
+-- The same with a limit of memory, below which some of it lies in a file; NULL: it is refused. On a
 -- device, every other time on the CPU.
 local function limited(f, case, set, bounds, r, device)
   if device and r(2) == 0 then

@@ -1,6 +1,6 @@
--- What rewriting costs in f32. A program of f32 is run by the reference, in the order in which it
--- is written, and by the interpreter, in the order that the passes choose, and again in f64; dims
--- are long, so that sums over them have many terms. What the passes lose is no more than FACTOR
+-- Measures what rewriting costs in f32. The reference runs a program of f32, in the order in which
+-- it is written, and the interpreter, in the order that the passes choose, and again in f64; dims
+-- are long, so that sums over them have many terms. The passes lose no more than FACTOR
 -- times what the program loses as it is written, or UNITS of the last place of its largest number,
 -- where that is more. check(text) gives "ok", "illegal" or "finding" and why. Programs that lose
 -- more than LOST as they are written say nothing: a comparison fell the other way, or a difference

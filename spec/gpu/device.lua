@@ -1,4 +1,4 @@
--- What specs of devices share: NVRTC, the emulated CUDA device and an OpenCL device through
+-- Shared by specs of devices: NVRTC, the emulated CUDA device and an OpenCL device through
 -- LuaJIT's FFI, and the text that stands before kernels. false, and why, where something is not
 -- here.
 local found, ffi = pcall(require, "ffi")
@@ -122,7 +122,7 @@ local function log_of(program)
   return ffi.string(s)
 end
 
---- What ptxas says of the kernels of a whole text, compiled for an H100.
+--- Returns what ptxas says of the kernels of a whole text, compiled for an H100.
 function device.needs(text)
   local lib, program = device.nvrtc, ffi.new "void *[1]"
   assert(lib.nvrtcCreateProgram(program, text, "kernels.cu", 0, nil, nil) == 0)
@@ -166,7 +166,7 @@ function device.open(words)
   assert(cuda.cuInit(0) == 0)
   assert(cuda.cuDevicePrimaryCtxRetain(c, 0) == 0)
 end
---- What the emulator found since open.
+--- Returns what the emulator found since open.
 function device.found() return file(findings) end
 
 function device.module(ptx)

@@ -1,4 +1,4 @@
--- What NVRTC makes of the prelude gives the CPU's bits: PTX, written in C by ptx.lua, on watched
+-- NVRTC's code for the prelude gives the CPU's bits: PTX, written in C by ptx.lua, on watched
 -- memory.
 local device = require "spec.gpu.device"
 local cuda, ffi = device.cuda, device.ffi

@@ -2,8 +2,8 @@
  *
  * Work is done as late as it may be: when somebody waits, and then only what that hangs on; memory
  * of the host is read and written then, whatever has become of it. So a mark that is not waited
- * for, or a buffer that is used again too early, gives wrong numbers here every time. What was
- * captured runs in an order that its edges allow, not in the one in which it was put.
+ * for, or a buffer that is used again too early, gives wrong numbers here every time. Captured work
+ * runs in an order that its edges allow, not in the one in which it was put.
  *
  * A module's image is PTX. ptx.lua, beside this library, writes it in C; cc builds that once, into
  * modules/ beside it, named by what it is made of. A finding fails the launch with the error that a
@@ -413,7 +413,7 @@ static bool capturing(void) {
     if (streams[i]->capture) return true;
   return legacy.capture != NULL;
 }
-/* What must not be done while a stream captures spoils the capture. */
+/* Spoils the captures, for a call that must not be made while a stream captures. */
 static bool spoils(void) {
   bool is = false;
   for (int i = 0; i < nstreams; i++)
@@ -731,7 +731,7 @@ static const char command[] =
     "-ffp-contract=off -fno-strict-aliasing -fno-math-errno -fno-trapping-math -fwrapv "
     "-march=native -fPIC -shared -I'%s' '%s.c' -o '%s.tmp' -lm && mv '%s.tmp' '%s.so'; } 2>'%s'";
 
-/* What the translation is made of besides the PTX. */
+/* Hashes what the translation is made of besides the PTX. */
 static uint64_t tools(void) {
   static uint64_t h;
   static const char *const files[] = { "ptx.lua", "emu.h" };
@@ -860,7 +860,7 @@ API cuFuncSetAttribute(function *f, int which, int v) {
   if (which == 8) f->dynamic = (uint32_t)v;
   return which == 8 && v > 232448 ? EMU_INVALID : 0;
 }
-/* Of compute capability 9.0. */
+/* The occupancy of compute capability 9.0. */
 API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, function *f, int n, size_t dynamic) {
   const emu_kernel *k = f->kernel;
   int warps = (n + 31) / 32, regs = ((k->registers < 24 ? 24 : k->registers) + 7) / 8 * 8;

@@ -56,8 +56,8 @@ void watch_set(void *to, uint64_t n);
 /* A library reads (writes) n bytes: what is wrong with that, or NULL. */
 const char *watch_library(const void *p, uint64_t n, bool writes);
 
-/* Of the running launch. Times only grow: an access is ordered before those of another thread if it
- * was made before the interval began. */
+/* The state of the running launch. Times only grow: an access is before those of another thread if
+ * it was made before the interval began. */
 typedef struct watch_now {
   uint32_t launch, block, interval, warp, who;
   const emu_kernel *kernel;

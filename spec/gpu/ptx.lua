@@ -1,5 +1,5 @@
 -- `lua ptx.lua FILE.ptx >FILE.c`: PTX as NVRTC writes it, in C over emu.h. A kernel becomes a
--- function that runs one thread. Registers are its locals. Where threads meet (barriers, shuffles,
+-- function that runs one thread. Registers are its locals. When threads meet (barriers, shuffles,
 -- votes), what is live is saved, the function returns, and is entered there again. An instruction
 -- becomes a statement or two, a branch a goto. An instruction that is not known ends the
 -- translation with its line: nothing is guessed. So do those whose results are not rounded as IEEE
@@ -25,7 +25,8 @@ local function stop(fmt, ...)
   os.exit(1)
 end
 
--- ---- source lines: where a statement stands, and where the function that it was inlined from was called
+-- ---- source lines: where a statement stands, and where the function that it was inlined from was
+-- called
 local locs, loc_of, parent = { "{0, 0, 0}" }, 0, {}
 
 local function note_loc(line)
@@ -189,7 +190,7 @@ local function put(x, t, e)
   return ("%s = (%s)(%s);"):format(r, CTYPE[F.regs[r]], e)
 end
 
--- What stands in [ ]: base and offset.
+-- Reads what stands in [ ]: base and offset.
 local function address(x)
   local inside = x:match "^%[(.*)%]$"
   if not inside then stop("what is the address %s?", x) end
@@ -430,7 +431,7 @@ function OP.cvta(p, a, t, has)
     ("%s %s (uint64_t)(uintptr_t)%s"):format(val(a[2], "u64"), to and "-" or "+", space))
 end
 
--- Where an address points to: (char *), and the name of the space for emu.h.
+-- Tells where an address points to: (char *), and the name of the space for emu.h.
 local function where(x, has)
   local base, off = address(x)
   local e = bits(base)
@@ -522,8 +523,8 @@ OP.prefetchu, OP.pmevent = nothing, nothing
 function OP.trap() return ("E->trap(%d);"):format(place()) end
 
 -- ---- where threads meet -------------------------------------------------------------------------
--- A stop: the thread says what it brings and returns; `after` takes what it got. Of the function's
--- text it is three entries, since what is live must be saved between them.
+-- A stop: the thread says what it brings and returns; `after` takes what it got. It makes three
+-- entries of the function's text, since what is live must be saved between them.
 local function meet(kind, set, after)
   if not F.entry then
     stop "threads meet in a function that is called: make it one that is inlined"

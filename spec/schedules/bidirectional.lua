@@ -1,5 +1,5 @@
 -- By hand: one loop forwards, one backwards; the second makes y on its way, so that only f is kept
--- whole and b has the two points of a step. What one would do better: b could be written in place
+-- whole and b has the two points of a step. One could do better: b could be written in place
 -- (a product may not write over its operand), and f and b straight into their halves of y.
 local tempo = require "tempo"
 local helper = require "spec.helper"

@@ -1,6 +1,6 @@
 -- By hand: forwards with h kept for all T, then backwards with the adjoint of h at one point, in
 -- blocks of rows so that the gradient of w is a product of matrices, then w in place; no T copies
--- of a weight, nothing grows with the iterations. What one would do better: the loss's derivative
+-- of a weight, nothing grows with the iterations. One could do better: the loss's derivative
 -- (grad add) is made forwards and kept for T as well; h - y could be made once more on the way
 -- back.
 local tempo = require "tempo"

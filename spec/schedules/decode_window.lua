@@ -1,6 +1,6 @@
 -- By hand: as decode_causal, with rings of w tokens as caches. A window is copied out of its ring,
--- so that attention multiplies rows that lie side by side. What lies so far back in the prompt that
--- no window reaches it is computed all the same, as in most people's code; it could be left out
+-- so that attention multiplies rows that lie side by side. Tokens so far back in the prompt that no
+-- window reaches them are computed all the same, as in most people's code; they could be left out
 -- layer by layer.
 local tempo = require "tempo"
 local helper = require "spec.helper"

@@ -22,7 +22,7 @@ static inline int tp_env_nu(const tp_env *e) { return e->nstep + e->nreset; }
 /* Numbers of its longest vector. */
 int64_t tp_env_lane(const tp_env *e);
 
-/* Where uniforms come from: given, or (NULL) element k of a draw with this key; room for
+/* The source of uniforms: given, or (NULL) element k of a draw with this key; room for
  * tp_env_nu. */
 typedef struct tp_noise {
   const double *given;

@@ -120,7 +120,7 @@ enum { THIN_BYTES = 1 << 18 };
 
 static bool ours_is_better(const tp_contraction *t, double work) {
   return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST ||
-      (t->s.lanes && t->s.k >= TP_DOT_BLOCK);
+      (t->s.lanes && t->s.k >= TP_DOT_BLOCK && t->s.m <= FEW_ROWS);
 }
 
 static tp_mmkind choose_library(tp_contraction *t, double work) {
@@ -149,7 +149,7 @@ static bool has_few_rows(const tp_contraction *t) {
   return (t->s.sbn == 1 || t->s.n == 1) && t->s.m <= TP_WORK_THIN;
 }
 
-/* Of 16-bit floats the larger operand is B, or the one that only they are; and where rows of B are
+/* Makes B the larger operand, or the only one of 16-bit floats; and where rows of B are
  * contiguous, A has few rows. */
 static tp_mmkind choose_widening(tp_contraction *t) {
   bool b = tp_half(type_of_b(t)), both = b && tp_half(type_of_a(t));

@@ -27,7 +27,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
  * there. Sums are those that the blocks of a loop by rows add up (tp_cut_loop). Notes
  * are int64s: 1 + the position of the leaf that failed first, 0 until then; by symbol, the
  * variables of loops there; by buffer, its place in the arena; has anything failed? Then, for each
- * block of a loop by rows, the same as the first two, for blocks are not at one iteration. Where
+ * block of a loop by rows, the same as the first two, for blocks are not at one iteration. If
  * something failed, kernels do nothing. */
 typedef struct tp_kernel {
   const tp_pnode *node;
@@ -84,7 +84,7 @@ typedef struct tp_export {
   int nbound;
   const tp_sym *const *bounds;
   /* By number of input, output, parameter. An output with param >= 0 is that parameter's last
-   * value. Of parameters: at: place in the file of weights; value NULL: none yet. */
+   * value. A parameter's `at` is its place in the file of weights; value NULL: none yet. */
   int nin, nout, nparam;
   tp_export_array *in, *out, *param;
   int64_t weights; /* bytes of parameters */

@@ -152,7 +152,7 @@ const char *emit_ix(tp_emit *e, const tp_ix *x) {
 }
 
 /* The begin of a row of an input whose rows may be arrays of their own. */
-static void put_row(tp_emit *e, int buf, const tp_ring *r) {
+static void put_row_place(tp_emit *e, int buf, const tp_ring *r) {
   const char *row = emit_ix(e, r->idx), *stride = emit_ix(e, r->stride);
   if (e->to->host) tp_putf(e->b, " + (r%d ? r%d[%s] : (%s)*(%s))", buf, buf, row, row, stride);
   else tp_putf(e->b, " + (%s)*(%s)", row, stride);
@@ -178,7 +178,7 @@ void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
   tp_emit_ix(e, off);
   bool by_rows = nd->buf >= 0 && e->p->bufs.v[nd->buf]->by_rows;
   for (int i = 0; i < nd->nring; i++)
-    if (by_rows) put_row(e, nd->buf, &nd->ring[i]);
+    if (by_rows) put_row_place(e, nd->buf, &nd->ring[i]);
     else put_ring(e, &nd->ring[i]);
 }
 

@@ -187,7 +187,7 @@ static bool makes_little(const gathering *g, const tp_pnode *x) {
   return true;
 }
 
-/* May it be in a stretch? What never runs may, a loop if all of it makes little. */
+/* May it be in a stretch? A node that never runs may, a loop if all of it makes little. */
 static bool may_join(const gathering *g, const tp_pnode *x) {
   const tp_device *d = g->x->device;
   if (!tp_emit_stretch_takes(g->s, x)) return false;

@@ -115,7 +115,7 @@ static bool cuda_open_driver(tp_buf *why) {
   return false;
 }
 
-/* Where wheels of PyPI and the toolkit have NVRTC and cuBLAS. */
+/* The places of NVRTC and cuBLAS in wheels of PyPI and in the toolkit. */
 #define WHEELS "/lib/python3*/*-packages/nvidia/*/lib"
 static const tp_gfolder toolkit[] = { { NULL, NULL }, { "VIRTUAL_ENV", WHEELS },
   { "CONDA_PREFIX", WHEELS }, { "CONDA_PREFIX", "/lib" }, { "HOME", "/.local" WHEELS },

@@ -1,6 +1,6 @@
 /* exec.c: runs a plan on a device, beside the interpreter.
  *
- * The run goes through the plan as on the host (run/flow.c). Where a loop begins that was chosen as
+ * The run goes through the plan as on the host (run/flow.c). At a loop that was chosen as
  * a kernel, or at a leaf that is one, it puts a launch on the queue and goes on; other leaves run
  * on the host. Each buffer is, whole, in the host's memory, in the device's, or in both; it is
  * copied when one side needs what the other has made (see, reach). Buffers of the arena have the

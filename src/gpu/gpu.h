@@ -28,7 +28,7 @@ typedef struct tp_gplace {
   int64_t off;
 } tp_gplace;
 
-/* What the device is. arch: what its compiler is asked for ("sm_90"). units: multiprocessors.
+/* The device's facts. arch: what its compiler is asked for ("sm_90"). units: multiprocessors.
  * warp: threads that go together. threads: most in a block. local: bytes of memory that a block
  * shares, at most; memory, most: bytes of all of it, and of one tp_gmem; parameters: bytes that a
  * kernel's take at most. ieee: are division and square root of f32 rounded to nearest, and
@@ -40,7 +40,7 @@ typedef struct tp_gspec {
   bool f64, i64_atomics, ieee, tapes;
 } tp_gspec;
 
-/* What a kernel takes. spilled: bytes of registers in memory; fit: blocks of `threads` threads at
+/* The needs of a kernel. spilled: bytes of registers in memory; fit: blocks of `threads` threads at
  * once on the whole device; -1: the driver cannot tell. */
 typedef struct tp_gneeds {
   int registers, spilled, fit;

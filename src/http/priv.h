@@ -1,4 +1,4 @@
-/* What http.c and mhd.c share. `lock` guards all that both threads touch; it is taken before
+/* Shared by http.c and mhd.c. `lock` guards all that both threads touch; it is taken before
  * libmicrohttpd's own locks and never held while libmicrohttpd calls us. */
 #ifndef TP_HTTP_PRIV_H
 #define TP_HTTP_PRIV_H

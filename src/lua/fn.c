@@ -25,14 +25,34 @@ tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not) {
   return u;
 }
 
+/* A request for memory that fails ends here, inside the protected call: a jump beyond it would leave
+ * Lua with the call's dead frame. */
+static int guarded_method(lua_State *L) {
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tl_fail(L, "memory: out of memory");
+  tl_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  tp_unguard(&oom);
+  return lua_gettop(L);
+}
+
+static void push_guarded(lua_State *L) { /* LuaJIT makes an object of each C function pushed */
+  static const char key;
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &key);
+  if (!lua_isnil(L, -1)) return;
+  lua_pop(L, 1);
+  lua_pushcfunction(L, guarded_method);
+  lua_pushvalue(L, -1);
+  tl_rawsetp(L, LUA_REGISTRYINDEX, &key);
+}
+
 /* Protected: a method that an error leaves no longer uses the function, which stays on the stack
  * below its arguments. */
 int tl_fn_use(lua_State *L, int method) {
   tl_fn *u = tl_object(L, 1, TL_FN, "a method of a function");
   lua_pushvalue(L, 1);
+  push_guarded(L);
   lua_pushvalue(L, method);
-  lua_insert(L, 1);
-  lua_insert(L, 1);
+  for (int k = 0; k < 3; k++) lua_insert(L, 1);
   u->uses++;
   int status = tl_pcall(L, lua_gettop(L) - 2, LUA_MULTRET);
   u->uses--;

@@ -55,7 +55,7 @@ int tl_llm_sample(lua_State *L) {
   return wanted ? 2 : 1;
 }
 
-static tp_array *kept(lua_State *L) {
+static tp_array *keys_kept(lua_State *L) {
   tp_array *a = tl_toarray(L, 1, "llm");
   if (a->rank != 4 || !a->shape[2]) tl_fail(L, "shape: llm: no array of keys or values");
   return a;
@@ -64,7 +64,7 @@ static tp_array *kept(lua_State *L) {
 /* to, from (rows, layers, heads, components), row, n, position: rows row .. row + n - 1 of `from`
  * are those of position .. position + n - 1, each at its place modulo the number of places */
 int tl_llm_keep(lua_State *L) {
-  tp_array *to = kept(L), *from = tl_toarray(L, 2, "llm");
+  tp_array *to = keys_kept(L), *from = tl_toarray(L, 2, "llm");
   int64_t row = tl_integer(L, 3, "row"), n = tl_integer(L, 4, "n"), at = tl_integer(L, 5, "at");
   int64_t outer = to->shape[0] * to->shape[1], places = to->shape[2], d = to->shape[3];
   if (from->rank != 4 || from->dtype != to->dtype || from->shape[1] != to->shape[0] ||
@@ -83,13 +83,13 @@ int tl_llm_keep(lua_State *L) {
 /* keys or values, places -> the same with so many places, which begin with those there are */
 int tl_llm_grow(lua_State *L) {
   int64_t shape[TP_MAXRANK], places = tl_integer(L, 2, "places");
-  const tp_array *a = kept(L);
+  const tp_array *a = keys_kept(L);
   TP_COPYN(shape, a->shape, a->rank);
   if (places < shape[2]) tl_fail(L, "input: llm: fewer places");
   shape[2] = places;
   tl_array *u = tl_pusharray(L);
   tl_setarray(L, u, tp_array_new(a->dtype, a->rank, shape));
-  a = kept(L);
+  a = keys_kept(L);
   tp_array_overlay(u->a, a);
   return 1;
 }

@@ -217,7 +217,7 @@ int64_t tp_extent_of_tiles(const tp_ix *e) {
   return n;
 }
 
-/* Of a buffer in a file, spill.c still takes the rows of all tiles at once. */
+/* For a buffer in a file, spill.c still takes the rows of all tiles at once. */
 bool tp_fits_tile(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->check || r->first || r->ncoord) return false;
   TP_WINDOWS (x, r)

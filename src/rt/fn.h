@@ -13,7 +13,7 @@ typedef struct tp_stages {
   tp_poly *poly;
   tp_plan *plan;
 } tp_stages;
-/* A run in steps (step.c). Of exec and ref the engine has one. */
+/* A run in steps (step.c). The engine has one of exec and ref. */
 typedef struct tp_session {
   tp_arena a; /* of its lists */
   tp_exec *exec;

@@ -60,7 +60,7 @@ static tp_stand refer_step(tp_fn *f, tp_session *q, const tp_step *s, tp_error *
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
 }
 
-/* What is left is known only to be done where the time was enough. */
+/* The rest is known to be done only if the time was enough. */
 static tp_stand refer_work(tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
   if (!tp_ref_rest(q->ref, false, until, err)) return TP_AT_ERROR;

@@ -157,7 +157,7 @@ int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape);
 void tp_fn_outputs_free(tp_fn *f, tp_run *run);
 /* Explains f as text. section NULL: a summary; env: bounds, for sizes in bytes; may be NULL. */
 bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
-/* Where the time of all runs, or of the steps since the last start, went: a line for each
+/* Tells where the time of all runs, or of the steps since the last start, went: a line for each
  * region. */
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err);
 /* between runs: should profiles and traces see inside of native code's parts? */

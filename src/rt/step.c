@@ -466,7 +466,7 @@ static bool no_session(const tp_fn *f, const char *what, tp_error *err) {
   return true;
 }
 
-/* What a step or work leaves, also one that failed. Returns ok. */
+/* Keeps what a step or work leaves, also one that failed. Returns ok. */
 static bool leave(tp_fn *f, tp_step *s, bool ok) {
   tp_session *q = f->session;
   if (ok && !s->done) return tp_params_stepped(f), true;

@@ -42,7 +42,7 @@ bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to,
   return true;
 }
 
-/* Where an IF goes on if its condition fails; `to` if it has no else. */
+/* Finds where an IF goes on if its condition fails; `to` if it has no else. */
 static int else_of(const tp_exec *x, const tp_inst *i) {
   const tp_inst *last = x->flow->inst + i->to - 1;
   return last->op == TP_I_JUMP && last->to > i->to ? last->to : i->to;

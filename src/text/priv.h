@@ -187,7 +187,7 @@ static inline bool tp_chars_same(tp_chars a, tp_chars b) {
 }
 /* Copies the text. `out` is that text; byte pieces <0xNN> become their byte. */
 void tp_piece_set(tp_tokenizer *t, int id, tp_chars text, double score, tp_piece_kind kind);
-/* Of a vocabulary of bytes: characters that stand for bytes become them. One that holds another
+/* For a vocabulary of bytes: characters that stand for bytes become them. One that holds another
  * character stays as it is, and no word has it. */
 bool tp_bytes_of(tp_tokenizer *t, tp_chars text, tp_chars *out);
 /* Which pieces words are made of is known: makes `slot`, `byte`, and in `out` "▁" => " " if

@@ -3,7 +3,7 @@
  * scores; "t5" its Unigram; "gemma4" BPE by merges on characters. Others are refused. */
 #include "text/priv.h"
 
-/* What tokenizer.ggml.* say: numbers that are missing are -1, texts NULL. */
+/* The facts of tokenizer.ggml.*: numbers that are missing are -1, texts NULL. */
 typedef struct {
   const char *model, *pre, *name; /* name: general.name */
   int n, nmerge;

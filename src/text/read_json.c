@@ -1,6 +1,6 @@
 /* read_json: tokenizer.json of Hugging Face's tokenizers: models BPE and Unigram, added tokens,
  * normalisers, pre-tokenizers, what the post-processor puts in front, decoders as far as they say
- * how a piece stands in a text. What is not known is refused, not skipped. */
+ * how a piece stands in a text. Unknown parts are refused, not skipped. */
 #include "text/priv.h"
 #include "io/json.h"
 

@@ -3,7 +3,7 @@
  * (split.c). tokenizer.c goes through a text: tokens that were added stand out first, what lies
  * between is rewritten, cut into words, and each word becomes ids (bpe.c, unigram.c).
  *
- * Text is bytes. Where it is no UTF-8, no pattern and no rewriting step sees the broken bytes; they
+ * Text is bytes. If it is no UTF-8, no pattern and no rewriting step sees the broken bytes; they
  * are words of their own, so a vocabulary with bytes keeps them. One thread uses a tokenizer at a
  * time. PCRE2 and utf8proc are opened at run time by the first tokenizer that needs them. */
 #ifndef TP_TEXT_H
@@ -31,7 +31,7 @@ TP_GIVE tp_tokenizer *tp_tokenizer_tiktoken(tp_chars bytes, const char *pattern,
 TP_GIVE tp_tokenizer *tp_tokenizer_gguf(const tp_weights *w, tp_error *err);
 tp_tokenizer *tp_tokenizer_free(TP_TAKE tp_tokenizer *t); /* NULL-safe, gives NULL */
 
-/* What the file says; -1: nothing. */
+/* The facts that the file gives; -1: nothing. */
 typedef struct {
   int size, bos, eos, eot, unk; /* size: the greatest id and one; eot: the end of a turn */
   bool add_bos;                 /* texts for the model begin with bos */

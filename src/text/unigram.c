@@ -1,7 +1,7 @@
 /* unigram: the cut of a word into pieces with the greatest sum of scores, by Viterbi's algorithm:
  * from each character on, all pieces that begin there improve the ways to where they end. A
- * character that is no piece itself is unknown, ten below the least score. Of equal sums the first
- * found stays, as in SentencePiece. */
+ * character that is no piece itself is unknown, ten below the least score. If sums are equal, the
+ * first found stays, as in SentencePiece. */
 #include "text/priv.h"
 
 typedef struct {

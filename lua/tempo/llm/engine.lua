@@ -232,7 +232,7 @@ local function read(e, r)
   local ids = {}
   for k = 1, n do ids[k] = r.prompt[from + k] end
   reserve(e, from + n)
-  local run = e.model:_program("chunk", last and "k v logits hidden" or "k v hidden")
+  local run = e.model:_program("chunk", last and "k v logits" or "k v")
   local out = run({ id = ids, start = from, past_k = r.k, past_v = r.v }, { N = n, C = e.places })
   keep(r, out, 0, n)
   if last then choose(e, r, out.logits, 0) end

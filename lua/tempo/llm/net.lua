@@ -41,6 +41,16 @@ function Net:weight(name, stored, format)
   self.stored[name], self.w[name] = { stored, format }, widened(stored, format)
 end
 
+--- Gives a weight another format in the layers where `here` holds: net.w[name] is a list then, which
+--- net.linear takes.
+---@protected
+function Net:also(name, stored, format, here)
+  local w = self.w[name]
+  if type(w) ~= "table" then w = { w } end
+  w[#w + 1] = { w = widened(stored, format), here = here }
+  self.w[name] = w
+end
+
 --- The row `k` (an i64 scalar) of a weight: the row alone is widened.
 function Net:row(name, k)
   local stored = self.stored[name]
@@ -60,9 +70,14 @@ function Net:stream()
   return self.P:tensor { domain = domain, shape = { self.c.width }, name = "x" }
 end
 
---- x W' + b, with W as files have it, (out, in).
+--- x W' + b, with W as files have it, (out, in). Of a weight in several formats each product is
+--- made, and the layer's own taken: both together are less to read than f32.
 function Net.linear(x, w, b)
-  local y = x:matmul(w:transpose(-2, -1))
+  local first = type(w) == "table" and w[1] or w
+  local y = x:matmul(first:transpose(-2, -1))
+  for k = 2, first ~= w and #w or 0 do
+    y = tempo.where(w[k].here, x:matmul(w[k].w:transpose(-2, -1)), y)
+  end
   return b and y + b or y
 end
 

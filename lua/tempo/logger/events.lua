@@ -76,8 +76,8 @@ function events.version(time)
   return framed(double(1, time) .. bytes(3, "brain.Event:2"))
 end
 
---- A record with a value for each column but the first, which is the step. What is no number has
---- none.
+--- Makes a record with a value for each column but the first, the step. It leaves out values that
+--- are no numbers.
 function events.scalars(time, columns, values)
   local summary = {}
   for k = 2, #columns do

@@ -47,7 +47,7 @@ function checkpoint.save(folder, f, now, bounds, before)
   return name
 end
 
---- What the checkpoint in the folder says, and the rows before it; nil where there is none.
+--- Returns what the checkpoint in the folder says, and the rows before it; nil where there is none.
 function checkpoint.find(folder, bounds)
   local text = read(folder .. "/checkpoint.json")
   if not text then return nil end

@@ -32,7 +32,7 @@ local function complete_envs()
 end
 
 --- Opens a library of environments (C, built against include/tempo_env.h), adds all that it has,
---- and returns their ids. What is loaded lasts until the process ends; loading it again gives the
+--- and returns their ids. The library stays until the process ends; loading it again gives the
 --- same ids.
 ---@param path string
 ---@return string[]

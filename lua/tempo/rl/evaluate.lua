@@ -104,7 +104,7 @@ function evaluate.acting(P, env, o, keep)
   return Q:compile { outputs = { action = action } }
 end
 
---- What `evaluate` of rl.train asks for.
+--- Makes the evaluation that `evaluate` of rl.train asks for.
 function evaluate.new(P, env, o, keep, bounds, compile)
   o = options_of(o, keep)
   local self = setmetatable({ every = o.every or 10, ask = o.score, seed = o.seed or P:seed(),

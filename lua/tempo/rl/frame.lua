@@ -46,7 +46,7 @@ function frame.follow(env, x, first, after)
   return x
 end
 
--- What a script may read before the step: tensors declared then, which the step defines.
+-- A script may read these before the step: tensors declared then, which the step defines.
 local given = {
   reward = function(env) return declare(env, "reward", {}, "f32") end,
   terminated = function(env) return declare(env, "terminated", {}, "bool") end,

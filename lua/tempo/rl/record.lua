@@ -34,7 +34,7 @@ function record.write(path, text)
   end
 end
 
---- What a run is known by: `options` and where it ran.
+--- Returns what identifies a run: `options` and where it ran.
 function record.configuration(options)
   local script = type(arg) == "table" and arg[0]
   local words = {}

@@ -117,8 +117,8 @@ end
 
 -- The tree at t: level 0 has the priorities of all points, level 1 their sums over `over`, level
 -- k + 1 the sums of each `fan` numbers of level k. First the numbers of the points drawn at t-1
--- change by `delta`, then the oldest row goes, then a row comes. What a row changes is summed anew,
--- so errors of rounding do not add up.
+-- change by `delta`, then the oldest row goes, then a row comes. The sums over a row that changed
+-- are made anew, so errors of rounding do not add up.
 local function plant(self, domain)
   local t, window, width = self.time, self.window, self.width
   local function before(x) return x:at { [t] = t - 1 } end
@@ -222,7 +222,7 @@ end
 
 -- ---- drawing ------------------------------------------------------------------------------------
 
--- What a batch has of the last of n steps; the reward is that of all, the rest is of the first.
+-- A batch has these of the last of n steps; the reward is that of all, the rest is of the first.
 local of_last = { next_obs = true, terminated = true, truncated = true, done = true }
 
 -- Adds the n steps from `point` to the batch: the sum of rewards up to an episode's end, and its

@@ -206,7 +206,7 @@ end
 -- ---- for logs -----------------------------------------------------------------------------------
 
 --- The sum of rewards since the episode began, this step included: where done holds, the episode's
---- return. Where the environment is carried on (`carry`), an episode that began in an iteration
+--- return. If the environment is carried on (`carry`), an episode that began in an iteration
 --- before counts whole.
 ---@param traj tempo.rl.Trajectory
 ---@return tempo.Tensor

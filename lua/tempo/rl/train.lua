@@ -88,7 +88,7 @@ local function new_rows(columns, every)
     count = 0, sums = {}, ready = {} }, Rows)
 end
 
--- What a checkpoint says of them, and back.
+-- Gives what a checkpoint keeps of them; go_on takes it back.
 function Rows:now()
   return { iteration = self.iteration, steps = self.steps, score = self.score, count = self.count,
     sums = self.count > 0 and self.sums or nil,
@@ -218,8 +218,8 @@ end
 local Run = {}
 Run.__index = Run
 
--- Where the inputs that f:step is given have i among their dims: arrays with a row for each point
--- of i, or functions.
+-- Finds the inputs that f:step is given, which have i among their dims: arrays with a row for each
+-- point of i, or functions.
 function Run:feed()
   local feeds, fed, rest = getmetatable(tempo).feeds, {}, {}
   for name, v in pairs(self.o.inputs or {}) do

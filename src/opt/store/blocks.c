@@ -50,7 +50,7 @@ static tp_val stored_as(tp_mk k, tp_val v, tp_format *format, int *axis) {
 }
 
 /* The product x @ w as it is stored; turned: w @ x. */
-static tp_val product_of(tp_mk k, const tp_node *n, bool turned, bool exact) {
+static tp_val product_by_blocks(tp_mk k, const tp_node *n, bool turned, bool exact) {
   tp_attr a = { .exact = exact };
   int axis, last = tp_rankof(n->in[0].src) - 1;
   tp_val x = n->in[turned].src, w = stored_as(k, n->in[!turned].src, &a.format, &axis);
@@ -81,8 +81,8 @@ bool tp_pass_blocks(tp_work *job, tp_error *err) {
     tp_node *x = g->nodes.v[i];
     tp_val y = tp_none;
     g->pos = x->pos;
-    if (x->op == TP_OP_MATMUL) y = product_of(k, x, false, job->precise);
-    if (x->op == TP_OP_MATMUL && !y.node) y = product_of(k, x, true, job->precise);
+    if (x->op == TP_OP_MATMUL) y = product_by_blocks(k, x, false, job->precise);
+    if (x->op == TP_OP_MATMUL && !y.node) y = product_by_blocks(k, x, true, job->precise);
     if (x->op == TP_OP_INDEX_SELECT) y = picked_rows(k, x);
     if (y.node) tp_replace(g, tp_v(x), y);
     any |= y.node != NULL;

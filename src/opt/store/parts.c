@@ -104,7 +104,7 @@ static tp_val part_of(const cat_parts *q, tp_val v, int axis, int k) {
 }
 
 /* The product of part k, along axis `axis` of operand o. */
-static tp_val product_of(const cat_parts *q, const tp_node *n, int o, int axis, int k) {
+static tp_val product_by_part(const cat_parts *q, const tp_node *n, int o, int axis, int k) {
   int rank = tp_rankof(n->in[0].src),
       other = axis < rank - 2      ? axis
       : o == 0 && axis == rank - 1 ? rank - 2
@@ -125,7 +125,7 @@ static tp_val product_of(const cat_parts *q, const tp_node *n, int o, int axis, 
 static tp_val by_parts(const cat_parts *q, const tp_node *n, int o, int axis, bool sums) {
   tp_val part[TP_CONE_OPERANDS], y = tp_none;
   for (int k = 0; k < q->cat->nin; k++) {
-    part[k] = product_of(q, n, o, axis, k);
+    part[k] = product_by_part(q, n, o, axis, k);
     if (!part[k].node) return tp_none;
     y = k && sums ? mk_add(q->mk, y, part[k]) : part[k];
   }
@@ -135,7 +135,7 @@ static tp_val by_parts(const cat_parts *q, const tp_node *n, int o, int axis, bo
 }
 
 /* Is the concatenation copied at each point, and may the product read its parts? */
-static bool gains(const tp_work *job, const tp_node *n, const tp_node *cat, bool sums) {
+static bool parts_gain(const tp_work *job, const tp_node *n, const tp_node *cat, bool sums) {
   tp_dtype d = n->out[0].dtype;
   return cat && cat->nin <= TP_CONE_OPERANDS && is_copied_at_points(cat) &&
       !(sums && tp_dtype_float(d) && (job->precise || tp_half(d)));
@@ -147,7 +147,7 @@ static bool rewrite_product(const tp_work *job, cat_parts *q, const tp_node *n) 
     for (int axis = 0; axis < rank; axis++) {
       bool sums = axis == rank - 1 - o;
       q->cat = cat_along(n->in[o].src, axis);
-      if (!gains(job, n, q->cat, sums)) continue;
+      if (!parts_gain(job, n, q->cat, sums)) continue;
       tp_val y = by_parts(q, n, o, axis, sums);
       if (y.node)
         tp_rewrite(q->mk.g, tp_v((tp_node *)n), y, "parts",

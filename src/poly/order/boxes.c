@@ -10,7 +10,7 @@
  *
  *   s = x if t < p, f(y[t - 1]);  y = g(s)   =>   s, y at t < p;  a loop over t >= p: s, y
  *
- * The cycle of s and y goes through a member that begins at p. What the others do before p does not
+ * The cycle of s and y goes through a member that begins at p. Work of the others before p does not
  * wait for anything behind p, so nothing recurs there, and g is called once for all of it.
  *
  * Both are right because a statement's points may be shared out among statements as one likes: each
@@ -307,6 +307,22 @@ static bool begins_late(const ahead_cut *c, int st) {
   return later;
 }
 
+/* Does a member read a window? With ends by data arrays that calls run over are dense, so its ring
+ * would be lost. */
+static bool loses_rings(const ahead_cut *c) {
+  for (int i = 0; i < c->c->n && c->S->p->g->stops.n; i++) {
+    const tp_stmt *s = c->S->p->stmts.v[c->c->st[i]];
+    for (int a = 0; a < s->nacc; a++)
+      for (int k = 0; s->acc[a].at && k < c->S->p->arrs.v[s->acc[a].arr]->ndim; k++) {
+        const tp_at *at = &s->acc[a].at[k];
+        const tp_ix *far = c->s > 0 ? at->lo : at->hi;
+        for (int d = 0; at->range && d < s->ndim; d++)
+          if (tp_ix_mentions(far, s->dim[d])) return true;
+      }
+  }
+  return false;
+}
+
 bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k) {
   enum { AHEAD_TRIED = 4 };
   const tp_scc *x = &L->scc[k];
@@ -315,6 +331,7 @@ bool tp_cut_ahead(tp_sched *S, const tp_level *L, int k) {
   if (S->p->ticks || x->n < 2 || S->nsplit >= TP_TUNE_SPLITS) return false;
   for (int i = 0; i < x->n; i++)
     if (S->p->stmts.v[x->st[i]]->ahead >> dim_at(&c, x->st[i]) & 1) return false;
+  if (loses_rings(&c)) return false;
   for (int i = 0, tried = 0; i < x->n && tried < AHEAD_TRIED; i++) {
     c.at = tp_first_row(S, x->st[i], dim_at(&c, x->st[i]), c.s);
     if (c.at.bad || !c.at.p || !begins_late(&c, x->st[i])) continue;

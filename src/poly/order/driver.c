@@ -137,6 +137,14 @@ static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *o
   return body_of(S, x, depth, &f->L->arcs);
 }
 
+/* Does a member run in calls over a dim? Its points are together then, and may make a cycle that
+ * bounds have no part in. */
+static bool has_call(const tp_sched *S, const tp_scc *c) {
+  for (int i = 0; i < c->n; i++)
+    if (S->p->stmts.v[c->st[i]]->vec) return true;
+  return false;
+}
+
 static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
   tp_sched *S = f->S;
   const tp_scc *c = &f->L->scc[g->scc.v[0]];
@@ -148,7 +156,7 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
   }
   if (c->left && tp_split(S, f->L, c)) return TP_S_RESTART;
   /* a cycle of unknown arcs may be none */
-  if (!S->p->nover && tp_assume(S, f->L, c)) return TP_S_RESTART;
+  if (!S->p->nover && !has_call(S, c) && tp_assume(S, f->L, c)) return TP_S_RESTART;
   if (tp_cycle(S, c)) return TP_S_FAIL;
   if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
   tp_no_order(S, c);

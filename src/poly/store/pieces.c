@@ -4,8 +4,8 @@
  *   q[t] at t < p by one call, q[t] at t >= p row by row   =>   p rows for the first, one for the
  * second
  *
- * Statements that were cut in boxes wrote one array. What reads an element depends on what wrote
- * it, so accesses without a dependence between them, by way of others or not, share no element. */
+ * Statements that were cut in boxes wrote one array. A reader of an element depends on its writer,
+ * so accesses without a dependence between them, by way of others or not, share no element. */
 #include "poly/sched.h"
 
 typedef struct {

@@ -209,7 +209,7 @@ static bool touch_one(const life *f, tp_place a, tp_place b, tp_place c) {
   return any;
 }
 
-/* Of an element that both touch, q is after p, or at the same time unless `strictly`. */
+/* Is q after p on an element that both touch, or at the same time unless `strictly`? */
 static bool comes_after(const life *f, tp_place p, tp_place q, bool strictly) {
   for (int c = 0; c < f->ncol; c++) {
     time_gap g;

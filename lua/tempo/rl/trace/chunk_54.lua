@@ -60,7 +60,7 @@ local function size_bytes(x)
   return s
 end
 
--- What is looked at in front of instruction pc of Lua 5.4.
+-- Tells what is looked at in front of instruction pc of Lua 5.4.
 local function watch54(text, at, pc, constants, watched, starts)
   local word = unpack("<I4", text, at + 4 * (pc - 1))
   local op, a, b, c = word % 128, floor(word / 128) % 256, floor(word / 65536) % 256,

@@ -1,4 +1,4 @@
--- What a recorded game does in the frame of an environment.
+-- A recorded game in the frame of an environment.
 local tempo = require "tempo"
 local emit = require "tempo.rl.trace.emit"
 

@@ -1,4 +1,4 @@
--- What is known on one path: the answers given so far and what follows from them. Comparisons with
+-- The facts on one path: the answers given so far and what follows from them. Comparisons with
 -- NaN are false both ways, so "not a < b" says "b <= a" only of what is known to be no NaN.
 local facts = {}
 facts.__index = facts
@@ -89,7 +89,7 @@ local function implied(self, c)
   end
 end
 
---- What the condition is on this path: true, false, or nil where the path says nothing.
+--- Tells what the condition is on this path: true, false, or nil where the path says nothing.
 facts.implied = implied
 
 -- A comparison with a constant narrows a range.

@@ -1,4 +1,4 @@
--- What a game's functions reach besides their arguments: upvalues, globals and tables in them.
+-- The values that a game's functions reach besides arguments: upvalues, globals, tables in them.
 -- While a game is recorded, functions there are replaced in place (Lua's own that would not know
 -- traced numbers, the game's own that must be watched), and every other value is remembered, so
 -- that a change is found and taken back.
@@ -120,7 +120,7 @@ end
 
 local function differs(a, b) return not rawequal(a, b) and (a == a or b == b) end
 
---- What has changed since then, as a text; nil: nothing. It has its old value again.
+--- Tells what has changed since then, as a text; nil: nothing. It has its old value again.
 function outside:changed()
   local what
   for _, c in ipairs(self.cells) do

@@ -20,7 +20,7 @@ local unpack = table.unpack or unpack       -- luacheck: globals unpack
 local pcall, rawequal, select = pcall, rawequal, select
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
--- Of one run of a function. A hook costs what the stack is deep, so a deep stack is looked for.
+-- Limits of one run of a function. A hook costs what the stack is deep, so deep ones are refused.
 local limits = { instructions = 1000000, every = 10000, depth = 2000 }
 
 -- ---- errors -------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ local function is_ours(f)
   return getinfo(f, "S").source:find(here, 1, true) == 1
 end
 
--- Where the game is: the innermost frame that is neither C nor a library of ours.
+-- Finds the place in the game: the innermost frame that is neither C nor a library of ours.
 local function game_place()
   local level = 3
   while true do
@@ -45,7 +45,7 @@ local function game_place()
   end
 end
 
--- What ends a recording: kept in the recorder, so that a game's own pcall cannot hide it.
+-- Ends a recording: the reason stays in the recorder, so that a game's own pcall cannot hide it.
 local function give_up(self, file, line, text)
   self.failure = self.failure or { file = file, line = line, text = text }
   error(self.failure, 0)
@@ -79,7 +79,7 @@ function look.index(self, site)
   if id_of(v) then self.refuse(symbols.index_text, kind_of(v)) end
 end
 
--- Lua 5.4 compares a table with a number without asking. Where they are equal the register holds
+-- Lua 5.4 compares a table with a number without asking. If they are equal the register holds
 -- the other value while the instruction runs; where two traced ones differ, nothing.
 function look.equal(self, site)
   local _, a = getlocal(3, site.a)
@@ -115,7 +115,7 @@ local function check_call(self)
   self.safe[f] = true
 end
 
--- Where a change outside the state came from: the line before the one at which it is seen.
+-- Suspects the line before the one at which a change outside the state is seen.
 local function suspect(self, level)
   local info = getinfo(level, "Sl")
   if info.source:find(here, 1, true) == 1 then return end

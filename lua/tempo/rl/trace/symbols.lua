@@ -115,7 +115,7 @@ for _, op in ipairs { "band", "bor", "bxor", "shl", "shr", "bnot" } do
   meta["__" .. op] = refused "bits of a traced %s: write %% and math.floor"
 end
 
---- What is said of a traced value as a key.
+--- The error for a traced value as a key.
 symbols.index_text = "a traced %s as a table's index: write a loop over the keys that compares, "
   .. "for k = 1, #t do if k == i then ... end end"
 
