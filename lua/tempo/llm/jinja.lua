@@ -320,7 +320,7 @@ function Reader:primary()
   return function(env) return env[value] end
 end
 
--- What stands in [ .. ]: an index, or a slice.
+-- Reads up to "]": an index, or a slice.
 function Reader:subscript(of)
   local part, n = {}, 1
   while not self:accept "]" do
@@ -342,7 +342,7 @@ local function applied(known, what, name, of, args)
   end
 end
 
--- What stands bare behind a test as its argument, and the names that do not.
+-- Tokens that begin the argument of a test without parentheses; names that do not.
 local argument = { string = true, number = true, ["["] = true, ["{"] = true }
 local follows = { ["and"] = true, ["or"] = true, ["if"] = true, ["else"] = true, is = true }
 
