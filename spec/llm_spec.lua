@@ -175,6 +175,17 @@ describe("a checkpoint of transformers:", function()
     t.use_sliding_window = nil
     assert.is_nil(llm.model(t, a).config.window)
   end)
+
+  it("with odd settings, or refuses them", function()
+    local t, a = settings "mistral", arrays "mistral"
+    t.sliding_window, t.eos_token_id, t.hidden_act = 1e9, "x", core.null
+    local m = llm.model(t, a)
+    assert.are.equal(3, #(m:generate({ 1 }, { max_tokens = 3 })))
+    t.rope_parameters = "x"
+    fails(function() llm.model(t, a) end, "file", "no object")
+    t.rope_parameters, t.head_dim = nil, 2e9
+    fails(function() llm.model(t, a) end, "file", "2000000000 components")
+  end)
 end)
 
 -- The checkpoint `name` as llama.cpp's converter would write it: its names, and of Llama rows of q
@@ -393,10 +404,15 @@ describe("a text", function()
     fails(function() m:generate({ 1 }, { top_p = 2 }) end, "option", "top_p")
     fails(function() m:generate({ 1 }, { max_tokens = -1 }) end, "option", "max_tokens")
     fails(function() m:generate() end, "option", "expected a prompt")
+    fails(function() m:generate({ { 1 }, { 2 } }, { seed = { 1 } }) end, "option", "2, got 1")
+    assert.are.same({ 32, 32 }, { m.config.hidden_size, m.config.width })
     fails(function() m:logits(tempo.array({ { 1, 2 } }, "i64")) end, "shape", "one axis")
     local none, empty = m:generate({ 1 }, { max_tokens = 0 })
     assert.are.same({ {}, "length", {} }, { none, empty.reason, empty.logprobs })
     fails(function() llm.load("spec/fixtures/llm/llama", { dtype = "i64" }) end, "dtype", "i64")
+    fails(function() llm.engine(m):submit() end, "option", "prompt")
+    fails(function() llm.engine() end, "option", "a model")
+    fails(function() llm.serve() end, "option", "a model")
     m.tokenizer = letters()
     fails(function() m:generate "" end, "shape", "empty prompt")
     m.tokenizer = nil

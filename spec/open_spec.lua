@@ -135,6 +135,11 @@ describe("open", function()
       same(tempo.open(path)[name], tempo.load(path))
     end
     assert.same({}, f:meta())
+    local path = scratch ".npz"
+    tempo.save(path, { mine = tempo.array({ 1, 2 }, "u8") })
+    local bytes = read(path):gsub("|u1", "|i1")
+    write(path, bytes)
+    refused("file", "'mine'", tempo.open, path)
   end)
 
   it("gives arrays that are read only and outlive the collection", function()

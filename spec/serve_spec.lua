@@ -181,7 +181,7 @@ describe("the server", function()
       { completion { prompt = { 1, 2.5 } }, 400, "must be one string", "prompt" },
       { completion { prompt = { -1 } }, 400, "must be one string", "prompt" },
       { completion { n = 2 }, 400, "not supported", "n" },
-      { completion { max_tokens = 0 }, 400, "an integer between 1", "max_tokens" },
+      { completion { max_tokens = -1 }, 400, "an integer between 0", "max_tokens" },
       { completion { max_tokens = "many" }, 400, "an integer", "max_tokens" },
       { completion { temperature = -1 }, 400, "a number between", "temperature" },
       { completion { top_p = 1.5 }, 400, "a number between", "top_p" },

@@ -35,7 +35,8 @@ local llm = {}
 
 --- A model, as tempo.llm.load gives it.
 ---@class tempo.llm.Model
----@field config table what it is: width, layers, heads, kv_heads, head, vocabulary ..
+---@field config table what it is: width, layers, heads, kv_heads, head, vocabulary .., and what
+---config.json says under its own names
 ---@field tokenizer tempo.llm.Tokenizer? nil where the files have none
 local Model = {}
 Model.__index = Model
@@ -271,6 +272,9 @@ function Model:generate(prompt, o)
   o = util.options("generate", o,
     "max_tokens temperature top_k top_p min_p repetition_penalty seed stop on_token logprobs")
   local list, batch = prompts(prompt)
+  if type(o.seed) == "table" and #o.seed ~= #list then
+    util.fail("option", "generate: seed: expected one for each prompt, %d, got %d", #list, #o.seed)
+  end
   local e, requests = llm.engine(self, { slots = math.min(#list, 16) }), {}
   for k, p in ipairs(list) do
     local own = { prompt = p, index = k }
@@ -309,7 +313,12 @@ function llm.engine(m, o) return require "tempo.llm.engine".new(m, o) end
 ---@param m tempo.llm.Model with a tokenizer
 ---@param o? table
 ---@return tempo.llm.Server
-function llm.server(m, o) return require "tempo.llm.serve".open(m, o) end
+function llm.server(m, o)
+  if type(m) ~= "table" then
+    util.fail("option", "llm.server: expected a model, as llm.load gives it")
+  end
+  return require "tempo.llm.serve".open(m, o)
+end
 
 --- Serves the model until Ctrl-C, with the options of llm.server.
 ---@param m tempo.llm.Model

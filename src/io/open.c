@@ -17,10 +17,11 @@ typedef struct {
 
 /* The array at `in`, n bytes from byte `at` of the file: mapped if its elements lie as ours do,
  * else in != NULL stays and it must be read. */
-static bool map_npy(opening *o, tp_weight *v, FILE *in, int64_t at, int64_t n, bool *mapped) {
+static bool map_npy(
+    opening *o, tp_weight *v, FILE *in, const char *label, int64_t at, int64_t n, bool *mapped) {
   tp_npy h;
   int64_t head;
-  if (!tp_npy_head(in, n, o->f->path, &h, &head, o->err)) return false;
+  if (!tp_npy_head(in, n, label, &h, &head, o->err)) return false;
   v->as = tp_stored_of_dtype(h.dtype);
   v->rank = h.rank;
   TP_COPYN(v->shape, h.shape, h.rank);
@@ -51,7 +52,7 @@ static bool open_member(void *ud, tp_zip *z, const tp_member *m) {
   snprintf(label, sizeof label, "%s: '%s'", o->f->path, v->name);
   if (!in) return keep_read(v, tp_npz_take(z, m, label));
   int64_t at = (int64_t)ftello(in);
-  if (!map_npy(o, v, in, at, (int64_t)m->size, &mapped)) return false;
+  if (!map_npy(o, v, in, label, at, (int64_t)m->size, &mapped)) return false;
   if (mapped) return true;
   return fseeko(in, (off_t)at, SEEK_SET) == 0 &&
       keep_read(v, tp_npy_read(in, (int64_t)m->size, label, &m->crc, o->err));
@@ -64,7 +65,7 @@ static bool open_single(opening *o, FILE *in, int64_t n) {
   bool mapped = false;
   tp_weight *v =
       tp_weights_add(o->w, o->f, name, dot ? (size_t)(dot - name) : strlen(name), o->err);
-  if (!v || !map_npy(o, v, in, 0, n, &mapped)) return false;
+  if (!v || !map_npy(o, v, in, path, 0, n, &mapped)) return false;
   if (mapped) return true;
   rewind(in);
   return keep_read(v, tp_npy_read(in, n, path, NULL, o->err));

@@ -46,7 +46,9 @@ local scalings = {
 }
 
 local function frequencies(head, theta, s)
-  local kind = s.rope_type or s.type or "default"
+  if type(s) ~= "table" then refuse("the settings of rotary positions are no object") end
+  if head > 2 ^ 16 then refuse("heads of %d components are not known", head) end
+  local kind = given(s.rope_type) or given(s.type) or "default"
   local scaling = scalings[kind]
   if not scaling then
     refuse("this scaling of rotary positions is not known: '%s'", tostring(kind))
@@ -69,8 +71,8 @@ end
 
 -- A number or a list of numbers as a list.
 local function ids(v)
-  v = given(v)
-  return type(v) == "number" and { v } or v or {}
+  if type(v) == "table" then return v end
+  return type(v) == "number" and { v } or {}
 end
 
 -- ---- config.json -------------------------------------------------------------------------------
@@ -117,13 +119,13 @@ local function llama(t)
   local c = { width = width, layers = whole(t, "num_hidden_layers"), heads = heads,
     kv_heads = whole(t, "num_key_value_heads", heads), head = whole(t, "head_dim", width / heads),
     eps = number(t, "rms_norm_eps", 1e-6), max_length = whole(t, "max_position_embeddings", 2048) }
-  local theta = number(scaling, "rope_theta", given(t.rope_theta) or 10000)
-  c.frequencies = frequencies(c.head, theta, scaling)
+  local theta = type(scaling) == "table" and given(scaling.rope_theta) or t.rope_theta
+  c.frequencies = frequencies(c.head, number({ rope_theta = theta }, "rope_theta", 10000), scaling)
   c.window = window(t, c.layers)
   if t.model_type == "mixtral" then
     c.experts, c.experts_used = whole(t, "num_local_experts", 8), whole(t, "num_experts_per_tok", 2)
   end
-  local act = t.hidden_act or "silu"
+  local act = given(t.hidden_act) or "silu"
   if act ~= "silu" then
     refuse("the activation '%s' is not known for this family", tostring(act))
   end
@@ -144,6 +146,9 @@ function config.from_json(text)
   c.bos, c.eos = ids(t.bos_token_id)[1], ids(t.eos_token_id)
   c.tied = t.tie_word_embeddings == true or (family == "gpt2" and t.tie_word_embeddings ~= false)
   c.names = 2
+  for key, v in pairs(t) do                         -- under the names of the file too
+    if type(key) == "string" and key:find "_" and c[key] == nil then c[key] = given(v) end
+  end
   return check(c)
 end
 

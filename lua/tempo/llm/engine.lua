@@ -35,13 +35,16 @@ local function rounded(n) return math.ceil(n / PLACES) * PLACES end
 ---@param o? { slots?: integer, chunk?: integer }
 ---@return tempo.llm.Engine
 function engine.new(m, o)
+  if type(m) ~= "table" or not m.config then
+    util.fail("option", "llm.engine: expected a model, as llm.load gives it")
+  end
   o = util.options("llm.engine", o, "slots chunk")
   util.expect_options("llm.engine", "count", o, "slots chunk")
   local e = setmetatable({ model = m, slots = o.slots or 16, chunk = o.chunk or 128 }, Engine)
   e.queue, e.active, e.spare = {}, {}, {}
-  e.places = PLACES
+  e.places, e.most = PLACES, math.huge
   -- a ring: attention looks no further than a window, and a chunk must fit
-  if m.config.window then e.places = rounded(math.max(m.config.window, e.chunk)) end
+  if m.config.window then e.most = rounded(math.max(m.config.window, e.chunk)) end
   return e
 end
 
@@ -102,6 +105,7 @@ end
 ---@return tempo.llm.Request
 function Engine:submit(o)
   local m = self.model
+  o = o or {}
   local stop = checked(m, o)
   local prompt = prompt_ids(m, o.prompt)
   local r = { prompt = prompt, prompt_tokens = #prompt, ids = {}, done = 0, settings = o,
@@ -169,8 +173,9 @@ end
 
 -- Sees to it that there is a place for position n - 1.
 local function reserve(e, n)
-  if n <= e.places or e.model.config.window then return end
-  e.places = rounded(math.max(n, math.min(e.places * 1.25, e.model.max_length)))
+  if n <= e.places or e.places == e.most then return end
+  e.places = math.min(e.most,
+    rounded(math.max(n, math.min(e.places * 1.25, e.model.max_length))))
   for _, r in ipairs(e.active) do
     if r.k then r.k, r.v = core.llm_grow(r.k, e.places), core.llm_grow(r.v, e.places) end
   end

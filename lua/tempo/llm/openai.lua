@@ -127,7 +127,7 @@ local function completion(t)
   end
   if ids then setmetatable(p, nil) end
   o.prompt = p
-  o.max_tokens = number(t, "max_tokens", 1, 2 ^ 31, true) or 16
+  o.max_tokens = number(t, "max_tokens", 0, 2 ^ 31, true) or 16
   o.logprobs = number(t, "logprobs", 0, 0, true) ~= nil
   return o
 end

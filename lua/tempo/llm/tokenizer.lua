@@ -1,5 +1,5 @@
---- tempo.llm.tokenizer: texts to ids and back, as the files of a model say; chats by the templates
---- of Llama 3, ChatML, Llama 2 and Mistral. The work on texts is C (src/text).
+--- tempo.llm.tokenizer: texts to ids and back, as the files of a model say; chats by their
+--- templates (jinja.lua). The work on texts is C (src/text).
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -265,69 +265,51 @@ end
 
 -- ---- chats --------------------------------------------------------------------------------------
 
-local function trim(s) return (s:gsub("^%s+", ""):gsub("%s+$", "")) end
+-- For vocabularies without a template, told by a token that they have.
+local templates = {
+  { "<|start_header_id|>", "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m.role }}"
+    .. "<|end_header_id|>\n\n{{ m.content | trim }}<|eot_id|>{% endfor %}",
+    "<|start_header_id|>assistant<|end_header_id|>\n\n" },
+  { "<|im_start|>", "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+    .. "{% endfor %}", "<|im_start|>assistant\n" },
+  { "[INST]", "{{ bos_token }}{% for m in messages %}{% if m.role == 'assistant' %}"
+    .. "{{ m.content + eos_token }}{% else %}[INST] {{ m.content }} [/INST]{% endif %}{% endfor %}",
+    "" },
+}
 
-local function headers(messages, bos)
-  local out = { bos }
-  for _, m in ipairs(messages) do
-    out[#out + 1] = ("<|start_header_id|>%s<|end_header_id|>\n\n%s<|eot_id|>")
-      :format(m.role, trim(m.content))
-  end
-  out[#out + 1] = "<|start_header_id|>assistant<|end_header_id|>\n\n"
-  return table.concat(out)
-end
-
--- A template may have a system message of its own, for chats without one.
-local function chatml(messages, _, _, template)
-  local out = {}
-  local own = template:match "<|im_start|>system\\n([^'\"{}]-)<|im_end|>"
-  if own and messages[1].role ~= "system" then
-    out[1] = "<|im_start|>system\n" .. own .. "<|im_end|>\n"
-  end
-  for _, m in ipairs(messages) do
-    out[#out + 1] = ("<|im_start|>%s\n%s<|im_end|>\n"):format(m.role, m.content)
-  end
-  out[#out + 1] = "<|im_start|>assistant\n"
-  return table.concat(out)
-end
-
--- Llama 2 (its template has <<SYS>>) and Mistral: a turn of the user stands in [INST] .. [/INST].
-local function inst(messages, bos, eos, template)
-  local llama = template:find("<<SYS>>", 1, true)
-  local out, system = { llama and "" or bos }, ""
-  for k, m in ipairs(messages) do
-    local text = llama and trim(m.content) or m.content
-    if m.role == "system" then
-      if k > 1 then util.fail("option", "chat: a system message can only be the first here") end
-      system = llama and "<<SYS>>\n" .. m.content .. "\n<</SYS>>\n\n" or m.content .. "\n\n"
-    elseif m.role == "user" then
-      text = llama and trim(system .. m.content) or system .. text
-      out[#out + 1], system = (llama and bos or "") .. "[INST] " .. text .. " [/INST]", ""
-    else
-      local form = llama and " %s %s" or template:find("' ' + ", 1, true) and " %s%s" or "%s%s"
-      out[#out + 1] = form:format(text, eos)
+-- The template, and the head of an answer for templates that do not write it when they are asked.
+local function template_of(self)
+  local own = self._template
+  for _, t in ipairs(templates) do
+    if own and own:find(t[1], 1, true) then
+      return own, own:find("add_generation_prompt", 1, true) and "" or t[3]
+    elseif not own and self._core:find(t[1]) then
+      return t[2], t[3]
     end
   end
-  return table.concat(out)
+  if own then return own, "" end
+  util.fail("option", "chat: this tokenizer has no chat template: write the text yourself")
 end
 
--- By what a template contains, or else the vocabulary.
-local templates = { { "<|start_header_id|>", headers }, { "<|im_start|>", chatml },
-  { "[INST]", inst } }
-
-local function template_of(self)
-  for _, t in ipairs(templates) do
-    local has = self._template and self._template:find(t[1], 1, true)
-      or not self._template and self._core:find(t[1])
-    if has then return t[2] end
+-- Reads and runs a template; its own mistakes become errors of the file.
+local function render(template, messages, bos, eos)
+  local jinja = require "tempo.llm.jinja"
+  local copy = jinja.list {}
+  for k, m in ipairs(messages) do copy[k] = m end
+  local ok, text = pcall(function()
+    return jinja.compile(template) { messages = copy, bos_token = bos, eos_token = eos,
+      add_generation_prompt = true, tools = core.null, documents = core.null }
+  end)
+  if ok then return text end
+  if type(text) == "string" then
+    util.fail("file", "chat template: %s", (text:gsub("^.-:%d+: ", "")))
   end
-  util.fail("option", "chat: this tokenizer's chat template is none of Llama 3's, ChatML's, "
-    .. "Llama 2's and Mistral's: write the text yourself")
+  error(text, 0)
 end
 
 --- The text that a model expects for a chat: the messages, then the head of the assistant's answer.
---- It holds bos and special tokens, so encode it with { special = true }. Templates are those of
---- Llama 3, ChatML, Llama 2 and Mistral, chosen by what the files' template contains, or the
+--- It holds bos and special tokens, so encode it with { special = true }. The files' template, a
+--- program in Jinja, writes it; without one that of Llama 3, ChatML or Mistral does, by the
 --- vocabulary.
 ---@param messages { role: string, content: string }[]
 ---@return string
@@ -340,7 +322,9 @@ function Tokenizer:chat(messages)
     end
   end
   local bos, eos = self.bos and self:piece(self.bos) or "", self.eos and self:piece(self.eos) or ""
-  return template_of(self)(messages, bos, eos, self._template or "")
+  local template, head = template_of(self)
+  local text = render(template, messages, bos, eos)
+  return (head == "" or text:sub(-#head) == head) and text or text .. head
 end
 
 function Tokenizer:__tostring()
