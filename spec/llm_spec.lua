@@ -339,7 +339,8 @@ describe("a text", function()
       local shape, wide = w:shape(), { [16] = 128, [32] = 256, [48] = 256, [64] = 64 }
       for k, n in ipairs(shape) do shape[k] = wide[n] end
       local x = tempo.uniform(shape, { name = name }) - 0.5
-      a[name] = tempo.program():compile { outputs = { x = x * (#shape > 1 and 0.2 or 2) } }({}, {}).x
+      a[name] = tempo.program():compile { outputs = { x = x * (#shape > 1 and 0.2 or 2) } }({},
+        {}).x
     end
     for _, dtype in ipairs { "f32", "bf16" } do
       local m, prompts = llm.model(t, a, { dtype = dtype }), {}

@@ -307,8 +307,8 @@ function llm.engine(m, o) return require "tempo.llm.engine".new(m, o) end
 --- A server for clients of OpenAI's API, which listens from now on. It answers in `server:step()`,
 --- between whose calls a script may do other work. Options: host ("127.0.0.1"), port (8080; 0: a
 --- free one), slots (16: texts that grow at once), queue (128: requests that wait), name (of the
---- model), key (which clients must send), chunk (128: tokens of a prompt a step); body (2^20 bytes of
---- a request), connections (256), idle (30 seconds without a request), stalled (30 seconds) and
+--- model), key (which clients must send), chunk (128: tokens of a prompt a step); body (2^20 bytes
+--- of a request), connections (256), idle (30 seconds without a request), stalled (30 seconds) and
 --- unsent (2^18 bytes) that a client may leave of a stream.
 ---@param m tempo.llm.Model with a tokenizer
 ---@param o? table

@@ -25,8 +25,8 @@ tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not) {
   return u;
 }
 
-/* A method in C, below its arguments. A request for memory that fails ends here, inside the protected
- * call: a jump beyond it would leave Lua with the call's dead frame. */
+/* A method in C, below its arguments. A request for memory that fails ends here, inside the
+ * protected call: a jump beyond it would leave Lua with the call's dead frame. */
 static int guarded_method(lua_State *L) {
   lua_CFunction f = (lua_CFunction)lua_touserdata(L, 1);
   tp_guard oom;

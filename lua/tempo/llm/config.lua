@@ -154,7 +154,7 @@ end
 
 -- ---- GGUF --------------------------------------------------------------------------------------
 
--- What Llama 3.1 and later divide their frequencies by.
+-- Divides the frequencies, as Llama 3.1 and later do.
 local function divide(c, factors)
   if not factors or not c.frequencies then return end
   if #factors ~= #c.frequencies then

@@ -41,8 +41,8 @@ function Net:weight(name, stored, format)
   self.stored[name], self.w[name] = { stored, format }, widened(stored, format)
 end
 
---- Gives a weight another format in the layers where `here` holds: net.w[name] is a list then, which
---- net.linear takes.
+--- Gives a weight another format in the layers where `here` holds: net.w[name] is a list then,
+--- which net.linear takes.
 ---@protected
 function Net:also(name, stored, format, here)
   local w = self.w[name]
@@ -70,8 +70,8 @@ function Net:stream()
   return self.P:tensor { domain = domain, shape = { self.c.width }, name = "x" }
 end
 
---- x W' + b, with W as files have it, (out, in). Of a weight in several formats each product is
---- made, and the layer's own taken: both together are less to read than f32.
+--- x W' + b, with W as files have it, (out, in). For a weight in several formats each product
+--- is made, and the layer's own taken: both together are less to read than f32.
 function Net.linear(x, w, b)
   local first = type(w) == "table" and w[1] or w
   local y = x:matmul(first:transpose(-2, -1))

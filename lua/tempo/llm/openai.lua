@@ -166,8 +166,8 @@ local function chat(t, tokenizer)
   return o
 end
 
---- What the body of a request asks for: settings of the engine, and besides `stream`, `usage` (a
---- stream ends with it).
+--- Reads what the body of a request asks for: settings of the engine, and besides `stream`, `usage`
+--- (a stream ends with it).
 function openai.read(kind, body, tokenizer)
   local ok, t = pcall(core.json_decode, body, "the body")
   if not ok or type(t) ~= "table" or #t > 0 then

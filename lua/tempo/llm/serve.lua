@@ -16,7 +16,7 @@ local function name_of(m, o)
   return o.name or m.name or "tempo"
 end
 
--- What tempo.llm.server gives.
+-- The object that tempo.llm.server gives.
 function serve.open(m, o)
   o = util.options("llm.serve", o,
     "host port slots queue name key body connections idle stalled unsent chunk engine")

@@ -38,7 +38,7 @@ local function pending(s, stop)
   return most
 end
 
--- Where the earliest stop string begins, if one lies behind byte `from`.
+-- Finds where the earliest stop string begins, if one lies behind byte `from`.
 local function stopped(self, from)
   local first
   for _, word in ipairs(self.stop) do
@@ -59,14 +59,14 @@ function Writer:write(id)
   return self:show(#self.all - math.max(unfinished(self.all), pending(self.all, self.stop))), false
 end
 
---- What lies before byte `upto` and was not shown.
+--- Returns the text before byte `upto` that was not shown.
 function Writer:show(upto)
   local s = self.all:sub(self.shown + 1, upto)
   self.shown = math.max(self.shown, upto)
   return s
 end
 
---- What was held back: nothing more comes.
+--- Returns what was held back: nothing more comes.
 function Writer:rest() return self:show(#self.all) end
 
 --- How many tokens the text has that begin before its end.

@@ -23,7 +23,7 @@ local function read(path, most)
   return text
 end
 
--- What a file is, by how it begins; nil: it is none of ours.
+-- Tells the kind of file by its first bytes; nil: none of ours.
 local function kind_of(path)
   local head = read(path, 256)
   if not head or head == "" then return nil end
