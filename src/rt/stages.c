@@ -170,8 +170,7 @@ bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err) {
     tp_fn_drop(f);
     *recurrences = false;
     ok = made(f, &judged, err);
-  } else if (!ok)
-    *err = first;
+  } else if (!ok) *err = first;
   return ok && dumped(f);
 }
 
