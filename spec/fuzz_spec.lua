@@ -2,6 +2,7 @@
 local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
+local deep = require "spec.fuzz.deep"
 local picks = require "spec.fuzz.picks"
 local wide = require "spec.fuzz.wide"
 
@@ -40,6 +41,14 @@ describe("random programs", function()
     for seed = 1, 40 do
       local status, why = check.check(generate.load(generate.text(picks.generate(seed))), true)
       local again = "lua5.4 spec/fuzz/fuzz.lua --picks yes --seed"
+      assert(status == "ok", ("seed %d: %s\n%s %d shrinks it"):format(seed, why, again, seed))
+    end
+  end)
+
+  it("of layers over time are the same on every tier", function()
+    for seed = 124, 129 do
+      local status, why = check.check(generate.load(generate.text(deep.generate(seed))), true)
+      local again = "lua5.4 spec/fuzz/fuzz.lua --deep yes --seed"
       assert(status == "ok", ("seed %d: %s\n%s %d shrinks it"):format(seed, why, again, seed))
     end
   end)

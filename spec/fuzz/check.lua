@@ -399,7 +399,8 @@ function check.check(case, quick)
       if k == 2 then second = run end
       if k > 1 and run.ok and case.rows then
         local again = once(fns[k], case, bounds, inputs_by_rows)
-        bad = bad or same_bits(again, run, ("by rows at %s, %s"):format(text_of(bounds), tiers[k][1]))
+        local name = ("by rows at %s, %s"):format(text_of(bounds), tiers[k][1])
+        bad = bad or same_bits(again, run, name)
       end
       if run.ok ~= ref.ok then
         return "finding",

@@ -66,7 +66,8 @@ function G:some_dom()
     { [self.d] = true, [self.e] = true }, self.b and { [self.b] = true } or {} }
 end
 
--- A matrix of n rows and m columns, as text. Its numbers are small: no step may make an error larger.
+-- A matrix of n rows and m columns, as text. Its numbers are small: no step may make an error
+-- larger.
 function G:weight(n, m)
   local turned = self:chance(0.5)
   local dtype = self:chance(0.35) and self:pick { "f16", "bf16" } or self.float
@@ -112,8 +113,9 @@ end
 function G:rows_of(v, range, given)
   local r = ("%s[{ %s = %s }]"):format(v, self.t, range)
   if not given then return r end
-  if given.after then return ("tempo.cat({ %s, %s }, 0)"):format(r, self:input(given.dom, given.shape)) end
-  return ("tempo.cat({ %s, %s }, 0)"):format(self:input(given.dom, given.shape), r)
+  local x = self:input(given.dom, given.shape)
+  if given.after then return ("tempo.cat({ %s, %s }, 0)"):format(r, x) end
+  return ("tempo.cat({ %s, %s }, 0)"):format(x, r)
 end
 
 function G:attention(x)

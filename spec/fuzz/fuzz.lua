@@ -51,7 +51,8 @@ local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 -- With --ends yes dims end by data in all of them, with --ends no in none; with --parts yes states
 -- change in part, with --wide yes programs of f32 are held to f64 over long dims and not otherwise.
 -- With --picks yes data picks among few places in all of them, over long dims and axes; without,
--- every fifth twenty of programs, unless others are asked for.
+-- every fifth twenty of programs, unless others are asked for. With --deep yes programs are layers
+-- over time of which few points are shown, and inputs are given by rows too.
 local function picks_in(seed)
   if options.picks then return options.picks == "yes" end
   return math.floor(seed / 20) % 5 == 2 and not (options.ends or options.parts or options.wide

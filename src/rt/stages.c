@@ -153,10 +153,25 @@ static bool dumped(tp_fn *f) {
   return true;
 }
 
+static bool made(tp_fn *f, bool *judged, tp_error *err) {
+  *judged = close_graph(f, err) && check_graph(f, err);
+  return *judged && tp_choose_ticks(f, err) &&
+      (f->tier == TP_TIER_REFERENCE ? reference : planned)(f, err);
+}
+
+/* A program that was judged reads inside its domains. If needed points of recurrences that were
+ * made of its ranges are known too roughly to show it, ranges stay. */
 bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err) {
-  return read_program(f, err) && close_graph(f, err) && check_graph(f, err) &&
-      tp_choose_ticks(f, err) && (f->tier == TP_TIER_REFERENCE ? reference : planned)(f, err) &&
-      dumped(f);
+  bool judged, *recurrences = &f->opt.on[TP_PASS_INCREMENTAL];
+  tp_error first = { 0 };
+  if (!read_program(f, err)) return false;
+  bool ok = made(f, &judged, &first);
+  if (!ok && judged && first.code == TP_E_DOMAIN && *recurrences) {
+    tp_fn_drop(f);
+    *recurrences = false;
+    ok = made(f, &judged, err);
+  } else if (!ok) *err = first;
+  return ok && dumped(f);
 }
 
 void tp_fn_drop(tp_fn *f) {

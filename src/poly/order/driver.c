@@ -138,7 +138,7 @@ static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *o
 }
 
 /* Does a member run in calls over a dim? Its points are together then, and may make a cycle that
- * bounds have no part in. */
+ * bounds have no part in, and that many cuts do not open. */
 static bool has_call(const tp_sched *S, const tp_scc *c) {
   for (int i = 0; i < c->n; i++)
     if (S->p->stmts.v[c->st[i]]->vec) return true;
@@ -154,9 +154,11 @@ static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
     TP_PUSH(S->a, out, x);
     return TP_S_OK;
   }
+  bool calls = has_call(S, c);
+  if (calls && S->nsplit >= TP_TUNE_SPLIT_GUESSES) return TP_S_FAIL;
   if (c->left && tp_split(S, f->L, c)) return TP_S_RESTART;
   /* a cycle of unknown arcs may be none */
-  if (!S->p->nover && !has_call(S, c) && tp_assume(S, f->L, c)) return TP_S_RESTART;
+  if (!S->p->nover && !calls && tp_assume(S, f->L, c)) return TP_S_RESTART;
   if (tp_cycle(S, c)) return TP_S_FAIL;
   if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
   tp_no_order(S, c);
