@@ -153,7 +153,7 @@ static bool dumped(tp_fn *f) {
   return true;
 }
 
-static bool made(tp_fn *f, bool *judged, tp_error *err) {
+static bool stages_made(tp_fn *f, bool *judged, tp_error *err) {
   *judged = close_graph(f, err) && check_graph(f, err);
   return *judged && tp_choose_ticks(f, err) &&
       (f->tier == TP_TIER_REFERENCE ? reference : planned)(f, err);
@@ -165,11 +165,11 @@ bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err) {
   bool judged, *recurrences = &f->opt.on[TP_PASS_INCREMENTAL];
   tp_error first = { 0 };
   if (!read_program(f, err)) return false;
-  bool ok = made(f, &judged, &first);
+  bool ok = stages_made(f, &judged, &first);
   if (!ok && judged && first.code == TP_E_DOMAIN && *recurrences) {
     tp_fn_drop(f);
     *recurrences = false;
-    ok = made(f, &judged, err);
+    ok = stages_made(f, &judged, err);
   } else if (!ok) *err = first;
   return ok && dumped(f);
 }
