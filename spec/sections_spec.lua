@@ -729,10 +729,9 @@ end)
 
 describe("libraries (section 9)", function()
   it("load on first use; one that is not there says so", function()
-    for name in ("nn optim dist rl data logger viz"):gmatch "%a+" do
+    for name in ("nn optim dist rl llm data logger viz"):gmatch "%a+" do
       assert.equal("table", type(tempo[name]), name)
     end
-    fails(function() return (tempo.llm) end, "option", "tempo.llm")
     fails(function() return (tempo.dta) end, "option", "'data'")
   end)
 
