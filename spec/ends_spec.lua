@@ -133,7 +133,7 @@ end)
 -- takes too much.
 describe("compiling what ends by data", function()
   local most = { ppo = 750, ppo_lstm = 1300, early = 350, decode_all = 750, decode_window = 150,
-    decode_bound = 200, decode_all_rows = 200,
+    decode_bound = 200, decode_all_rows = 800,
                  decode_window_rows = 200, decode_bound_rows = 250, replay = 200, tagger = 900,
                    three = 800, rewards = 1800, agent = 150 }
 

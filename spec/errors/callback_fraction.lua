@@ -2,6 +2,6 @@
 local tempo = require "tempo"
 local P = tempo.program()
 local t = P:dim "t"
--- here
-local x = P:source(function(point) return point.t / 2 end, { domain = { t }, dtype = "i64" })
+local x = P:source(function(point) return point.t / 2 end, -- here
+  { domain = { t }, dtype = "i64" })
 P:compile { outputs = { x = x } }({}, { T = 3 })
