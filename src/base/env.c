@@ -187,9 +187,10 @@ static bool add_envs(const tp_env *e, int n, const tempo_env_list *list, tp_erro
     mine = next;
   }
   pthread_mutex_unlock(&adding);
+  if (ok && taken && !again) /* `taken` may lie in an entry of ours */
+    ok = tp_fail(err, TP_E_OPTION, TP_NOWHERE, "there is an environment '%s' already", taken);
   for (entry *next; mine; mine = next) next = mine->next, tp_free(mine);
-  if (!ok || again || !taken) return ok;
-  return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "there is an environment '%s' already", taken);
+  return ok;
 }
 
 bool tp_env_add(const tp_env *e, tp_error *err) { return add_envs(e, 1, NULL, err); }

@@ -2,12 +2,12 @@
 #include "text/priv.h"
 #include <stdlib.h>
 
-static tp_tokenizer *tokenizer_new(const char *label) {
+/* One request: what is held afterwards is freed if others fail. */
+static tp_tokenizer *tokenizer_new(void) {
   tp_arena a;
   tp_arena_init(&a);
   tp_tokenizer *t = TP_NEW(&a, tp_tokenizer);
   t->a = a;
-  t->label = tp_strdup(&t->a, label);
   t->merge.a = &t->a;
   t->bos = t->eos = t->eot = t->unk = -1;
   for (int k = 0; k < 256; k++) t->byte[k] = -1;
@@ -27,8 +27,9 @@ static void drop_tokenizer(void *t) { tp_tokenizer_free(t); }
 tp_tokenizer *tp_tokenizer_filled(
     const char *label, tp_tokenizer_fill *fill, const void *from, tp_error *err) {
   tp_hold h;
-  tp_tokenizer *t = tokenizer_new(label);
+  tp_tokenizer *t = tokenizer_new();
   tp_hold_set(&h, drop_tokenizer, t);
+  t->label = tp_strdup(&t->a, label);
   bool ok = fill(t, from, err);
   tp_hold_end(&h);
   return ok ? t : tp_tokenizer_free(t);
