@@ -84,11 +84,11 @@ static bool open_bytes(tp_weights *w, const void *from, tp_error *e) {
   int64_t n = (int64_t)b->n;
   tp_mapped *f = TP_NEW(&w->arena, tp_mapped);
   *f = (tp_mapped){ .path = b->path };
-  f->bytes = tp_array_wrap(TP_U8, 1, &n, (void *)b->p);
-  if (!f->bytes) return tp_no_memory(e, TP_NOWHERE);
   tp_hmap_init(&w->by_name, &w->arena);
   tp_hmap_init(&w->by_key, &w->arena);
-  TP_PUSH(&w->arena, &w->files, f);
+  TP_PUSH(&w->arena, &w->files, f); /* from here on a close frees it */
+  f->bytes = tp_array_wrap(TP_U8, 1, &n, (void *)b->p);
+  if (!f->bytes) return tp_no_memory(e, TP_NOWHERE);
   return b->read(w, f, e);
 }
 
