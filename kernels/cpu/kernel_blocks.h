@@ -505,7 +505,7 @@ KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, co
       c ? c + r : NULL)
 #endif
 
-#define X(NAME, text, elements, bytes) \
+#define X(NAME, text, elements, bytes, gguf) \
   static __attribute__((noinline)) void floats_##NAME(BLOCKS_ARGS) { \
     BLOCKS_BY_ROWS(blocks_floats_of, TP_##NAME); \
   } \
@@ -515,7 +515,7 @@ KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, co
 #include "base/formats.def"
 #undef X
 #if VBYTES >= 32
-#define X(NAME, text, elements, bytes) \
+#define X(NAME, text, elements, bytes, gguf) \
   static __attribute__((noinline)) void vnni_##NAME(BLOCKS_ARGS) { \
     BLOCKS_BY_ROWS(blocks_eights_of, TP_##NAME, true); \
   }
@@ -528,7 +528,7 @@ KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, co
 
 static void blocks_by_floats(tp_format f, BLOCKS_ARGS) {
   switch (f) {
-#define X(NAME, text, elements, bytes) \
+#define X(NAME, text, elements, bytes, gguf) \
   case TP_##NAME: \
     floats_##NAME(w, k, x, row, rows, lanes, first, c); \
     return;
@@ -542,7 +542,7 @@ static void blocks_by_eights(tp_format f, BLOCKS_ARGS) {
 #if VBYTES >= 32
   if (BLOCKS_HAS_VNNI) {
     switch (f) {
-#define X(NAME, text, elements, bytes) \
+#define X(NAME, text, elements, bytes, gguf) \
   case TP_##NAME: \
     vnni_##NAME(w, k, x, row, rows, lanes, first, c); \
     return;
@@ -553,7 +553,7 @@ static void blocks_by_eights(tp_format f, BLOCKS_ARGS) {
   }
 #endif
   switch (f) {
-#define X(NAME, text, elements, bytes) \
+#define X(NAME, text, elements, bytes, gguf) \
   case TP_##NAME: \
     eights_##NAME(w, k, x, row, rows, lanes, first, c); \
     return;

@@ -13,24 +13,18 @@ enum { SUPER = 256 }; /* elements of a block of q4_k, q5_k, q6_k */
 
 const char *const tp_format_names[TP_NFORMAT] = {
   [TP_FORMAT_NONE] = "none",
-#define X(NAME, text, elements, bytes) [TP_##NAME] = text,
+#define X(NAME, text, elements, bytes, gguf) [TP_##NAME] = text,
 #include "base/formats.def"
 #undef X
 };
 
-tp_format tp_format_parse(const char *name) {
-  for (int f = 1; f < TP_NFORMAT; f++)
-    if (!strcmp(name, tp_format_names[f])) return (tp_format)f;
-  return TP_FORMAT_NONE;
-}
-
 tp_format tp_format_named(const char *name, tp_pos pos, tp_error *err) {
   char hint[TP_HINT];
-  tp_format f = tp_format_parse(name);
-  if (!f)
-    tp_fail(err, TP_E_OPTION, pos, "no format of blocks '%s'%s", name,
-        tp_hint(hint, name, tp_format_names + 1, TP_NFORMAT - 1));
-  return f;
+  for (int f = 1; f < TP_NFORMAT; f++)
+    if (!strcmp(name, tp_format_names[f])) return (tp_format)f;
+  tp_fail(err, TP_E_OPTION, pos, "no format of blocks '%s'%s", name,
+      tp_hint(hint, name, tp_format_names + 1, TP_NFORMAT - 1));
+  return TP_FORMAT_NONE;
 }
 
 static float get_half(const uint8_t *p) { return tp_f16_to_f32((uint16_t)(p[0] | p[1] << 8)); }

@@ -5,7 +5,7 @@
 
 typedef enum tp_format {
   TP_FORMAT_NONE, /* plain elements */
-#define X(NAME, text, elements, bytes) TP_##NAME,
+#define X(NAME, text, elements, bytes, gguf) TP_##NAME,
 #include "base/formats.def"
 #undef X
   TP_NFORMAT
@@ -14,7 +14,7 @@ extern const char *const tp_format_names[TP_NFORMAT];
 /* of a block */
 static inline int tp_format_elements(tp_format f) {
   switch (f) {
-#define X(NAME, text, elements, bytes) \
+#define X(NAME, text, elements, bytes, gguf) \
   case TP_##NAME: \
     return elements;
 #include "base/formats.def"
@@ -24,7 +24,7 @@ static inline int tp_format_elements(tp_format f) {
 }
 static inline int tp_format_bytes(tp_format f) {
   switch (f) {
-#define X(NAME, text, elements, bytes) \
+#define X(NAME, text, elements, bytes, gguf) \
   case TP_##NAME: \
     return bytes;
 #include "base/formats.def"
@@ -32,8 +32,7 @@ static inline int tp_format_bytes(tp_format f) {
   default: return 1;
   }
 }
-tp_format tp_format_parse(const char *name); /* NONE: there is none of that name */
-/* The same, and an error. */
+/* NONE: there is none of that name, an error */
 tp_format tp_format_named(const char *name, tp_pos pos, tp_error *err);
 /* Each block's elements, as the format defines them: one rounding an operation. */
 void tp_blocks_decode(tp_format f, const uint8_t *blocks, int64_t nblocks, float *to);

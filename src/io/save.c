@@ -1,7 +1,6 @@
 /* save: writes arrays behind the head of a file of weights, cast or put into blocks in pieces, so
  * that no second copy of the weights is made. */
 #include "io/save.h"
-#include "base/blocks.h"
 #include <errno.h>
 
 enum { PIECE = 8192 }; /* elements; whole blocks of all formats */
@@ -28,7 +27,7 @@ bool tp_saved_set(
   bool blocks = v->as->dtype == TP_NDTYPE;
   v->packed = blocks && a->dtype == TP_U8;
   if (v->packed && !unpack_shape(v, err)) return false;
-  if (blocks && !v->packed && (!tp_format_parse(v->as->name) || !tp_dtype_float(a->dtype)))
+  if (blocks && !v->packed && (!v->as->format || !tp_dtype_float(a->dtype)))
     return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "dtype: save: '%.200s' of %s cannot be made %s",
         name, own->name, v->as->name);
   return tp_stored_bytes(v->as, v->rank, v->shape, &v->bytes) ||
@@ -45,7 +44,7 @@ static void convert(const tp_saved *v, int64_t at, int64_t n, float *numbers, vo
     else if (whole) tp_puti(v->as->dtype, to, k, tp_geti(a->dtype, a->data, at + k));
     else tp_put(v->as->dtype, to, k, tp_get(a->dtype, a->data, at + k));
   }
-  if (blocks) tp_blocks_encode(tp_format_parse(v->as->name), numbers, n / v->as->elements, to);
+  if (blocks) tp_blocks_encode(v->as->format, numbers, n / v->as->elements, to);
 }
 
 static bool write_converted(FILE *f, const tp_saved *v) {

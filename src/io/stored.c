@@ -1,10 +1,14 @@
-/* stored: finds the rows of stored.def. */
+/* stored: finds the rows of stored.def and formats.def. */
 #include "io/stored.h"
 
 enum { TP_NONE = TP_NDTYPE };
 static const tp_stored kinds[] = {
+#define X(NAME, text, elements, bytes, gguf) \
+  { text, elements, bytes, gguf, "", TP_NDTYPE, TP_##NAME },
+#include "base/formats.def"
+#undef X
 #define S(name, elements, bytes, gguf, safetensors, dtype) \
-  { name, elements, bytes, gguf, safetensors, (tp_dtype)TP_##dtype },
+  { name, elements, bytes, gguf, safetensors, (tp_dtype)TP_##dtype, TP_FORMAT_NONE },
 #include "io/stored.def"
 #undef S
 };

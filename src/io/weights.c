@@ -206,7 +206,7 @@ static tp_array *decode_weight(const tp_weight *v, tp_format format) {
 tp_array *tp_weight_array(const tp_weight *v, bool stored, tp_error *err) {
   const tp_mapped *f = v->file;
   tp_array *a = NULL;
-  tp_format format = v->as ? tp_format_parse(v->as->name) : TP_FORMAT_NONE;
+  tp_format format = v->as ? v->as->format : TP_FORMAT_NONE;
   bool own = v->as && v->as->dtype != TP_NDTYPE;
   if (is_changed(f)) return tp_file_fail(err, f->path, "it has changed since it was opened"), NULL;
   if (!v->as || (!own && !format && !stored)) {

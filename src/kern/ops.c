@@ -95,7 +95,7 @@ static const char *const rand_words[] = { "uniform", "normal", "bernoulli", "ran
 
 static const char *const format_words[] = {
   "none",
-#define X(NAME, text, elements, bytes) text,
+#define X(NAME, text, elements, bytes, gguf) text,
 #include "base/formats.def"
 #undef X
 };
