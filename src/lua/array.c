@@ -70,16 +70,19 @@ static int array_release(lua_State *L) {
   return 0;
 }
 
-int tl_array_shape(lua_State *L) { /* array, what asks (nil: "shape") */
-  const tp_array *a = tl_toarray(L, 1, luaL_optstring(L, 2, "shape"));
-  int rank = a->rank;
+void tl_pushshape(lua_State *L, int rank, const int64_t *of) {
   int64_t shape[TP_MAXRANK];
-  TP_COPYN(shape, a->shape, rank);
+  TP_COPYN(shape, of, rank);
   lua_createtable(L, rank, 0); /* may run finalizers, which may free the array */
   for (int k = 0; k < rank; k++) {
     lua_pushinteger(L, (lua_Integer)shape[k]);
     lua_rawseti(L, -2, k + 1);
   }
+}
+
+int tl_array_shape(lua_State *L) { /* array, what asks (nil: "shape") */
+  const tp_array *a = tl_toarray(L, 1, luaL_optstring(L, 2, "shape"));
+  tl_pushshape(L, a->rank, a->shape);
   return 1;
 }
 

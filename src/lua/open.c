@@ -67,11 +67,7 @@ static int weights_stored(lua_State *L) { /* f, name -> array, format, shape */
   tp_weight v;
   if (!push_weight(L, 1, 2, true, &v)) return 1;
   lua_pushstring(L, v.as->name);
-  lua_createtable(L, v.rank, 0);
-  for (int k = 0; k < v.rank; k++) {
-    lua_pushinteger(L, (lua_Integer)v.shape[k]);
-    lua_rawseti(L, -2, k + 1);
-  }
+  tl_pushshape(L, v.rank, v.shape);
   return 3;
 }
 

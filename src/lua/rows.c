@@ -52,11 +52,7 @@ static int rows_release(lua_State *L) { /* __gc, __close, free */
 
 static int rows_shape(lua_State *L) {
   const tp_array *a = tl_torows(L, 1, "shape");
-  lua_createtable(L, a->rank, 0);
-  for (int k = 0; k < a->rank; k++) {
-    lua_pushinteger(L, (lua_Integer)a->shape[k]);
-    lua_rawseti(L, -2, k + 1);
-  }
+  tl_pushshape(L, a->rank, a->shape);
   return 1;
 }
 

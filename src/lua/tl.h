@@ -392,6 +392,7 @@ int tl_next(lua_State *L);
 int tl_peek(lua_State *L);
 int tl_array_new(lua_State *L);
 int tl_array_shape(lua_State *L);
+void tl_pushshape(lua_State *L, int rank, const int64_t *of); /* a table */
 int tl_array_save(lua_State *L);
 int tl_array_save_named(lua_State *L);
 int tl_array_load(lua_State *L);
