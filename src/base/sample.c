@@ -30,19 +30,19 @@ static tp_choice pop(tp_choice *c, int64_t n) {
   return top;
 }
 
-static float largest_of(const float *v, int64_t n) {
+static float greatest(const float *v, int64_t n) {
   float m = -INFINITY;
   for (int64_t k = 0; k < n; k++) m = v[k] > m ? v[k] : m;
   return m;
 }
 
 static double log_share(const float *v, int64_t n, int64_t id) {
-  double sum = 0, m = largest_of(v, n);
+  double sum = 0, m = greatest(v, n);
   for (int64_t k = 0; k < n; k++) sum += v[k] == v[k] ? expf((float)(v[k] - m)) : 0;
   return v[id] - m - log(sum);
 }
 
-/* the logits after penalty and temperature; a NaN is never chosen. Returns the largest_of. */
+/* the logits after penalty and temperature; a NaN is never chosen. Returns the greatest. */
 static float prepare(const tp_sampling *s, const float *logits, int64_t n, tp_choice *c) {
   for (int64_t k = 0; k < n; k++)
     c[k] = (tp_choice){ logits[k] == logits[k] ? logits[k] : -INFINITY, (int32_t)k };
