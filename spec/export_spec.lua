@@ -4,7 +4,7 @@ local tempo = require "tempo"
 local helper = require "spec.helper"
 local exported = require "spec.exported"
 
-local shell, read, write = exported.shell, exported.read, exported.write
+local shell, read, write = exported.shell, helper.read, exported.write
 
 local folder
 setup(function()

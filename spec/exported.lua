@@ -1,6 +1,7 @@
 -- Makes programs of what f:export writes: a main around it that reads inputs from files and writes
 -- outputs to files.
 local tempo = require "tempo"
+local helper = require "spec.helper"
 local exported = {}
 
 function exported.shell(cmd)
@@ -16,19 +17,12 @@ local function write(path, s)
   f:close()
 end
 
-local function read(path)
-  local f = assert(io.open(path, "rb"))
-  local s = f:read "*a"
-  f:close()
-  return s
-end
-
 --- Bytes of an array, as its file has them behind the head.
 function exported.bytes(folder, a, dtype)
   if type(a) ~= "userdata" then a = tempo.array(a, dtype or "f32") end
   local path = folder .. "/a.npy"
   a:save(path)
-  local s = read(path)
+  local s = helper.read(path)
   return s:sub(11 + s:byte(9) + 256 * s:byte(10))
 end
 
@@ -102,7 +96,7 @@ end
 --- after(read, printed, i): read gives the bytes of an output, printed what it said, i the way.
 function exported.run(folder, f, inputs, bounds, ways, opts, after)
   if f then f:export(folder .. "/agent", bounds) end
-  local header = read(folder .. "/agent.h")
+  local header = helper.read(folder .. "/agent.h")
   local ins, outs = members(header, "inputs"), members(header, "outputs")
   for _, m in ipairs(ins) do
     write(folder .. "/" .. m.name .. ".in", exported.bytes(folder, inputs[m.name], m.dtype))
@@ -120,9 +114,9 @@ function exported.run(folder, f, inputs, bounds, ways, opts, after)
     local printed =
       exported.shell(
       ("cd %s && rm -f *.out && %s -o go%d go.c agent.c -lm && ./go%d"):format(folder, cc, i, i))
-    after(function(name) return read(folder .. "/" .. name .. ".out") end, printed, i)
+    after(function(name) return helper.read(folder .. "/" .. name .. ".out") end, printed, i)
   end
 end
 
-exported.read, exported.write = read, write
+exported.write = write
 return exported

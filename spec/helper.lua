@@ -261,6 +261,14 @@ local warn = tempo.warn
 function helper.quiet() tempo.warn = false end
 function helper.loud() tempo.warn = warn end
 
+-- The bytes of a file.
+function helper.read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
 -- This interpreter in a process of its own: what it printed, stderr included. first: shell commands
 -- that go before.
 function helper.lua(arguments, environment, first)

@@ -15,15 +15,8 @@ local function model(name)
   return models[name]
 end
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
 local function settings(name)
-  return core.json_decode(read("spec/fixtures/llm/" .. name .. "/config.json"))
+  return core.json_decode(helper.read("spec/fixtures/llm/" .. name .. "/config.json"))
 end
 local function arrays(name)
   local f, out = tempo.open("spec/fixtures/llm/" .. name), {}

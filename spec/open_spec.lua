@@ -2,6 +2,7 @@
 -- there and back, and what is refused. TEMPO_KEEP=folder keeps ours for `make_weights.py folder`,
 -- which reads them by those packages.
 local tempo = require "tempo"
+local helper = require "spec.helper"
 
 local here = "spec/fixtures/weights/"
 local keep = os.getenv "TEMPO_KEEP"
@@ -19,13 +20,6 @@ local function write(path, bytes)
   f:write(bytes)
   f:close()
   return path
-end
-
-local function read(path)
-  local f = assert(io.open(path, "rb"))
-  local bytes = f:read "*a"
-  f:close()
-  return bytes
 end
 
 local function refused(code, what, fn, ...)
@@ -137,7 +131,7 @@ describe("open", function()
     assert.same({}, f:meta())
     local path = scratch ".npz"
     tempo.save(path, { mine = tempo.array({ 1, 2 }, "u8") })
-    local bytes = read(path):gsub("|u1", "|i1")
+    local bytes = helper.read(path):gsub("|u1", "|i1")
     write(path, bytes)
     refused("file", "'mine'", tempo.open, path)
   end)
@@ -185,15 +179,15 @@ describe("open", function()
     arrays.bf16 = tempo.open(here .. "small.safetensors").bf16
     local meta = { a = "1", ["h\195\169"] = "\"x\"\n\1" }
     tempo.save(path, arrays, { meta = meta })
-    local first, f = read(path), tempo.open(path)
+    local first, f = helper.read(path), tempo.open(path)
     compare(f, "safetensors.", "f32 f64 f16 bf16 i32 i64 u8 bool scalar empty")
     assert.same(meta, f:meta())
     tempo.save(path, arrays, { meta = meta })
-    assert.is_true(first == read(path))
+    assert.is_true(first == helper.read(path))
     refused("option", "'n' is none", tempo.save, path, arrays, { meta = { n = 1 } })
     refused("option", "cannot hold 'f32' as q8_0", tempo.save, path,
       { f32 = tempo.full({ 1, 32 }, 1):peek() }, { format = "q8_0" })
-    assert.is_true(first == read(path))
+    assert.is_true(first == helper.read(path))
     same(tempo.open(path).f64, want["safetensors.f64"])
   end)
 

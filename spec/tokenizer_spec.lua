@@ -9,20 +9,13 @@ local unpack = table.unpack or unpack       -- luacheck: globals unpack
 
 local FOLDER = "spec/fixtures/tokenizers/"
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
 local function write(path, text)
   local file = assert(io.open(path, "wb"))
   file:write(text)
   file:close()
 end
 
-local cases = core.json_decode(read(FOLDER .. "cases.json"))
+local cases = core.json_decode(helper.read(FOLDER .. "cases.json"))
 
 local function open(name, pattern)
   local special
@@ -35,7 +28,7 @@ local function with_folder(name, others, f)
   local folder = os.tmpname()
   os.remove(folder)
   core.mkdir(folder)
-  write(folder .. "/tokenizer.json", read(FOLDER .. name))
+  write(folder .. "/tokenizer.json", helper.read(FOLDER .. name))
   for file, text in pairs(others) do write(folder .. "/" .. file, text) end
   local ok, err = pcall(f, folder)
   os.execute("rm -rf '" .. folder .. "'")
@@ -141,7 +134,7 @@ describe("a tokenizer", function()
   end)
 
   it("writes chats as the templates do", function()
-    for _, c in ipairs(core.json_decode(read(FOLDER .. "chats.json")).chats) do
+    for _, c in ipairs(core.json_decode(helper.read(FOLDER .. "chats.json")).chats) do
       local name = c.bos == "<s>" and "llama2.json" or "llama3.json"
       local config = core.json_encode { chat_template = c.template, bos_token = c.bos,
         eos_token = { content = c.eos } }
@@ -220,7 +213,7 @@ describe("a tokenizer refuses", function()
 
   it("what tokenizer.json says that is not known", function()
     local function with(change, ...)
-      local text = read(FOLDER .. "gpt2.json")
+      local text = helper.read(FOLDER .. "gpt2.json")
       local j = core.json_decode(text)
       change(j)
       local path = os.tmpname()
@@ -254,7 +247,7 @@ describe("a tokenizer refuses", function()
     local next = helper.rng(7)
     local path = os.tmpname()
     for _, name in ipairs(names) do
-      local whole = read(FOLDER .. name)
+      local whole = helper.read(FOLDER .. name)
       for k = 1, 60 do
         local s, at = whole, 1 + next(k % 3 == 0 and math.min(#whole, 600) or #whole)
         if k % 4 == 0 then s = s:sub(1, at)

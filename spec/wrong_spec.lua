@@ -5,19 +5,12 @@ local helper = require "spec.helper"
 local words = { "callback", "input", "bound", "option", "dtype", "shape", "ragged", "affine",
   "cycle", "undefined", "domain", "device", "file", "memory", "nan" }
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
 -- LuaJIT calls __lt and __le only for two of a kind: there Lua itself refuses.
 local function skipped(text) return jit and text:find("5.4 only", 1, true) end
 
 local programs = {}
 for path in io.popen("ls spec/errors/*.lua"):lines() do
-  local text = read(path)
+  local text = helper.read(path)
   if text:find("-- here", 1, true) and not skipped(text) then
     programs[#programs + 1] = { path = path, text = text }
   end
@@ -60,7 +53,7 @@ local function check(p, message)
     file:write(message)
     file:close()
   end
-  assert.equal(read(golden), message)
+  assert.equal(helper.read(golden), message)
   local file, line, word = message:match "^([^:\n]+):(%d+): (%l+)"
   assert.equal(p.path, file)
   assert.equal(blamed(p.text), tonumber(line))

@@ -42,10 +42,8 @@ local function exists(path)
 end
 
 local function read(path)
-  local file, message = io.open(path, "rb")
-  if not file then fail("%s", message) end
-  local text = file:read "*a"
-  file:close()
+  local text, message = util.read(path)
+  if not text then fail("%s", message) end
   return text
 end
 

@@ -48,14 +48,6 @@ end
 
 -- ---- loading -----------------------------------------------------------------------------------
 
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
 -- The end-of-text ids of generation_config.json count too.
 local function generation(c, text)
   local t = text and core.json_decode(text, "generation_config.json")
@@ -69,14 +61,14 @@ end
 local function configured(path, from)
   if from:meta "general.architecture" then return config.from_gguf(from) end
   local folder = path
-  local text = read(path .. "/config.json")
+  local text = util.read(path .. "/config.json")
   if not text then
     folder = path:match "^(.*)/[^/]*$" or "."
-    text = read(folder .. "/config.json")
+    text = util.read(folder .. "/config.json")
   end
   if not text then util.fail("file", "'%s' has no config.json beside its arrays", path) end
   local c = config.from_json(text)
-  generation(c, read(folder .. "/generation_config.json"))
+  generation(c, util.read(folder .. "/generation_config.json"))
   return c
 end
 

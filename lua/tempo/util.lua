@@ -24,6 +24,16 @@ end
 --- unknown name in a message: the nearest, or all of few.
 util.nearest = getmetatable(tempo).nearest
 
+--- The text of a file, or its first `most` bytes; nil and a message where it cannot be read.
+function util.read(path, most)
+  local file, message = io.open(path, "rb")
+  if not file then return nil, message end
+  local text
+  text, message = file:read(most or "*a")
+  file:close()
+  return text, message
+end
+
 local sets = {}
 --- Checks that `o` (a table or nil) has only keys named in `known`, a string of words. Returns `o`
 --- or an empty table.

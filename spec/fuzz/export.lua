@@ -2,6 +2,7 @@
 -- That is compiled with `reproducible`, as exported code adds up in one order only.
 local tempo = require "tempo"
 local exported = require "spec.exported"
+local helper = require "spec.helper"
 
 local export = {}
 local ways = { "cc -std=c99 -w -O1", "cc -std=c99 -w -O3 -march=native", "cc -std=c99 -w -O0" }
@@ -26,14 +27,14 @@ function export.differs(case, bounds, tools)
   -- before it runs: parameters are where they begin
   local went, why = pcall(f.export, f, folder .. "/agent", bounds)
   local run = tools.once(f, case, bounds)
-  local text = went and exported.read(folder .. "/agent.h") or ""
+  local text = went and helper.read(folder .. "/agent.h") or ""
   if not went then
     tools.count "exports refused"
     bad = not refused(tostring(why)) and "export fails: " .. tostring(why) or nil
   elseif not run.ok then tools.count "exports of what fails"
   elseif calls(text) then tools.count "exports with callbacks"
   else
-    local near = exported.read(folder .. "/agent.c"):find("tpx_conv(2", 1, true)
+    local near = helper.read(folder .. "/agent.c"):find("tpx_conv(2", 1, true)
     local done, said = pcall(exported.run, folder, nil, inputs, bounds,
       { ways[tools.turn % #ways + 1] }, {}, function(out, printed)
       for name in pairs(case.outputs) do

@@ -16,16 +16,9 @@ Tokenizer.__index = Tokenizer
 
 -- ---- files --------------------------------------------------------------------------------------
 
-local function read(path, most)
-  local file = io.open(path, "rb")
-  local text = file and file:read(most or "*a")
-  if file then file:close() end
-  return text
-end
-
 -- Tells the kind of file by its first bytes; nil: none of ours.
 local function kind_of(path)
-  local head = read(path, 256)
+  local head = util.read(path, 256)
   if not head or head == "" then return nil end
   if head:sub(1, 4) == "GGUF" then return "gguf" end
   if head:find "^%s*{" then return "json" end
@@ -39,13 +32,13 @@ local names = { "tokenizer.json", "tokenizer.model", "tokenizer.tiktoken", "cl10
 local function file_in(folder)
   for _, name in ipairs(names) do
     local path = folder .. "/" .. name
-    if read(path, 1) then return path end
+    if util.read(path, 1) then return path end
   end
 end
 
 -- The table in a file of JSON beside; {}: there is none.
 local function settings_in(folder, name)
-  local text = read(folder .. "/" .. name)
+  local text = util.read(folder .. "/" .. name)
   local t = text and core.json_decode(text, folder .. "/" .. name)
   return type(t) == "table" and t or {}
 end
@@ -86,7 +79,7 @@ end
 local function encoding_of(path, o)
   local e = encodings[o.pattern]
   if o.pattern and not e then return o.pattern, o.special or {} end
-  local _, rows = (e and "" or read(path)):gsub("\n", "")
+  local _, rows = (e and "" or util.read(path)):gsub("\n", "")
   for _, other in pairs(encodings) do
     if not e and other[2] == rows then e = other end
   end
@@ -131,7 +124,7 @@ local function take_settings(self, folder)
   self.bos = bos and self._core:find(bos) or self.bos
   self.eos = eos and self._core:find(eos) or self.eos
   if type(c.add_bos_token) == "boolean" then self.add_bos = c.add_bos_token end
-  self._template = template_text(c.chat_template) or read(folder .. "/chat_template.jinja")
+  self._template = template_text(c.chat_template) or util.read(folder .. "/chat_template.jinja")
   take_ids(self, settings_in(folder, "generation_config.json").eos_token_id)
   take_ids(self, settings_in(folder, "config.json").eos_token_id)
 end

@@ -6,14 +6,6 @@ local record = require "tempo.rl.record"
 
 local checkpoint = {}
 
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
 -- A flat object of logger.json: numbers, null (NaN), strings without escapes, lists of numbers.
 local function object(line)
   local t = {}
@@ -49,7 +41,7 @@ end
 
 --- Returns what the checkpoint in the folder says, and the rows before it; nil where there is none.
 function checkpoint.find(folder, bounds)
-  local text = read(folder .. "/checkpoint.json")
+  local text = util.read(folder .. "/checkpoint.json")
   if not text then return nil end
   local now, history, last = object(text), {}, -1
   if now.bounds ~= described(bounds) then
@@ -58,7 +50,7 @@ function checkpoint.find(folder, bounds)
       folder,
       now.bounds, described(bounds))
   end
-  for line in (read(folder .. "/metrics.jsonl") or ""):gmatch "[^\n]+" do
+  for line in (util.read(folder .. "/metrics.jsonl") or ""):gmatch "[^\n]+" do
     local row = object(line)
     if line:find "}$" and row.iteration < now.iteration and row.iteration > last then
       history[#history + 1], last = row, row.iteration
