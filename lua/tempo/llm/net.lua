@@ -35,20 +35,20 @@ local function widened(stored, format)
   return stored:dtype() ~= "f32" and stored:to "f32" or stored
 end
 
---- Makes a weight of an input: net.w[name], in f32 wherever it is used.
+--- Makes a weight of an input: net.w[name], in f32 wherever it is used. `here`: the input has the
+--- weight of the layers where that holds, in another format; net.w[name] is a list then, which
+--- net.linear takes.
 ---@protected
-function Net:weight(name, stored, format)
-  self.stored[name], self.w[name] = { stored, format }, widened(stored, format)
-end
-
---- Gives a weight another format in the layers where `here` holds: net.w[name] is a list then,
---- which net.linear takes.
----@protected
-function Net:also(name, stored, format, here)
-  local w = self.w[name]
-  if type(w) ~= "table" then w = { w } end
-  w[#w + 1] = { w = widened(stored, format), here = here }
-  self.w[name] = w
+function Net:weight(name, stored, format, here)
+  local w = widened(stored, format)
+  if not here then
+    self.stored[name], self.w[name] = { stored, format }, w
+    return
+  end
+  local parts = self.w[name]
+  if type(parts) ~= "table" then parts = { { w = parts } } end
+  parts[#parts + 1] = { w = w, here = here }
+  self.w[name] = parts
 end
 
 --- The row `k` (an i64 scalar) of a weight: the row alone is widened.
@@ -73,10 +73,10 @@ end
 --- x W' + b, with W as files have it, (out, in). For a weight in several formats each product
 --- is made, and the layer's own taken: both together are less to read than f32.
 function Net.linear(x, w, b)
-  local first = type(w) == "table" and w[1] or w
-  local y = x:matmul(first:transpose(-2, -1))
-  for k = 2, first ~= w and #w or 0 do
-    y = tempo.where(w[k].here, x:matmul(w[k].w:transpose(-2, -1)), y)
+  local y
+  for _, part in ipairs(type(w) == "table" and w or { { w = w } }) do
+    local product = x:matmul(part.w:transpose(-2, -1))
+    y = y and tempo.where(part.here, product, y) or product
   end
   return b and y + b or y
 end

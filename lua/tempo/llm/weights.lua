@@ -35,9 +35,9 @@ local function missing(name)
   util.fail("file", "the model has no array '%s'", name)
 end
 
--- Layers by the formats in which a file keeps them (Q4_K_M has two): a list of { rows, format,
+-- Layers by the formats in which a file keeps them (Q4_K_M has two): a list of { array, format,
 -- here }. In the place of a layer in another format stands one that is there, which costs no
--- memory; `here` says which are meant.
+-- memory; from the second on `here` says which are meant.
 local function by_format(list, formats)
   local groups, of = {}, {}
   for k, format in ipairs(formats) do
@@ -46,13 +46,13 @@ local function by_format(list, formats)
       groups[#groups + 1] = of[format]
     end
   end
-  for k, a in ipairs(list) do
-    for _, g in ipairs(groups) do
+  for n, g in ipairs(groups) do
+    for k, a in ipairs(list) do
       g.here[k] = formats[k] == g.format
       g.rows[k] = g.here[k] and a or g.stand_in
     end
+    groups[n] = { array = tempo.rows(g.rows), format = g.format, here = n > 1 and g.here or nil }
   end
-  for _, g in ipairs(groups) do g.rows = tempo.rows(g.rows) end
   return groups
 end
 
@@ -67,8 +67,8 @@ local function alike(list, formats, from, names)
   return formats[1]
 end
 
--- The arrays of all layers, and of all experts of each, as one with leading axes. The third result
--- are layers in further formats.
+-- The arrays of all layers, and of all experts of each, as one with leading axes; one for each
+-- format of layers.
 local function stacked(from, pattern, c, dtype, optional)
   local list, formats, names = {}, {}, {}
   local experts = pattern:find("%e", 1, true) and c.experts or 1
@@ -83,71 +83,61 @@ local function stacked(from, pattern, c, dtype, optional)
       list[#list + 1], formats[#list + 1], names[#list + 1] = a, format, name
     end
   end
-  if experts == 1 then
-    local groups = by_format(list, formats)
-    local first = table.remove(groups, 1)
-    return first.rows, first.format, groups
-  end
+  if experts == 1 then return by_format(list, formats) end
   local format = alike(list, formats, from, names)
   local all = tempo.array(tempo.rows(list))
   local shape = list[1]:shape()
   table.insert(shape, 1, c.experts)
   table.insert(shape, 1, c.layers)
-  return tempo.array(all, nil, shape), format
+  return { { array = tempo.array(all, nil, shape), format = format } }
 end
 
---- Reads the weights of a model. `from` is what tempo.open gives. Returns a list of { name, array,
---- format, by_layer, turned, others }.
+--- Reads the weights of a model. `from` is what tempo.open gives. Returns a list of { name, input,
+--- array, format, here, by_layer, turned }; a weight whose layers are in several formats is several
+--- times in it.
 function weights.read(from, c, o)
   local out = {}
   for _, rows in ipairs { c.model.weights, c.model.ffn_weights } do
     for _, row in ipairs(rows) do
       local name, mark = row[1]:match "^([%w_]+)(.?)$"
-      local pattern = row[c.names]
+      local pattern, groups = row[c.names]
       local by_layer = pattern:find("%d", 1, true) ~= nil
-      local a, format, others
-      if by_layer then a, format, others = stacked(from, pattern, c, o.dtype, mark == "?")
-      else a, format = fetch(from, pattern, o.dtype) end
-      if not a and mark ~= "?" then missing(pattern) end
-      if a and not (name == "output" and c.tied) then
-        out[#out + 1] = { name = name, array = a, format = format, by_layer = by_layer,
-          turned = mark == "'" and c.names == 2, others = others or {} }
+      if by_layer then
+        groups = stacked(from, pattern, c, o.dtype, mark == "?")
+      else
+        local a, format = fetch(from, pattern, o.dtype)
+        groups = a and { { array = a, format = format } }
+      end
+      if not groups and mark ~= "?" then missing(pattern) end
+      if name == "output" and c.tied then groups = nil end
+      for k, w in ipairs(groups or {}) do
+        w.name, w.input = name, "w_" .. name .. (k > 1 and "_" .. k or "")
+        w.by_layer, w.turned = by_layer, mark == "'" and c.names == 2
+        out[#out + 1] = w
       end
     end
   end
   return out
 end
 
-local function declare(net, name, array, w)
-  local shape = array:shape()
-  if w.by_layer then table.remove(shape, 1) end
-  local stored = net.P:input(name,
-    { domain = w.by_layer and { net.l } or nil, shape = shape, dtype = array:dtype() })
-  return w.turned and stored:transpose(-2, -1) or stored
-end
-
-local function blocks(format) return not dtypes[format] and format or nil end
-
 --- Makes the weights inputs of the net's program.
 function weights.declare(net, list)
   for _, w in ipairs(list) do
-    net:weight(w.name, declare(net, "w_" .. w.name, w.array, w), blocks(w.format))
-    for k, g in ipairs(w.others) do
-      local name = ("w_%s_%d"):format(w.name, k)
-      net:also(w.name, declare(net, name, g.rows, w), blocks(g.format),
-        net.P:input(name .. "_here", { domain = { net.l }, dtype = "bool" }))
-    end
+    local domain, shape = w.by_layer and { net.l } or nil, w.array:shape()
+    if w.by_layer then table.remove(shape, 1) end
+    local stored = net.P:input(w.input,
+      { domain = domain, shape = shape, dtype = w.array:dtype() })
+    if w.turned then stored = stored:transpose(-2, -1) end
+    net:weight(w.name, stored, not dtypes[w.format] and w.format or nil,
+      w.here and net.P:input(w.input .. "_here", { domain = domain, dtype = "bool" }))
   end
 end
 
 --- The arrays as a call takes them.
 function weights.inputs(list, inputs)
   for _, w in ipairs(list) do
-    inputs["w_" .. w.name] = w.array
-    for k, g in ipairs(w.others) do
-      local name = ("w_%s_%d"):format(w.name, k)
-      inputs[name], inputs[name .. "_here"] = g.rows, g.here
-    end
+    inputs[w.input] = w.array
+    if w.here then inputs[w.input .. "_here"] = w.here end
   end
   return inputs
 end
