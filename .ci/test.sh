@@ -50,7 +50,7 @@ run() {                                           # name, once or "", command...
   elif [ $((p + f)) -eq 0 ]; then why="ran no test" f=1; fi
   {
     flock 9
-    [ "$f" -gt 0 ] && tail -n 300 "$file.log"
+    [ "$f" -gt 0 ] && tail -n 300 "$file.log" && echo "$file.log" >>"$out/failed"
     echo "== $name: $p passed, $f failed${why:+ ($why)}, $((SECONDS - start)) s"
     echo "$p $f" >>"$out/sums"
   } 9>>"$out/lock"
@@ -100,5 +100,9 @@ wait
 read -r passed failed < <(awk -v n="$started" '{ p += $1; f += $2 } END { print p + 0, f + n - NR }' "$out/sums")
 times >"$out/times"
 awk 'NR == 2 { print "processor time of the tests: " $1 " + " $2 }' "$out/times"
+# The failures once more, where one who sees the end of a long log finds them.
+if [ -f "$out/failed" ]; then
+  while read -r log; do echo "== failed: $(basename "$log" .log)"; tail -n 12 "$log" | cut -c 1-300; done <"$out/failed"
+fi
 echo "$passed passed, $failed failed" | tee "$out/total"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
