@@ -438,6 +438,38 @@ describe("an engine", function()
     assert.are.equal(0, #waits.ids)
     assert.is_true(#gone.ids < 10)
   end)
+
+  -- Three turns, each of which repeats the text so far, in one engine and each in its own.
+  it("takes over what a prompt shares with one before, whatever came between", function()
+    for _, name in ipairs { "llama", "mistral" } do
+      local m = model(name)
+      local function turn(e, prompt)
+        local r = e:submit { prompt = prompt, max_tokens = 6, logprobs = true }
+        while e:step() > 0 do assert.is_nil(r.reason) end
+        return r
+      end
+      local function new() return llm.engine(m, { slots = 2, chunk = 4 }) end
+      local e, prompt, cached = new(), { unpack(ids) }, {}
+      for n = 1, 12 do
+        local r, alone = turn(e, prompt), turn(new(), prompt)
+        assert.are.same(alone.ids, r.ids)
+        assert.are.same(alone.logprobs, r.logprobs)
+        assert.are.equal(0, alone.cached)
+        cached[n] = r.cached
+        for _, id in ipairs(r.ids) do prompt[#prompt + 1] = id end
+        prompt[#prompt + 1] = n
+      end
+      local most = m.config.window and 64 or math.huge       -- a ring forgets
+      for n = 2, 12 do
+        local before = #ids + 7 * (n - 2)
+        local wanted = before + 6 <= most and before - before % 4 or 0
+        assert.are.equal(wanted, cached[n], name .. ", turn " .. n)
+      end
+      assert.are.equal(0, turn(e, { 9, 9, 9, 9, 9, 9 }).cached)
+      assert.are.equal(4, turn(e, { 9, 9, 9, 9, 9, 8 }).cached)
+      assert.are.equal(0, turn(e, { 9, 9, 9, 9 }).cached)    -- its logits are needed
+    end
+  end)
 end)
 
 describe("a choice", function()
