@@ -397,9 +397,7 @@ KI int32x4_t blocks_sum4(tp_format f, bool dots, blocks_q16 v, const tp_eights *
 #ifdef __ARM_FEATURE_DOTPROD
     sum = vdotq_s32(sum, u, q);
 #else
-    __asm__(".arch armv8.2-a+dotprod\n\tsdot %0.4s, %1.16b, %2.16b"
-            : "+w"(sum)
-            : "w"(u), "w"(q));
+    __asm__(".arch armv8.2-a+dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(u), "w"(q));
 #endif
     return sum;
   }
