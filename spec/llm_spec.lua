@@ -355,8 +355,11 @@ describe("a text", function()
     got, info = short:generate(ids, { max_tokens = 8 })
     assert.are.same({ unpack(greedy, 1, 2) }, got)
     assert.are.equal("length", info.reason)
-    fails(function() short:generate { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6 } end,
-      "shape", "takes 14")
+    local long = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6 }
+    got, info = short:generate(long)
+    assert.are.same({ {}, "length" }, { got, info.reason })
+    fails(function() short:logits(long) end, "shape", "takes 14")
+    fails(function() short:embed(long) end, "shape", "takes 14")
   end)
 
   it("stops at a string across tokens, and is shown as it becomes sure", function()

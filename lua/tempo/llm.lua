@@ -191,16 +191,16 @@ end
 ---@return table inputs
 function Model:inputs(inputs) return weights.inputs(self._weights, inputs) end
 
--- A list or an array of ids, checked.
-local function checked(m, what, ids)
+-- A list or an array of ids, checked; `most`: how many there may be, nil: any number.
+local function checked(m, what, ids, most)
   if type(ids) == "userdata" and util.is_array(ids) then
     if #ids:shape() ~= 1 then util.fail("shape", "%s: expected ids of one axis", what) end
     ids = ids:totable()
   end
   util.sequence(what, ids, "{ 1, 15, 2 }")
   if #ids == 0 then util.fail("shape", "%s: no tokens", what) end
-  if #ids > m.max_length then
-    util.fail("shape", "%s: %d tokens, and the model takes %d", what, #ids, m.max_length)
+  if most and #ids > most then
+    util.fail("shape", "%s: %d tokens, and the model takes %d", what, #ids, most)
   end
   for k, id in ipairs(ids) do
     if type(id) ~= "number" or id ~= math.floor(id) or id < 0 or id >= m.config.vocabulary then
@@ -216,7 +216,7 @@ Model._checked = checked
 ---@param ids integer[]|tempo.Array
 ---@return tempo.Array
 function Model:logits(ids)
-  ids = checked(self, "logits", ids)
+  ids = checked(self, "logits", ids, self.max_length)
   return self:_program("text", "logits")({ id = ids }, { T = #ids }).logits
 end
 
@@ -224,7 +224,7 @@ end
 ---@param ids integer[]|tempo.Array
 ---@return tempo.Array
 function Model:embed(ids)
-  ids = checked(self, "embed", ids)
+  ids = checked(self, "embed", ids, self.max_length)
   return self:_program("text", "hidden")({ id = ids }, { T = #ids }).hidden
 end
 
