@@ -2,8 +2,14 @@
 #include "kernels/cpu/kernels.h"
 #include <stdatomic.h>
 #include <stdlib.h>
+#ifdef __aarch64__
+#include "os/os.h"
+#include <arm_neon.h>
+#define ISA "neon"
+#else
+#define ISA "base"
+#endif
 #define TABLE  tp_kernels_base
-#define ISA    "base"
 #define VBYTES 16
 #ifdef __FP_FAST_FMA
 #define FMA 1

@@ -27,9 +27,13 @@ KI v_f32 thin_bf16(const uint16_t *p) {
   return (v_f32)(__builtin_convertvector(*(const thin_halves *)p, thin_words) << 16);
 }
 KI v_f32 thin_f16(const uint16_t *p) {
+#ifdef __aarch64__
+  return (v_f32)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+#else
   v_f32 o;
   for (int l = 0; l < L_f32; l++) o[l] = tp_load_f16(p[l]);
   return o;
+#endif
 }
 #endif
 #define load_f32 load_4
