@@ -331,7 +331,7 @@ describe("what is put together only to be read", function()
       local h = P:tensor { domain = { t }, shape = { 2 } }
       h[T - 1] = x[tempo.max(0, t - 3) .. tempo.max(0, t - 1)]:mT():sum(1)
       h:otherwise(x)
-      local f = P:compile { outputs = { h = h }, tick = tick and t }
+      local f = P:compile { outputs = { h = h }, tick = tick and t or nil }
       local rows = {}
       for k = 1, n do rows[k] = { k, 10 * k } end
       if not tick then return f({ x = rows }, { T = n }).h[n - 1]:totable() end
