@@ -389,6 +389,33 @@ describe("environments in Lua", function()
     helper.fails(function() P:compile { outputs = { r = env.reward } }({}, { T = 2 }) end,
       "no step")
   end)
+
+  it("are refused where a function gives what is no number, or more than there is room for",
+    function()
+    local n = 0
+    local function refused(functions, word)
+      n = n + 1
+      local name = "refused " .. n
+      local g = { state = 1, actions = 2, reset = function(s) s[1] = 0 end,
+        step = function() return 1, false end }
+      for key, v in pairs(functions) do g[key] = v end
+      rl.add_env(name, g)
+      local P = tempo.program()
+      local t = P:dim("t", "T")
+      local env = rl.env(P, name, { domain = { t }, time = t })
+      env:step(0)
+      local f = P:compile { outputs = { r = env.reward, o = env.obs } }
+      helper.fails(function() f({}, { T = 2 }) end, "callback", name, word)
+    end
+    refused({ step = function() end }, "the reward, step's first result, is nil")
+    refused({ step = function() return 1, "no" end }, "step's second result is string")
+    refused({ reset = function(s) s[1] = "a" end }, "an element of the state is string")
+    refused({ reset = function(s) s[1], s[2] = 0, 0 end }, "a state has 1 numbers")
+    refused({ observation = { 2 }, observe = function(s, o) o[1] = s[1] end },
+      "an element of the observation is nil")
+    refused({ observation = { 1 }, observe = function(s, o) o[1], o[2] = s[1], 1 end },
+      "an observation has 1 numbers")
+  end)
 end)
 
 describe("arrays", function()
