@@ -145,6 +145,27 @@ BESTS(i64, int64_t, AS_IS)
 BESTS(u8, uint8_t, AS_IS)
 BESTS(bool, uint8_t, TRUTH)
 
+/* ---- rows that are added to one ---- */
+#define SUM_ROWS(width) \
+  double s[LANES]; \
+  for (int k = 0; k < (width); k++) s[k] = to[i + k]; \
+  for (int64_t q = j;; q = t[q].next) { \
+    const float *a = from + q * apart + i; \
+    for (int k = 0; k < (width); k++) s[k] += a[k]; \
+    if (!t[q].next) break; \
+  } \
+  for (int k = 0; k < (width); k++) to[i + k] = (float)s[k];
+static void sum_rows(
+    float *to, const float *from, int64_t apart, const tp_row_hit *t, int64_t j, int64_t n) {
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES) {
+    SUM_ROWS(LANES)
+  }
+  if (i < n) {
+    SUM_ROWS(n - i)
+  }
+}
+
 /* ---- scans: `lanes` neighbouring lines at once ---- */
 #define WRAPPED(a, b, c) ((a) * (b) + (c))
 #define SCANS(sfx, T, A, FACTOR, MAD) \

@@ -60,17 +60,40 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
 
 /* ---- arg max, arg min: the first at ties, the first NaN wins ---- */
 
-/* Goes through a block of lines that lie side by side at once, each row of the block as it lies. */
+/* ARG_SHORT: elements of a contiguous line that is turned, to be one of many side by side. */
+enum { ARG_SHORT = 32, ARG_TURNED = 64 };
+
+/* Where the best of `lanes` lines stands: side by side, or turned a few at a time. */
+static void best_of_lines(const tp_kernels *K, const tp_dnd *in, bool max, const char *line,
+    int64_t step, int64_t apart, int64_t n, int64_t lanes, int64_t *at) {
+  uint64_t turned[ARG_SHORT * ARG_TURNED];
+  tp_kbest *best = K->best[max][in->dtype];
+  if (apart == 1) {
+    best(at, line, step, n, lanes);
+    return;
+  }
+  for (int64_t j = 0, m; j < lanes; j += m) {
+    m = TP_MIN(lanes - j, ARG_TURNED);
+    K->turn[tp_log2_of(in->size)](turned, m, line + j * apart * in->size, apart, n, m);
+    best(at + j, turned, m, n, m);
+  }
+}
+
+/* Goes through a block of lines at once if they lie side by side, or are many short ones. */
 bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
+  const tp_kernels *K = tp_cpu(x)->K;
   int axis = r->nlead + r->rg->how.axis;
-  int64_t n = in->v.shape[axis], step = in->v.stride[axis], total = 1, apart = 0, at[TP_BLOCK];
+  int64_t n = in->v.shape[axis], step = in->v.stride[axis], total = 1, apart = 0, by = 0,
+          at[TP_BLOCK];
   bool max = r->rg->op == TP_OP_ARGMAX;
   tp_view li = tp_view_without(&in->v, axis),
           lo = r->rg->how.keepdim ? tp_view_without(&o->v, axis) : o->v;
-  int lane = n > 1 && step != 1 ? lanes_of(&li, 1) : -1;
+  int last = li.rank - 1;
+  while (last > 0 && li.shape[last] == 1) last--;
+  int lane = n <= 1 ? -1 : step != 1 ? lanes_of(&li, 1) : n <= ARG_SHORT ? last : -1;
   if (lane >= 0) {
-    total = li.shape[lane], apart = lo.stride[lane];
+    total = li.shape[lane], apart = lo.stride[lane], by = li.stride[lane];
     li = tp_view_without(&li, lane), lo = tp_view_without(&lo, lane);
   }
   tp_walk w;
@@ -81,10 +104,10 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
     for (int64_t j = 0; j < total; j += TP_BLOCK) {
       int64_t lanes = TP_MIN(total - j, TP_BLOCK),
               *to = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride) + j * apart;
-      const char *line = tp_view_at(&li, &w, in->size) + j * in->size;
-      if (step == 1 || n == 1) *to = tp_cpu(x)->K->bestof[max][in->dtype](line, n);
+      const char *line = tp_view_at(&li, &w, in->size) + j * by * in->size;
+      if (lane < 0 && (step == 1 || n == 1)) *to = K->bestof[max][in->dtype](line, n);
       else {
-        tp_cpu(x)->K->best[max][in->dtype](at, line, step, n, lanes);
+        best_of_lines(K, in, max, line, step, lane < 0 ? 1 : by, n, lanes, at);
         for (int64_t k = 0; k < lanes; k++) to[k * apart] = at[k];
       }
     }
