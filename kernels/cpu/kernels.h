@@ -31,6 +31,16 @@ typedef void tp_kfold(void *acc, const void *a, int64_t row, int64_t rows, int64
 typedef void tp_kbest(int64_t *at, const void *a, int64_t row, int64_t rows, int64_t n);
 /* The same of n neighbours, n > 0: returns the place. */
 typedef int64_t tp_kbestof(const void *a, int64_t n);
+/* A row that is added to another: its first element was `was`; next: the next row that is added
+ * there, 0: none; later: there was one before. */
+typedef struct tp_row_hit {
+  float was;
+  uint32_t next;
+  bool later;
+} tp_row_hit;
+/* Adds row j of `from` to `to`, and those that follow it, in f64. */
+typedef void tp_ksumrows(
+    float *to, const float *from, int64_t apart, const tp_row_hit *t, int64_t j, int64_t n);
 /* C (m x n) = or += A (m x k) B (k x n), any strides. */
 /* lanes: of terms that go to lanes (prelude/fold.h) the rows of lanes, 0: terms one by one. With
  * lanes both operands are contiguous along k. */
@@ -103,6 +113,7 @@ struct tp_kernels {
   tp_kfold *across_wide, *down_wide; /* sums of f32 as those of f64 */
   tp_kbest *best[2][TP_NDTYPE];      /* [max] */
   tp_kbestof *bestof[2][TP_NDTYPE];
+  tp_ksumrows *sum_rows;
   tp_kmm *mm[TP_NDTYPE];
   tp_keights *eights;
   tp_kblocks *blocks_eights, *blocks_floats;
