@@ -17,7 +17,7 @@ static isa_level isa_of(void) {
   isa_level l = BASE;
 #ifdef TP_X86
   const char *isa = tp_setting("TEMPO_ISA");
-  isa_level most = !isa  ? PAIRS
+  isa_level most = !isa        ? PAIRS
       : !strcmp(isa, "base")   ? BASE
       : !strcmp(isa, "avx2")   ? AVX2
       : !strcmp(isa, "avx512") ? AVX512

@@ -1,4 +1,5 @@
-/* Products of bf16 by bf16 in f32, both contiguous along k, by the processor's dot product of pairs.
+/* Products of bf16 by bf16 in f32, both contiguous along k, by the processor's dot product of
+ * pairs.
  *
  *   block of PAIR_DEEP terms: lane l of 4 takes terms 8i + 2l + 1 and 8i + 2l, for i = 0, 1, ..
  *   an element: (l0 + l2) + (l1 + l3) of its first block, then of the next added to it, ..
@@ -50,8 +51,8 @@ KI __mmask32 first_terms(int64_t n) { return n >= STEP ? ~0u : (1u << n) - 1; }
  * and four neighbours of each are joined together. */
 
 /* Of f rows and four columns the lanes of a block. */
-KI void few_lanes(int f, const uint16_t *const *x, const uint16_t *const *y, int64_t p, int64_t k,
-    __m512 *o) {
+KI void few_lanes(
+    int f, const uint16_t *const *x, const uint16_t *const *y, int64_t p, int64_t k, __m512 *o) {
   units r[4], t[4];
   UNROLLED for (int e = 0; e < f; e++) o[e] = _mm512_setzero_ps();
   for (; k >= STEP; k -= STEP, p += STEP) {
@@ -73,8 +74,8 @@ KI void few_lanes(int f, const uint16_t *const *x, const uint16_t *const *y, int
     for (int e = 0; e < f; e++) o[e] = add_pairs(o[e], t[q], last[e] + q * UNIT);
 }
 
-/* f >= m rows, of which the last is taken again, times columns j + v + apart * u for v, u < 4; those
- * from n on are the last one. */
+/* f >= m rows, of which the last is taken again, times columns j + v + apart * u for v, u < 4;
+ * those from n on are the last one. */
 KI void few_rows(int f, const tp_mm *s, int64_t m, const uint16_t *a, const uint16_t *b, int64_t j,
     int64_t apart, float *c, bool acc) {
   const uint16_t *x[FEW], *y[4];
@@ -201,16 +202,18 @@ static void copy_sums(float *o, int64_t row, int64_t step, const float *a, int64
 }
 
 /* Terms p .. p + k of some rows and columns. `sums` holds those of the terms before. */
-static void deep(const tp_mm *s, int64_t p, int64_t k, const uint16_t *a, const uint16_t *b, float *c,
-    bool acc, const uint16_t *rows, float *sums) {
+static void deep(const tp_mm *s, int64_t p, int64_t k, const uint16_t *a, const uint16_t *b,
+    float *c, bool acc, const uint16_t *rows, float *sums) {
   units packed[TP_PAIR_DEEP / UNIT * 4];
   bool last = p + k == s->k, apart = s->scn != 1;
   int64_t row = tp_round_up(k, STEP);
   for (int64_t j = 0; j < s->n; j += 16, sums += 16 * s->m) {
     int64_t n = TP_MIN(s->n - j, 16), left = TP_MIN(s->n - j - n, 16);
     float *to = c + j * s->scn;
-    places at = { p ? sums : acc ? to : NULL, last ? to : sums, p ? 16 : s->scm,
-      last ? s->scm : 16 };
+    places at = { p ? sums
+          : acc     ? to
+                    : NULL,
+      last ? to : sums, p ? 16 : s->scm, last ? s->scm : 16 };
     if (apart && !p && acc) copy_sums(sums, 16, 1, to, s->scm, s->scn, s->m, n);
     if (apart) at = (places){ p || acc ? sums : NULL, sums, 16, 16 };
     pack_panel(packed, b + j * s->sbn + p, s->sbn, k, n);

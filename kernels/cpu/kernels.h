@@ -1,6 +1,6 @@
 /* The table of inner loops. One table per instruction set, all from the same text (kernel_*.h);
- * tp_kernels_get() picks the best one this processor has (TEMPO_ISA=base|avx2|avx512|bf16 overrides,
- * for tests; bf16: avx512 with dot products of pairs).
+ * tp_kernels_get() picks the best one this processor has (TEMPO_ISA=base|avx2|avx512|bf16
+ * overrides, for tests; bf16: avx512 with dot products of pairs).
  *
  * Inner loops see contiguous blocks of the *compute type* of a dtype: f16 and bf16 are computed in
  * f32 and rounded after each operator. */
@@ -130,7 +130,8 @@ static inline int64_t tp_pairs_rows(const tp_mm *s) {
 }
 static inline int64_t tp_pairs_room(const tp_mm *s) {
   if (s->m <= TP_PAIR_FEW) return 0;
-  return tp_pairs_rows(s) + TP_MIN(s->m, TP_PAIR_TALL) * TP_MIN(tp_round_up(s->n, 16), TP_PAIR_WIDE);
+  return tp_pairs_rows(s) +
+      TP_MIN(s->m, TP_PAIR_TALL) * TP_MIN(tp_round_up(s->n, 16), TP_PAIR_WIDE);
 }
 /* NULL: the processor has no dot product of pairs */
 tp_kpairs *tp_kernels_pairs(void);

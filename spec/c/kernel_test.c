@@ -670,8 +670,11 @@ static void test_pairs(void) {
   for (int round = 0; f && round < 150; round++) {
     bool acc = below(2), ok = true;
     int64_t m = 1 + below(below(4) ? 20 : 290), n = 1 + below(below(4) ? 40 : 590),
-            k = 1 + below(below(4) ? 100 : below(4) ? 690 : 9000), sa = k + below(3),
-            sb = k + below(3), gap = below(2);
+            k = 1 +
+        below(below(4)     ? 100
+                : below(4) ? 690
+                           : 9000),
+            sa = k + below(3), sb = k + below(3), gap = below(2);
     tp_mm s = { m, n, k, sa, 1, 1, sb, n + gap, 1, 0 };
     if (below(3) == 0) s.scm = 1, s.scn = m + gap;
     else if (below(5) == 0) s.scm = 2 * n, s.scn = 2;

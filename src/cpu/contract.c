@@ -10,9 +10,9 @@
  *
  * An operand of 16-bit floats is read as it is stored if the other one has few rows, or if both are
  * contiguous along k; else blocks of both become f32. Two of bf16 that are contiguous along k are
- * multiplied by pairs of terms where the processor can (kernels/cpu/kernel_pairs.c). Our kernels add
- * the terms of an element in an order that rows and columns beside it do not change, if terms are
- * many (kernels/prelude/fold.h).
+ * multiplied by pairs of terms where the processor can (kernels/cpu/kernel_pairs.c). Our kernels
+ * add the terms of an element in an order that rows and columns beside it do not change, if terms
+ * are many (kernels/prelude/fold.h).
  */
 #include "cpu/contract.h"
 #include "kernels/prelude/fold.h"
@@ -312,8 +312,7 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
     else widened_rows(t, K, a, b, c, acc, room);
     break;
   case TP_MM_PAIRS:
-    tp_kernels_pairs()(
-        &t->s, (const uint16_t *)a, (const uint16_t *)b, (float *)c, acc, room);
+    tp_kernels_pairs()(&t->s, (const uint16_t *)a, (const uint16_t *)b, (float *)c, acc, room);
     break;
   case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
   case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
