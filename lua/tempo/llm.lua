@@ -99,7 +99,8 @@ function llm.load(path, o)
   end
   local from = tempo.open(path)
   local m = made(configured(path, from), from, o)
-  if not from:meta "general.architecture" or from:meta "tokenizer.ggml.model" then
+  local kind = from:meta "tokenizer.ggml.model"
+  if not from:meta "general.architecture" or (kind and kind ~= "no_vocab") then
     m.tokenizer = require "tempo.llm.tokenizer".beside(path)
   end
   return m
