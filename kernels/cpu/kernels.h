@@ -1,6 +1,6 @@
 /* The table of inner loops. One table per instruction set, all from the same text (kernel_*.h);
- * tp_kernels_get() picks the best one this processor has (TEMPO_ISA=base|avx2|avx512 overrides, for
- * tests).
+ * tp_kernels_get() picks the best one this processor has (TEMPO_ISA=base|avx2|avx512|bf16
+ * overrides, for tests; bf16: avx512 with dot products of pairs).
  *
  * Inner loops see contiguous blocks of the *compute type* of a dtype: f16 and bf16 are computed in
  * f32 and rounded after each operator. */
@@ -130,6 +130,23 @@ struct tp_kernels {
   void (*normal)(double *o, const uint32_t *w, int64_t n); /* from 2n words */
 };
 
+/* Products of bf16 (kernel_pairs.c), both contiguous along k. Rows that go together, and columns,
+ * terms of a block; rows that are few. */
+enum { TP_PAIR_TALL = 256, TP_PAIR_WIDE = 512, TP_PAIR_DEEP = 512, TP_PAIR_FEW = 16 };
+/* room: tp_pairs_room floats, whose first part is the rows' */
+typedef void tp_kpairs(
+    const tp_mm *s, const uint16_t *a, const uint16_t *b, float *c, bool acc, float *room);
+static inline int64_t tp_pairs_rows(const tp_mm *s) {
+  return TP_MIN(s->m, TP_PAIR_TALL) * TP_MIN(tp_round_up(s->k, 32), TP_PAIR_DEEP) / 2;
+}
+static inline int64_t tp_pairs_room(const tp_mm *s) {
+  if (s->m <= TP_PAIR_FEW) return 0;
+  return tp_pairs_rows(s) +
+      TP_MIN(s->m, TP_PAIR_TALL) * TP_MIN(tp_round_up(s->n, 16), TP_PAIR_WIDE);
+}
+/* NULL: the processor has no dot product of pairs */
+tp_kpairs *tp_kernels_pairs(void);
+
 const tp_kernels *tp_kernels_get(void);
 extern const tp_kernels tp_kernels_base;
 /* The best of those without fma: the same bits on all processors. */
@@ -143,6 +160,7 @@ extern const tp_kernels tp_kernels_plain;
 #define TP_X86 1
 extern const tp_kernels tp_kernels_avx2, tp_kernels_avx512, tp_kernels_plain_avx2,
     tp_kernels_plain_avx512;
+tp_kpairs tp_pairs_multiply;
 #endif
 
 /* The dtype that accumulates a reduction of compute type d. */
