@@ -118,11 +118,14 @@ function outside:remember()
   end
 end
 
+local function idle() end
 local function differs(a, b) return not rawequal(a, b) and (a == a or b == b) end
 
---- Tells what has changed since then, as a text; nil: nothing. It has its old value again.
-function outside:changed()
+--- Tells what has changed since then, as a text; nil: nothing. It has its old value again, unless
+--- this only looks.
+function outside:changed(look)
   local what
+  local setupvalue, rawset = look and idle or setupvalue, look and idle or rawset
   for _, c in ipairs(self.cells) do
     local _, v = getupvalue(c.f, c.k)
     if differs(v, c.value) then
