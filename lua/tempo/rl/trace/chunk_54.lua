@@ -68,7 +68,7 @@ local function watch54(text, at, pc, constants, watched)
   if op == ops.TEST then watched[pc] = { op = "test", a = a + 1 }
   elseif op == ops.TESTSET or op == ops.NOT then watched[pc] = { op = "test", a = b + 1 }
   elseif op == ops.FORPREP then watched[pc] = { op = "bound", a = a + 1 }
-  elseif op == ops.CLOSURE then watched[pc] = { op = "closure" }
+  elseif op == ops.CLOSURE then watched[pc] = { op = "closure", a = a + 1 }
   elseif op == ops.GETTABLE then watched[pc] = { op = "index", a = c + 1 }
   elseif op == ops.SETTABLE then watched[pc] = { op = "index", a = b + 1 }
   elseif op == ops.EQ or op == ops.EQI or op == ops.EQK then
@@ -84,7 +84,7 @@ end
 -- of `=` what is written. C is read where it is no constant.
 local forms = {}
 for form, list in pairs { ["A=B"] = { 0, 13, 14, 49, 50, 51, 52 }, ["A="] = { 1, 2, 3, 4, 5, 7, 9,
-    11, 19, 79 }, ["A=BC"] = { 12 }, A = { 10 }, AB = { 57, 58, 59 }, C = { 15 }, ABC = { 16 },
+    11, 19 }, ["A=BC"] = { 12 }, A = { 10 }, AB = { 57, 58, 59 }, C = { 15 }, ABC = { 16 },
     AC = { 17, 18 } } do
   for _, op in ipairs(list) do forms[op] = form end
 end
@@ -137,6 +137,7 @@ local special = {
   [78] = function(_, a, b)                                                           -- SETLIST
     return { reads = span(a, b + 1), above = b == 0 and a or nil }
   end,
+  [79] = function(_, a) return { writes = { a }, call = true } end,                  -- CLOSURE
   [80] = function(_, a, _, c)                                                        -- VARARG
     return { writes = span(a, c - 1), kills = c == 0 and a or nil, open = c == 0 }
   end,

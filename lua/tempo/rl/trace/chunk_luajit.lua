@@ -52,7 +52,9 @@ local function watch_jit(text, at, pc, watched)
   elseif op == ops.TGETV or op == ops.TSETV then
     watched[pc] = { op = "index", a = c + 1 }
   elseif op == ops.FORI then watched[pc] = { op = "bound", a = byte(text, at + 1) + 1 }
-  elseif op == ops.FNEW then watched[pc] = { op = "closure" } end
+  elseif op == ops.FNEW then 
+    watched[pc] = { op = "closure", a = byte(text, at + 1) + 1 }
+  end
 end
 
 -- How instructions use registers, as flow.lua wants it: letters name what is read, those in front
@@ -60,7 +62,7 @@ end
 local forms = {}
 for form, list in pairs { ["AD?"] = { 0, 1, 2, 3, 4, 5 }, ["A?"] = { 6, 7, 8, 9, 10, 11 }, ["D?"] =
     { 14, 15 }, A = { 16, 17, 55 }, ["A=D"] = { 18, 19, 20, 21 }, ["A="] = { 39, 40, 41, 42, 43,
-    45, 51, 52, 53, 54 }, D = { 46 }, ["A=BC"] = { 56, 59 }, ["A=B"] = { 57, 58 }, ABC = { 60,
+    45, 52, 53, 54 }, D = { 46 }, ["A=BC"] = { 56, 59 }, ["A=B"] = { 57, 58 }, ABC = { 60,
     64 }, AB = { 61, 62 } } do
   for _, op in ipairs(list) do forms[op] = form end
 end
@@ -87,6 +89,7 @@ local special = {
   [38] = function(_, a, b, c) return { reads = span(b, c - b + 1), writes = { a } } end,      -- CAT
   [44] = function(_, a, _, _, d) return { writes = span(a, d - a + 1) } end,                 -- KNIL
   [50] = function(pc, _, _, _, d) return { to = { { pc + 1 + d - 0x8000 } } } end,           -- UCLO
+  [51] = function(_, a) return { writes = { a }, call = true } end,                         -- FNEW
   [63] = function(_, a) return { reads = { a - 1 }, above = a } end,                        -- TSETM
   [65] = function(_, a, b) return { above = a, kills = a, call = true, open = b == 0 } end, -- CALLM
   [66] = function(_, a, b, c)                                                                -- CALL

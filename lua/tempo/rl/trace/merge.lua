@@ -17,8 +17,7 @@ local type, next, rawget, rawset, rawequal, tostring = type, next, rawget, rawse
   tostring
 local ipairs, setmetatable, getmetatable = ipairs, setmetatable, debug.getmetatable
 local getinfo, getlocal, setlocal = debug.getinfo, debug.getlocal, debug.setlocal
-local getupvalue, setupvalue, upvalueid = debug.getupvalue, debug.setupvalue, rawget(debug,
-  "upvalueid")
+local getupvalue, setupvalue, select = debug.getupvalue, debug.setupvalue, select
 local sort, concat, math_type = table.sort, table.concat, rawget(math, "type") or type
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
@@ -48,10 +47,10 @@ function merge.frames()
 end
 
 --- What is to be compared at this place, where the innermost function is in front of a range:
---- { state =, closures =, [k] = { line =, order = registers, [register] = value } }; nil where a
---- function has no ranges.
+--- { state =, ids = (numbers of closures), [k] = { line =, order = registers, [register] = value }
+--- }; nil where a function has no ranges.
 function merge.look(self)
-  local all, level = { state = self.given[1], closures = self.closures }, 2
+  local all, level = { state = self.given[1], ids = self.ids }, 2
   while true do
     local info = getinfo(level, "Slf")
     if not info then return all end
@@ -111,21 +110,17 @@ local function differ_tables(self, a, b, place)
   return true
 end
 
--- Closures of one text. Which variables they share was decided before the runs parted.
+-- One closure, which was made before the runs parted; so which variables it shares with whom was
+-- decided then.
 local function differ_closures(self, f, g, place)
-  local s, t = getinfo(f, "S"), getinfo(g, "S")
-  if s.source ~= code.mark or t.source ~= code.mark or s.linedefined ~= t.linedefined then
-    return false
-  end
-  local k = 1
+  local n, k = self.ids[1][f], 1
+  if not n or n > self.closures or n ~= self.ids[2][g] then return false end
   while true do
     local name, v = getupvalue(f, k)
     if not name then return true end
-    local _, w = getupvalue(g, k)
-    local x, y = upvalueid(f, k), upvalueid(g, k)
-    if (self.cells[x] or y) ~= y then return false end
-    self.cells[x] = y
-    if not differ(self, v, w, { up = place, upvalue = k }) then return false end
+    if not differ(self, v, (select(2, getupvalue(g, k))), { up = place, upvalue = k }) then
+      return false
+    end
     k = k + 1
   end
 end
@@ -155,10 +150,11 @@ end
 
 --- The places at which two runs differ, in an order that is the same in every process: { { steps
 --- =, a =, b = (nodes), plain = (is one of them a number of Lua's?) }, .. }; nil where they are not
---- built alike. known(v): is it from outside?
-function merge.differ(graph, known, one, two)
-  if not (one and two) or #one ~= #two or one.closures ~= two.closures then return nil end
-  local self = { graph = graph, known = known, list = {}, left = {}, right = {}, cells = {} }
+--- built alike. known(v): is it from outside? closures: how many there were when the runs parted.
+function merge.differ(graph, known, closures, one, two)
+  if #one ~= #two then return nil end
+  local self = { graph = graph, known = known, list = {}, left = {}, right = {},
+    closures = closures, ids = { one.ids, two.ids } }
   if not differ(self, one.state, two.state, { frame = 0, register = 0 }) then return nil end
   for k, frame in ipairs(one) do
     if frame.line ~= two[k].line or #frame.order ~= #two[k].order then return nil end

@@ -119,7 +119,7 @@ end
 
 --- A new question's answer.
 local function open(self, c)
-  local p = { c = c, at = self.at + 1, frames = merge.frames() }
+  local p = { c = c, at = self.at + 1, frames = merge.frames(), closures = self.closures }
   p.line = p.frames[1] and p.frames[1].line or 0
   p.join = meeting(self, p)
   wait(self, p, 1)
@@ -162,7 +162,7 @@ end
 -- What both runs become: a row of the script; nil where they are not built alike.
 local function joined(self, p, now)
   local yes = p.yes
-  local list = merge.differ(self.graph, self.is_known, yes.look, now)
+  local list = merge.differ(self.graph, self.is_known, p.closures, yes.look, now)
   if not list then return nil end
   local join = { depth = p.join.depth, line = p.join.line, key = key_of(p, p.join.line), list = list,
     facts = facts.both(yes.facts, self.facts), drawn = merged_draws(p.c, yes.drawn, self.drawn) }
@@ -307,7 +307,8 @@ end
 
 --- For a run's beginning.
 function paths.start(self)
-  self.at, self.drawn, self.stopped, self.closures = 0, none, false, 0
+  self.at, self.drawn, self.stopped = 0, none, false
+  self.closures, self.ids, self.making = 0, {}, nil
   self.facts = facts.new(self.graph)
 end
 

@@ -89,7 +89,8 @@ function look.bound(self, site)
   end
 end
 
-function look.closure(self) self.closures = self.closures + 1 end
+-- Closures are numbered in the order in which a run makes them.
+function look.closure(self, site) self.closures, self.making = self.closures + 1, site.a end
 
 -- Lua 5.4 compares a table with a number without asking. If they are equal the register holds
 -- the other value while the instruction runs; where two traced ones differ, nothing.
@@ -144,6 +145,9 @@ local function hook(event, line)
     if site and lent then
       self.borrowed = nil
       setlocal(2, lent[1], lent[2])
+    end
+    if self.making then
+      self.ids[select(2, getlocal(2, self.making))], self.making = self.closures, nil
     end
     if site and site.flow then paths.arrive(self, line) end
     if site and site.op then look[site.op](self, site) end
