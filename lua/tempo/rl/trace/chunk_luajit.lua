@@ -52,7 +52,7 @@ local function watch_jit(text, at, pc, watched)
   elseif op == ops.TGETV or op == ops.TSETV then
     watched[pc] = { op = "index", a = c + 1 }
   elseif op == ops.FORI then watched[pc] = { op = "bound", a = byte(text, at + 1) + 1 }
-  elseif op == ops.FNEW then 
+  elseif op == ops.FNEW then
     watched[pc] = { op = "closure", a = byte(text, at + 1) + 1 }
   end
 end
