@@ -1300,7 +1300,7 @@ describe("f:work", function()
       for _, budget in ipairs { 0.05, 0.3 } do
         for _, saves in ipairs { false, true } do
           f:start({}, bounds)
-          local calls, tick, done, out = 0, 0, false, nil
+          local calls, tick, done, out = 0, 0, false
           repeat
             if f:work { budget_ms = budget } or ahead and calls % 7 == 0 then
               tick = tick + 1

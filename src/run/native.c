@@ -69,23 +69,31 @@ static int native_meet(void *exec) {
   return w && !tp_crew_meet(w->all->crew);
 }
 
-/* Notes how long the thread ran from the latest look to this one; an old maximum fades. */
-static void look(tp_flow *f, int part) {
-  double now = tp_os_thread_clock(), *most = &f->stride[part - 1];
+static double *stride_from(const tp_flow *f, const tp_inst *i) { return &f->stride[i - f->inst]; }
+
+/* Notes how long the thread ran since it looked at f->at; an old maximum fades. It looks at i. */
+static void look(tp_flow *f, const tp_inst *i) {
+  double now = tp_os_thread_clock(), *most = stride_from(f, f->at);
   *most = TP_MAX(now - f->looked, *most * 0.99);
   f->looked = now;
+  f->at = i;
+}
+
+/* Is there time to go on from i to where the run looks next? Unknown: no. */
+static bool has_time(const tp_flow *f, const tp_inst *i, double until) {
+  double most = *stride_from(f, i);
+  return most > 0 && tp_now() + most < until;
 }
 
 /* Leaves a part in front of an iteration for which there is no time, but not the first. */
 static int native_pause(void *exec, int entry) {
   tp_flow *f = ((tp_exec *)exec)->flow;
   const tp_inst *i = f->inst;
-  int part = f->part;
+  while (i->part != f->at->part || i->entry != entry) i++;
   bool fresh = f->fresh;
   f->fresh = false;
-  look(f, part);
-  if (fresh || tp_now() + f->stride[part - 1] < f->until) return 0;
-  while (i->part != part || i->entry != entry) i++;
+  look(f, i);
+  if (fresh || has_time(f, i, f->until)) return 0;
   f->left = i;
   return 1;
 }
@@ -114,32 +122,24 @@ tp_host tp_native_host(tp_exec *x) {
     .team = tp_native_team };
 }
 
-/* Is there time for the whole part, or up to where it may be left? As much as its longest execution
- * took, or the longest between two looks; unknown: there is none. */
-static bool fits(const tp_exec *x, const tp_inst *i, double until) {
-  double most = x->flow->partclock[i->part - 1].most, stride = x->flow->stride[i->part - 1];
-  if (stride > 0 && (most <= 0 || stride < most)) most = stride;
-  return most > 0 && tp_now() + most < until;
-}
-
 /* The first time that it is interpreted, a part, or an iteration, tells how long native code takes at
  * most. */
 static void learn(tp_flow *f, const tp_inst *i) {
-  if (f->stride[i->part - 1] > 0 || f->ends) return;
-  f->part = i->part;
+  if (*stride_from(f, i) > 0 || f->ends) return;
+  f->at = i;
   f->ends = i->entry ? i : f->inst + i->next;
   f->looked = tp_os_thread_clock();
 }
 
 void tp_native_learnt(tp_flow *f) {
-  look(f, f->part);
+  look(f, NULL);
   f->ends = NULL;
 }
 
 bool tp_native_takes(tp_exec *x, const tp_inst *i, double until) {
   tp_flow *f = x->flow;
   bool may = i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->file.p;
-  if (may && until && !fits(x, i, until)) return learn(f, i), false;
+  if (may && until && !has_time(f, i, until)) return learn(f, i), false;
   return may && (!f->late || (i->entry && !--f->late));
 }
 
@@ -154,13 +154,13 @@ bool tp_native_run(tp_exec *x, const tp_inst *i, double until) {
   f->ends = NULL;
   f->fresh = true;
   f->until = until;
-  f->part = i->part;
+  f->at = i;
   if (until) h.pause = native_pause, f->looked = tp_os_thread_clock();
   bool timed = c->calls++ == c->next;
   double from = timed ? tp_clock_begin(x, c) : 0;
   bool ok = !fn(&h) || f->left;
   if (timed) tp_clock_end(x, c, from);
-  if (until && !f->left) look(f, i->part);
+  if (until && !f->left) look(f, NULL);
   return ok;
 }
 
@@ -169,7 +169,7 @@ void tp_exec_native(tp_exec *x, tp_native *const *fn) {
   f->native = fn;
   if (!fn || f->partclock) return;
   f->partclock = TP_NEWN(&x->a, tp_clock, x->plan->npos + 1);
-  f->stride = TP_NEWN(&x->a, double, x->plan->npos + 1);
+  f->stride = TP_NEWN(&x->a, double, f->ninst);
   f->loopclock = TP_NEWN(&x->a, tp_loopclock, x->plan->npos + 1);
 }
 

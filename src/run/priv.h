@@ -93,13 +93,12 @@ typedef struct tp_flow {
   void *asked;
   /* seconds of running since `ask` was called; the time when that was last counted */
   double ran, asking;
-  /* The part that runs, the time at which it stops (0: none), when it last looked, and by part the
-   * longest that it takes from one look to the next (0: unknown). */
-  int part;
+  /* A part that runs: the time at which it stops (0: none), where and when it last looked, and by
+   * instruction the longest that it takes from there to its next look (0: unknown). fresh: it has
+   * not looked at an iteration. ends: where a part that is interpreted looks; NULL: nowhere */
   double until, looked, *stride;
-  /* it has not looked yet; where a part that is interpreted ends, NULL: none is looked at */
+  const tp_inst *at, *ends;
   bool fresh;
-  const tp_inst *ends;
   /* left: NEXT of the loop whose iteration native code has yet to begin, while the cursor is at
    * leftpc; NULL: none */
   const tp_inst *left;

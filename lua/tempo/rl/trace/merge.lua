@@ -15,7 +15,7 @@ local merge = {}
 -- they are replaced while a game is recorded
 local type, next, rawget, rawset, rawequal, tostring = type, next, rawget, rawset, rawequal,
   tostring
-local ipairs, setmetatable, getmetatable = ipairs, setmetatable, debug.getmetatable
+local ipairs, getmetatable = ipairs, debug.getmetatable
 local getinfo, getlocal, setlocal = debug.getinfo, debug.getlocal, debug.setlocal
 local getupvalue, setupvalue, select = debug.getupvalue, debug.setupvalue, select
 local sort, concat, math_type = table.sort, table.concat, rawget(math, "type") or type

@@ -21,7 +21,7 @@ local symbols = require "tempo.rl.trace.symbols"
 
 local paths = {}
 
-local pairs, ipairs, error, type, next = pairs, ipairs, error, type, next           -- they are replaced
+local pairs, ipairs, error, type = pairs, ipairs, error, type           -- they are replaced
 
 --- The error by which a run is left.
 paths.left = setmetatable({}, { __tostring = function() return "rl.trace: a run is left" end })
