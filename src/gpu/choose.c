@@ -1,7 +1,9 @@
 /* choose.c: chooses the kernels of a plan for given bounds, by counts of work. A loop whose leaves
  * are small is one kernel; of large ones each is one. A loop whose leaves can all be cut along one
  * axis, and whose shares never meet, goes by rows. Leaves and branches that follow each other, and
- * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. */
+ * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. Where all of a
+ * loop is kernels by now, and blocks can wait for each other, the loop is one kernel, these its
+ * parts. */
 #include "gpu/exec.h"
 
 enum {
@@ -10,6 +12,8 @@ enum {
   /* a leaf that runs so seldom and makes so little stays on the host */
   FEW_RUNS = 2,
   LITTLE = 1 << 12,
+  /* parts of a loop are one kernel if they make so many each, for then meetings count */
+  PART_WORK = 1 << 24,
   MOST_SUMS = 1 << 26, /* bytes that blocks of a loop by rows add up to */
   MOST_TRIED = 4096    /* values of a loop's variable */
 };
@@ -342,6 +346,112 @@ static void choose_stretches(tp_exec *x) {
   tp_arena_free(&g.a);
 }
 
+/* ---- loops of parts ---- */
+
+typedef struct {
+  tp_exec *x;
+  tp_arena a;
+  int after; /* the last position of parts so far */
+  TP_VEC(tp_chosen *) part;
+} parting;
+
+static bool take_part(parting *p, tp_chosen *k) {
+  TP_PUSH(&p->a, &p->part, k);
+  if (k->sums && k->sums->chosen) TP_PUSH(&p->a, &p->part, k->sums);
+  p->after = k->of->all[k->of->n - 1]->lastpos;
+  return true;
+}
+
+/* A leaf that never runs is none. A product that the library may make is on its own. */
+static bool take_leaf(parting *p, const tp_pnode *leaf) {
+  const tp_counted *at = &p->x->device->at[leaf->pos];
+  tp_chosen *k = p->x->device->leaf[leaf->pos];
+  bool product = leaf->rg->op == TP_OP_MATMUL &&
+      at->flops / (double)TP_MAX(at->runs, 1) >= 2 * TP_TUNE_GPU_PRODUCT;
+  return !at->runs || (k && !product && take_part(p, k));
+}
+
+/* Finds the kernels of what x contains, if there are some for all that runs. */
+static bool take_parts(parting *p, const tp_pnode *x) {
+  tp_chosen *k = kernel_of(p->x->device, x), *s = p->x->device->begins[x->pos];
+  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH || does_nothing(x)) return true;
+  if (x->rg && x->pos <= p->after) return true;
+  if (s && s->chosen && s->of->node == x) return take_part(p, s);
+  if (x->rg) return take_leaf(p, x);
+  if (x->kind == TP_P_FOR && k && k->chosen) return take_part(p, k);
+  if (x->kind == TP_P_IF && tp_ix_of_bounds(x->cond)) {
+    int branch = !tp_ix_evalq(x->cond, p->x->env);
+    return branch >= x->n || take_parts(p, x->kid[branch]);
+  }
+  if (x->kind != TP_P_FOR && x->kind != TP_P_IF && x->kind != TP_P_SEQ) return false;
+  for (int i = 0; i < x->n; i++)
+    if (!take_parts(p, x->kid[i])) return false;
+  return true;
+}
+
+/* Are the buffers of these outside of the arena too many for a kernel's parameters? */
+static bool has_room(const parting *p, const tp_pnode *loop) {
+  const tp_device *d = p->x->device;
+  int n = 0, all = p->x->plan->bufs.n;
+  bool *seen = TP_NEWN((tp_arena *)&p->a, bool, all + 1);
+  TP_EACH_NODE (k, loop)
+    for (int i = 0; k.x->rg && i < k.x->rg->nin + k.x->rg->nout; i++) {
+      int buf = tp_window_at(k.x->rg, i)->buf;
+      if (buf < 0 || seen[buf] || tp_in_arena(p->x->plan->bufs.v[buf])) continue;
+      seen[buf] = true, n++;
+    }
+  return n <= (d->driver->spec(d->dev)->parameters / 8 - most_numbers(p->x)) / 2 - 3;
+}
+
+static bool same_part(const tp_kernel *a, const tp_kernel *b) {
+  return a->all == b->all && a->by_rows == b->by_rows && a->sums == b->sums;
+}
+
+/* The loop of these parts, which an earlier call may have had. */
+static tp_chosen *parts_of(const parting *p, const tp_pnode *loop) {
+  tp_device *d = p->x->device;
+  int n = p->part.n;
+  const tp_kernel **v = TP_NEWN(&p->x->a, const tp_kernel *, n);
+  for (int i = 0; i < n; i++) v[i] = p->part.v[i]->of;
+  for (int i = 0; i < d->more.n; i++) {
+    const tp_kernel *k = d->more.v[i]->of;
+    bool same = k->node == loop && k->nparts == n;
+    for (int q = 0; q < n && same; q++) same = same_part(&k->part[q], v[q]);
+    if (same) return d->more.v[i];
+  }
+  tp_chosen *c = TP_NEW(&p->x->a, tp_chosen);
+  *c = (tp_chosen){ .of = tp_emit_parts_kernel(&p->x->a, loop, n, v) };
+  TP_PUSH(&p->x->a, &d->more, c);
+  return c;
+}
+
+/* Is it worth one kernel, in place of one for each part? */
+static bool join_parts(tp_exec *x, const tp_pnode *loop) {
+  parting p = { .x = x, .after = -1 };
+  tp_scratch_init(&p.a);
+  amount a = amount_of(x, loop, x->device->at);
+  bool ok = a.runs && a.work <= PART_WORK * (double)a.runs && take_parts(&p, loop->kid[0]) &&
+      p.part.n > 1 && has_room(&p, loop);
+  if (ok) {
+    parts_of(&p, loop)->chosen = true;
+    for (int i = 0; i < p.part.n; i++) p.part.v[i]->chosen = false;
+  }
+  tp_arena_free(&p.a);
+  return ok;
+}
+
+static void choose_parts(tp_exec *x) {
+  tp_device *d = x->device;
+  for (int i = 0; i < d->more.n; i++)
+    if (d->more.v[i]->of->nparts) d->more.v[i]->chosen = false;
+  if (!d->driver->spec(d->dev)->together || tp_setting("TEMPO_KERNELS")) return;
+  TP_EACH_NODE (k, x->plan->body) {
+    const tp_chosen *c = k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
+    bool is = c && c->chosen;
+    if (k.x->kind == TP_P_FOR && (is || join_parts(x, k.x))) tp_tour_skip(&k);
+  }
+}
+
 /* ---- building ---- */
 
 /* Makes those kernels that are chosen for the first time. */
@@ -365,6 +475,13 @@ static bool build(tp_exec *x) {
   tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
   for (int i = 0; m && i < n; i++)
     if (!(new[i]->fn = d->driver->kernel(m, v[i]->name, x->err))) m = NULL;
+  for (int i = 0; m && i < n; i++) {
+    tp_gneeds needs;
+    if (!v[i]->nparts) continue;
+    d->driver->needs(new[i]->fn, TP_KERNEL_THREADS, &needs);
+    new[i]->blocks = TP_MAX(needs.fit, 1);
+    if (d->noting) new[i]->blocks = TP_MIN(new[i]->blocks, d->noting);
+  }
   tp_buf_drop(&text, &hold);
   return m != NULL;
 }
@@ -387,5 +504,6 @@ bool tp_gpu_choose(tp_exec *x) {
   if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
   choose(x, d->at);
   choose_stretches(x);
+  choose_parts(x);
   return d->ready = build(x);
 }

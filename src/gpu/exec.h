@@ -10,7 +10,8 @@ struct tp_chosen {
   tp_kernel *of;
   const tp_gkernel *fn; /* NULL: no call has chosen it yet */
   bool chosen;
-  /* products: how many the device's library made; blocks: of a loop by rows */
+  /* products: how many the device's library made; blocks: of a loop by rows; of parts, as many as
+   * fit on the device */
   int64_t launches, products, blocks;
   double each;     /* seconds of an iteration, as last measured; 0: not yet */
   tp_chosen *sums; /* of a loop by rows that adds up: what is launched after it */
@@ -24,7 +25,7 @@ struct tp_device {
   int n;
   tp_chosen *kernel;
   tp_chosen **leaf; /* by position */
-  /* stretches and sums that any call chose; by position: the stretch that begins there, for these
+  /* stretches, sums and loops of parts that any call chose; by position: the stretch that begins there, for these
    * bounds */
   TP_VEC(tp_chosen *) more;
   tp_chosen **begins;
