@@ -850,9 +850,13 @@ API cuModuleGetFunction(function **f, module *m, const char *name) {
     if (!strcmp(m->is->kernels[i].name, name)) LEAVE((*f = &m->functions[i], 0));
   LEAVE(NOT_FOUND);
 }
+/* An estimate from PTX, kept to what a thread may have, as ptxas does. */
+static int registers(const emu_kernel *k) {
+  return k->registers < 24 ? 24 : k->registers > 255 ? 255 : k->registers;
+}
 API cuFuncGetAttribute(int *v, int which, function *f) {
   const emu_kernel *k = f->kernel;
-  const int value[] = { k->threads, k->taken, 0, k->local, k->registers < 24 ? 24 : k->registers,
+  const int value[] = { k->threads, k->taken, 0, k->local, registers(k),
     (int)emu_knob.arch, (int)emu_knob.arch, 0, 49152 - k->taken };
   if (which < 0 || which > 8) return EMU_INVALID;
   return *v = value[which], 0;
@@ -864,7 +868,7 @@ API cuFuncSetAttribute(function *f, int which, int v) {
 /* The occupancy of compute capability 9.0. */
 API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, function *f, int n, size_t dynamic) {
   const emu_kernel *k = f->kernel;
-  int warps = (n + 31) / 32, regs = ((k->registers < 24 ? 24 : k->registers) + 7) / 8 * 8;
+  int warps = (n + 31) / 32, regs = (registers(k) + 7) / 8 * 8;
   int most = 64 / warps, by_regs = 65536 / (regs * 32 * warps);
   int by_local = 233472 / (int)(((size_t)k->taken + dynamic + 1024 + 127) / 128 * 128);
   if (n < 1 || n > k->threads) return *blocks = 0, n < 1 ? EMU_INVALID : 0;

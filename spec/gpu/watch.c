@@ -52,13 +52,13 @@ static char spare[256];
 /* A block that is there: what emu_now has of it while it runs; by block, what it knows and what one
  * thread, `seer`, has seen since (due: it has had a fence after that); `fencer`: the thread that had
  * a fence last, and when that thread's block met last before; learnt: how often it learnt of more. */
-typedef struct slot {
+typedef struct there {
   uint32_t block, interval, most, fenced;
   uint32_t *knows, *seen;
   char *shared, *local;
   int seer, fencer, learnt;
   bool due;
-} slot;
+} there;
 /* A place of atomic operations, and what is known to one who sees its value. */
 typedef struct mailbox {
   const char *at;
@@ -66,7 +66,7 @@ typedef struct mailbox {
 } mailbox;
 enum { MAILBOXES = 256 };
 static struct {
-  slot *slot, *now;
+  there *slot, *now;
   int n, nmail;
   uint64_t stride; /* of shared memory */
   mailbox mail[MAILBOXES];
@@ -276,7 +276,7 @@ bool watch_together(int blocks, int dynamic) {
   free(T.slot);
   T.slot = calloc(n, sizeof *T.slot), T.n = blocks;
   for (int i = 0; i < blocks; i++) {
-    slot *s = &T.slot[i];
+    there *s = &T.slot[i];
     s->knows = calloc(2 * n, sizeof *s->knows), s->seen = s->knows + n;
     s->shared = W.base + SHARED_AT + (uint64_t)i * T.stride;
     s->local = W.base + LOCAL_AT + (uint64_t)i * local;
@@ -285,7 +285,7 @@ bool watch_together(int blocks, int dynamic) {
 }
 
 void watch_go_on(int which) {
-  slot *s = T.now = &T.slot[which];
+  there *s = T.now = &T.slot[which];
   emu_now.block = s->block, emu_now.interval = s->interval;
   emu_now.shared = s->shared, emu_now.local = s->local;
   emu_now.knows = T.n > 1 ? s->knows : NULL, emu_now.most = s->most;
@@ -293,7 +293,7 @@ void watch_go_on(int which) {
 
 void watch_begin_block(int which, int dynamic) {
   const emu_kernel *k = emu_now.kernel;
-  slot *s = &T.slot[which];
+  there *s = &T.slot[which];
   s->block = s->interval = ++emu_now.warp;
   s->seer = s->fencer = -1;
   watch_go_on(which);
@@ -315,7 +315,7 @@ static void learn(uint32_t *to, const uint32_t *from) {
 }
 
 void watch_begin_interval(void) {
-  slot *s = T.now;
+  there *s = T.now;
   bool more = false;
   s->interval = emu_now.interval = ++emu_now.warp;
   if (!s->due) return;
@@ -330,14 +330,14 @@ void watch_begin_interval(void) {
 }
 
 static void on_fence(void) {
-  slot *s = T.now;
+  there *s = T.now;
   s->fencer = (int)(emu_now.who & 1023), s->fenced = emu_now.interval;
   s->due = s->due || s->seer == s->fencer;
 }
 
 /* Where blocks tell each other. */
 static void tell_others(const char *p, bool store) {
-  slot *s = T.now;
+  there *s = T.now;
   int me = (int)(s - T.slot), thread = (int)(emu_now.who & 1023), i = 0;
   while (i < T.nmail && T.mail[i].at != p) i++;
   if (i == MAILBOXES) return;

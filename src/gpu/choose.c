@@ -445,10 +445,12 @@ static void choose_parts(tp_exec *x) {
   for (int i = 0; i < d->more.n; i++)
     if (d->more.v[i]->of->nparts) d->more.v[i]->chosen = false;
   if (!d->driver->spec(d->dev)->together || tp_setting("TEMPO_KERNELS")) return;
+  int after = -1; /* the last position of stretches so far */
   TP_EACH_NODE (k, x->plan->body) {
-    const tp_chosen *c = k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
-    bool is = c && c->chosen;
-    if (k.x->kind == TP_P_FOR && (is || join_parts(x, k.x))) tp_tour_skip(&k);
+    const tp_chosen *c = k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL, *s = d->begins[k.x->pos];
+    if (s && s->chosen && s->of->node == k.x) after = s->of->all[s->of->n - 1]->lastpos;
+    bool is = k.x->kind == TP_P_FOR && ((c && c->chosen) || k.x->lastpos <= after);
+    if (is || (k.x->kind == TP_P_FOR && join_parts(x, k.x))) tp_tour_skip(&k);
   }
 }
 
