@@ -14,7 +14,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 
 /* ---- kernels for devices (kernel/) ---- */
 
-/* A leaf, a loop, a stretch or a loop of such parts that a device can run. A leaf goes over any number of blocks, or over
+/* A leaf, a loop, a stretch, or several of these as parts, that a device can run. A leaf goes over any number of blocks, or over
  * one. A loop is run by one block, whose threads meet between leaves that need it (kernel/meet.c);
  * or, where the target finds that shares of `rows` may run apart, by a block for each share. A
  * stretch is neighbours in the plan: leaves, branches, short loops. It goes over any number of
@@ -31,7 +31,7 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
  * something failed, kernels do nothing. */
 typedef struct tp_kernel {
   const tp_pnode *node;
-  int n; /* nodes of a stretch, `node` the first; else 1 */
+  int n; /* nodes of a stretch, or of parts, `node` the first; else 1 */
   const tp_pnode *const *all;
   char name[24];
   /* one: a single block must run it, unless it is printed by rows, as the target says before; the
@@ -40,7 +40,7 @@ typedef struct tp_kernel {
   const tp_cut_loop *rows; /* NULL: not by rows */
   /* It adds what each block of a loop by rows has added up (rows->added) to the buffers. */
   bool sums;
-  /* parts of a loop, in the order of the plan; a loop's sums come behind it */
+  /* in the order of the plan; a loop's sums come behind it */
   struct tp_kernel *part;
   int nparts;
   bool adds;
@@ -62,9 +62,9 @@ tp_kernel *tp_emit_stretch_kernel(tp_arena *a, int n, const tp_pnode *const *all
 int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out);
 /* The kernel that adds sums up after `loop`. */
 tp_kernel *tp_emit_sums_kernel(tp_arena *a, const tp_kernel *loop);
-/* The kernel of a loop of n parts; which stay as they are now. */
-tp_kernel *tp_emit_parts_kernel(
-    tp_arena *a, const tp_pnode *loop, int n, const tp_kernel *const *part);
+/* The kernel of n neighbours, or of one loop, which the parts, as they are now, make up. */
+tp_kernel *tp_emit_parts_kernel(tp_arena *a, int n, const tp_pnode *const *all, int nparts,
+    const tp_kernel *const *part);
 /* Prints these in the dialect of devices, with all that they need. No memory: to the latest
  * guard. */
 void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n);

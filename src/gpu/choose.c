@@ -1,9 +1,8 @@
 /* choose.c: chooses the kernels of a plan for given bounds, by counts of work. A loop whose leaves
  * are small is one kernel; of large ones each is one. A loop whose leaves can all be cut along one
  * axis, and whose shares never meet, goes by rows. Leaves and branches that follow each other, and
- * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. Where all of a
- * loop is kernels by now, and blocks can wait for each other, the loop is one kernel, these its
- * parts. */
+ * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. Where
+ * blocks can wait for each other, kernels become parts of one (join.c). */
 #include "gpu/exec.h"
 
 enum {
@@ -12,8 +11,6 @@ enum {
   /* a leaf that runs so seldom and makes so little stays on the host */
   FEW_RUNS = 2,
   LITTLE = 1 << 12,
-  /* parts of a loop are one kernel if they make so many each, for then meetings count */
-  PART_WORK = 1 << 24,
   MOST_SUMS = 1 << 26, /* bytes that blocks of a loop by rows add up to */
   MOST_TRIED = 4096    /* values of a loop's variable */
 };
@@ -23,13 +20,8 @@ bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
   return x != NULL;
 }
 
-typedef struct {
-  int64_t runs;
-  double work;
-} amount;
-
-static amount amount_of(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
-  amount a = { 0 };
+tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
+  tp_amount a = { 0 };
   TP_EACH_NODE (k, node) {
     if (!k.x->rg) continue;
     a.runs += at[k.x->pos].runs;
@@ -140,7 +132,7 @@ static void choose(tp_exec *x, const tp_counted *at) {
   }
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];
-    amount a = amount_of(x, k->of->node, at);
+    tp_amount a = tp_gpu_amount(x, k->of->node, at);
     double each = a.work / (double)TP_MAX(a.runs, 1) / (double)k->blocks;
     k->chosen = a.runs && !(inside && tp_gpu_is_around(inside, k->of->node));
     if (asked) k->chosen &= !leaves || !k->of->loop;
@@ -174,7 +166,7 @@ typedef struct {
   TP_VEC(const tp_pnode *) v;
 } gathering;
 
-static tp_chosen *kernel_of(const tp_device *d, const tp_pnode *node) {
+tp_chosen *tp_gpu_kernel_of(const tp_device *d, const tp_pnode *node) {
   for (int i = 0; i < d->n; i++)
     if (d->kernel[i].of->node == node) return &d->kernel[i];
   return NULL;
@@ -182,7 +174,7 @@ static tp_chosen *kernel_of(const tp_device *d, const tp_pnode *node) {
 
 static bool makes_little(const gathering *g, const tp_pnode *x) {
   TP_EACH_NODE (k, x) {
-    amount a = amount_of(g->x, k.x, g->at);
+    tp_amount a = tp_gpu_amount(g->x, k.x, g->at);
     int64_t runs = k.x->kind == TP_P_FOR ? g->runs : a.runs;
     if ((k.x->rg || k.x->kind == TP_P_FOR) && a.work > (double)TP_MAX(runs, 1) * LOOP_WORK)
       return false;
@@ -197,7 +189,7 @@ static bool may_join(const gathering *g, const tp_pnode *x) {
   if (!tp_emit_stretch_takes(g->s, x)) return false;
   TP_EACH_NODE (k, x) {
     const tp_chosen *c = k.x->rg ? d->leaf[k.x->pos] : NULL,
-                    *loop = k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
+                    *loop = k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
     if (loop && (loop->of->by_rows || !g->runs || !makes_little(g, k.x))) return false;
     /* a product goes by tiles, or by the library */
     if (k.x->rg && k.x->rg->op == TP_OP_MATMUL && !makes_little(g, k.x)) return false;
@@ -241,7 +233,7 @@ static void end_stretch(gathering *g) {
     d->begins[c->of->node->pos] = c;
     for (int i = 0; i < g->v.n; i++)
       TP_EACH_NODE (k, g->v.v[i]) {
-        tp_chosen *in = k.x->rg || k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
+        tp_chosen *in = k.x->rg || k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
         if (in) in->chosen = false;
       }
   }
@@ -270,15 +262,14 @@ static void join(gathering *g, const tp_pnode *x, bool again) {
   else if (!x->rg) gather(g, x);
 }
 
-/* The branch that bounds decide for; NULL: none; x: they decide nothing. */
-static const tp_pnode *decided(const gathering *g, const tp_pnode *x) {
-  if (x->kind != TP_P_IF || !tp_ix_of_bounds(x->cond)) return x;
-  int branch = !tp_ix_evalq(x->cond, g->x->env);
-  return branch < x->n ? x->kid[branch] : NULL;
+const tp_pnode *tp_gpu_decided(const tp_exec *x, const tp_pnode *node) {
+  if (node->kind != TP_P_IF || !tp_ix_of_bounds(node->cond)) return node;
+  int branch = !tp_ix_evalq(node->cond, x->env);
+  return branch < node->n ? node->kid[branch] : NULL;
 }
 
 /* SPILL and FETCH do nothing where kernels run. */
-static bool does_nothing(const tp_pnode *x) {
+bool tp_gpu_does_nothing(const tp_pnode *x) {
   TP_EACH_NODE (k, x)
     if (k.x->kind != TP_P_SEQ && k.x->kind != TP_P_IF && k.x->kind != TP_P_SPILL &&
         k.x->kind != TP_P_FETCH)
@@ -286,17 +277,17 @@ static bool does_nothing(const tp_pnode *x) {
   return true;
 }
 
-static int64_t most_runs(const gathering *g, const tp_pnode *x) {
-  int64_t runs = x && x->rg ? g->at[x->pos].runs : 0;
-  for (int i = 0; x && x->kind == TP_P_SEQ && i < x->n; i++)
-    runs = TP_MAX(runs, most_runs(g, decided(g, x->kid[i])));
+int64_t tp_gpu_most_runs(const tp_exec *x, const tp_pnode *node) {
+  int64_t runs = node && node->rg ? x->device->at[node->pos].runs : 0;
+  for (int i = 0; node && node->kind == TP_P_SEQ && i < node->n; i++)
+    runs = TP_MAX(runs, tp_gpu_most_runs(x, tp_gpu_decided(x, node->kid[i])));
   return runs;
 }
 
 static void gather_each(gathering *g, const tp_pnode *x) {
-  if (!x || does_nothing(x)) return;
+  if (!x || tp_gpu_does_nothing(x)) return;
   if (x->kind == TP_P_SEQ) {
-    for (int i = 0; i < x->n; i++) gather_each(g, decided(g, x->kid[i]));
+    for (int i = 0; i < x->n; i++) gather_each(g, tp_gpu_decided(g->x, x->kid[i]));
   } else if (may_join(g, x)) join(g, x, true);
   else {
     end_stretch(g);
@@ -306,10 +297,10 @@ static void gather_each(gathering *g, const tp_pnode *x) {
 
 /* Finds stretches in what x contains, but not in a loop that is a kernel. */
 static void gather(gathering *g, const tp_pnode *x) {
-  const tp_chosen *c = x->kind == TP_P_FOR ? kernel_of(g->x->device, x) : NULL;
+  const tp_chosen *c = x->kind == TP_P_FOR ? tp_gpu_kernel_of(g->x->device, x) : NULL;
   int64_t runs = g->runs;
   for (int i = 0; i < x->n && !(c && c->chosen); i++) {
-    g->runs = most_runs(g, x->kid[i]);
+    g->runs = tp_gpu_most_runs(g->x, x->kid[i]);
     begin_stretch(g);
     gather_each(g, x->kid[i]);
     end_stretch(g);
@@ -318,7 +309,7 @@ static void gather(gathering *g, const tp_pnode *x) {
 }
 
 /* Numbers that a kernel takes at most: symbols of bounds, of loops around, of ends by data. */
-static int most_numbers(const tp_exec *x) {
+int tp_gpu_numbers(const tp_exec *x) {
   int n = 3 + x->nbound, deep = 0;
   TP_EACH_NODE (k, x->plan->body) {
     int loops = 0;
@@ -338,120 +329,12 @@ static void choose_stretches(tp_exec *x) {
   if (tp_setting("TEMPO_KERNELS") && !strcmp(tp_setting("TEMPO_KERNELS"), "leaves")) return;
   tp_scratch_init(&g.a);
   g.outside = TP_NEWN(&g.a, bool, x->plan->bufs.n + 1);
-  g.most = (d->driver->spec(d->dev)->parameters / 8 - most_numbers(x)) / 2 - 2;
+  g.most = (d->driver->spec(d->dev)->parameters / 8 - tp_gpu_numbers(x)) / 2 - 2;
   begin_stretch(&g);
-  g.runs = most_runs(&g, x->plan->body);
+  g.runs = tp_gpu_most_runs(x, x->plan->body);
   gather_each(&g, x->plan->body);
   end_stretch(&g);
   tp_arena_free(&g.a);
-}
-
-/* ---- loops of parts ---- */
-
-typedef struct {
-  tp_exec *x;
-  tp_arena a;
-  int after; /* the last position of parts so far */
-  TP_VEC(tp_chosen *) part;
-} parting;
-
-static bool take_part(parting *p, tp_chosen *k) {
-  TP_PUSH(&p->a, &p->part, k);
-  if (k->sums && k->sums->chosen) TP_PUSH(&p->a, &p->part, k->sums);
-  p->after = k->of->all[k->of->n - 1]->lastpos;
-  return true;
-}
-
-/* A leaf that never runs is none. A product that the library may make is on its own. */
-static bool take_leaf(parting *p, const tp_pnode *leaf) {
-  const tp_counted *at = &p->x->device->at[leaf->pos];
-  tp_chosen *k = p->x->device->leaf[leaf->pos];
-  bool product = leaf->rg->op == TP_OP_MATMUL &&
-      at->flops / (double)TP_MAX(at->runs, 1) >= 2 * TP_TUNE_GPU_PRODUCT;
-  return !at->runs || (k && !product && take_part(p, k));
-}
-
-/* Finds the kernels of what x contains, if there are some for all that runs. */
-static bool take_parts(parting *p, const tp_pnode *x) {
-  tp_chosen *k = kernel_of(p->x->device, x), *s = p->x->device->begins[x->pos];
-  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH || does_nothing(x)) return true;
-  if (x->rg && x->pos <= p->after) return true;
-  if (s && s->chosen && s->of->node == x) return take_part(p, s);
-  if (x->rg) return take_leaf(p, x);
-  if (x->kind == TP_P_FOR && k && k->chosen) return take_part(p, k);
-  if (x->kind == TP_P_IF && tp_ix_of_bounds(x->cond)) {
-    int branch = !tp_ix_evalq(x->cond, p->x->env);
-    return branch >= x->n || take_parts(p, x->kid[branch]);
-  }
-  if (x->kind != TP_P_FOR && x->kind != TP_P_IF && x->kind != TP_P_SEQ) return false;
-  for (int i = 0; i < x->n; i++)
-    if (!take_parts(p, x->kid[i])) return false;
-  return true;
-}
-
-/* Are the buffers of these outside of the arena too many for a kernel's parameters? */
-static bool has_room(const parting *p, const tp_pnode *loop) {
-  const tp_device *d = p->x->device;
-  int n = 0, all = p->x->plan->bufs.n;
-  bool *seen = TP_NEWN((tp_arena *)&p->a, bool, all + 1);
-  TP_EACH_NODE (k, loop)
-    for (int i = 0; k.x->rg && i < k.x->rg->nin + k.x->rg->nout; i++) {
-      int buf = tp_window_at(k.x->rg, i)->buf;
-      if (buf < 0 || seen[buf] || tp_in_arena(p->x->plan->bufs.v[buf])) continue;
-      seen[buf] = true, n++;
-    }
-  return n <= (d->driver->spec(d->dev)->parameters / 8 - most_numbers(p->x)) / 2 - 3;
-}
-
-static bool same_part(const tp_kernel *a, const tp_kernel *b) {
-  return a->all == b->all && a->by_rows == b->by_rows && a->sums == b->sums;
-}
-
-/* The loop of these parts, which an earlier call may have had. */
-static tp_chosen *parts_of(const parting *p, const tp_pnode *loop) {
-  tp_device *d = p->x->device;
-  int n = p->part.n;
-  const tp_kernel **v = TP_NEWN(&p->x->a, const tp_kernel *, n);
-  for (int i = 0; i < n; i++) v[i] = p->part.v[i]->of;
-  for (int i = 0; i < d->more.n; i++) {
-    const tp_kernel *k = d->more.v[i]->of;
-    bool same = k->node == loop && k->nparts == n;
-    for (int q = 0; q < n && same; q++) same = same_part(&k->part[q], v[q]);
-    if (same) return d->more.v[i];
-  }
-  tp_chosen *c = TP_NEW(&p->x->a, tp_chosen);
-  *c = (tp_chosen){ .of = tp_emit_parts_kernel(&p->x->a, loop, n, v) };
-  TP_PUSH(&p->x->a, &d->more, c);
-  return c;
-}
-
-/* Is it worth one kernel, in place of one for each part? */
-static bool join_parts(tp_exec *x, const tp_pnode *loop) {
-  parting p = { .x = x, .after = -1 };
-  tp_scratch_init(&p.a);
-  amount a = amount_of(x, loop, x->device->at);
-  bool ok = a.runs && a.work <= PART_WORK * (double)a.runs && take_parts(&p, loop->kid[0]) &&
-      p.part.n > 1 && has_room(&p, loop);
-  if (ok) {
-    parts_of(&p, loop)->chosen = true;
-    for (int i = 0; i < p.part.n; i++) p.part.v[i]->chosen = false;
-  }
-  tp_arena_free(&p.a);
-  return ok;
-}
-
-static void choose_parts(tp_exec *x) {
-  tp_device *d = x->device;
-  for (int i = 0; i < d->more.n; i++)
-    if (d->more.v[i]->of->nparts) d->more.v[i]->chosen = false;
-  if (!d->driver->spec(d->dev)->together || tp_setting("TEMPO_KERNELS")) return;
-  int after = -1; /* the last position of stretches so far */
-  TP_EACH_NODE (k, x->plan->body) {
-    const tp_chosen *c = k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL, *s = d->begins[k.x->pos];
-    if (s && s->chosen && s->of->node == k.x) after = s->of->all[s->of->n - 1]->lastpos;
-    bool is = k.x->kind == TP_P_FOR && ((c && c->chosen) || k.x->lastpos <= after);
-    if (is || (k.x->kind == TP_P_FOR && join_parts(x, k.x))) tp_tour_skip(&k);
-  }
 }
 
 /* ---- building ---- */
@@ -506,6 +389,6 @@ bool tp_gpu_choose(tp_exec *x) {
   if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
   choose(x, d->at);
   choose_stretches(x);
-  choose_parts(x);
+  tp_gpu_join(x);
   return d->ready = build(x);
 }

@@ -351,7 +351,7 @@ static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
   tp_device *d = x->device;
   for (int i = 0; i < d->n + d->more.n; i++) {
     tp_chosen *k = tp_gpu_kernel(d, i);
-    bool is = (k->of->loop || k->of->nparts) && k->of->node == node;
+    bool is = (k->of->loop || (k->of->nparts && k->of->n == 1)) && k->of->node == node;
     if (is && may_launch(x, k)) return launch_loop(x, k, from, end) ? 1 : -1;
   }
   return 0;
@@ -361,7 +361,10 @@ static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
   tp_chosen *k = x->device->begins[first->pos];
   if (!k || k->of->node != first || !may_launch(x, k)) return 0;
   *last = k->of->all[k->of->n - 1];
-  return launch(x, k, k->of->one ? 1 : most_points(x, k->of), 0, 0) ? 1 : -1;
+  int64_t points = k->of->nparts ? points_in_parts(x, k->of)
+      : k->of->one               ? 1
+                                 : most_points(x, k->of);
+  return launch(x, k, points, 0, 0) ? 1 : -1;
 }
 
 static bool begin(tp_exec *x) {
@@ -446,7 +449,7 @@ static void tell(const tp_exec *x, tp_buf *b) {
     const char *kind = k->of->loop ? "loop"
         : k->of->stretch           ? "stretch"
         : k->of->sums              ? "sums of loop"
-        : k->of->nparts            ? "loop of parts"
+        : k->of->nparts            ? "parts"
                                    : "leaf";
     tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, kind, k->of->node->pos, last_of(k->of),
         (long long)k->launches);

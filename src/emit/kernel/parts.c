@@ -1,4 +1,4 @@
-/* parts.c: prints a loop of kernels as one kernel.
+/* parts.c: prints several kernels, or a loop of them, as one.
  *
  *   for k { A: any blocks; B: a block for each share of rows; C: the sums of B; D: one block }
  *   =>  for k: all blocks do A, meet, do B, meet, do C, meet; one does D; all meet
@@ -102,7 +102,7 @@ static void put_branch_parts(parter *t, const tp_pnode *x) {
 static void put_loop_parts(parter *t, const tp_pnode *x) {
   tp_emit *e = t->e;
   int v = x->var->id;
-  bool top = x == t->k->node, was = e->sym[v], *before = copy_since(t);
+  bool top = t->k->n == 1 && x == t->k->node, was = e->sym[v], *before = copy_since(t);
   const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
   emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
       top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
@@ -130,15 +130,15 @@ void kernel_put_parts(tp_emit *e, const tp_kernel *k) {
   for (int i = 0; i < k->nparts; i++) fails |= kernel_may_fail(e->p, &k->part[i]);
   if (fails) tp_emit_line(e, "LOCAL int any_;\n");
   else tp_emit_line(e, "TP_RETURN_IF_ANY(TP_IS_SET(failed_));\n");
-  put_parts_of(&t, k->node);
+  for (int i = 0; i < k->n; i++) put_parts_of(&t, k->all[i]);
 }
 
-tp_kernel *tp_emit_parts_kernel(
-    tp_arena *a, const tp_pnode *loop, int n, const tp_kernel *const *part) {
+tp_kernel *tp_emit_parts_kernel(tp_arena *a, int n, const tp_pnode *const *all, int nparts,
+    const tp_kernel *const *part) {
   tp_kernel *k = TP_NEW(a, tp_kernel);
-  *k = (tp_kernel){ .node = loop, .n = 1, .all = TP_DUPN(a, &loop, 1), .nparts = n };
-  k->part = TP_NEWN(a, tp_kernel, n);
-  for (int i = 0; i < n; i++) k->part[i] = *part[i];
-  snprintf(k->name, sizeof k->name, "parts_%d_%d", loop->var->id, loop->pos);
+  *k = (tp_kernel){ .node = all[0], .n = n, .all = TP_DUPN(a, all, n), .nparts = nparts };
+  k->part = TP_NEWN(a, tp_kernel, nparts);
+  for (int i = 0; i < nparts; i++) k->part[i] = *part[i];
+  snprintf(k->name, sizeof k->name, "parts_%d_%d", all[0]->pos, all[n - 1]->lastpos);
   return k;
 }
