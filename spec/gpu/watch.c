@@ -51,12 +51,13 @@ static char spare[256];
 
 /* A block that is there: what emu_now has of it while it runs; by block, what it knows and what one
  * thread, `seer`, has seen since (due: it has had a fence after that); `fencer`: the thread that had
- * a fence last, and when that thread's block met last before; learnt: how often it learnt of more. */
+ * a fence last; fenced: when the block met last before that; told: how often it told others of such
+ * a time, the latest `last`. */
 typedef struct there {
-  uint32_t block, interval, most, fenced;
+  uint32_t block, interval, most, fenced, last;
   uint32_t *knows, *seen;
   char *shared, *local;
-  int seer, fencer, learnt;
+  int seer, fencer, told;
   bool due;
 } there;
 /* A place of atomic operations, and what is known to one who sees its value. */
@@ -316,16 +317,12 @@ static void learn(uint32_t *to, const uint32_t *from) {
 
 void watch_begin_interval(void) {
   there *s = T.now;
-  bool more = false;
   s->interval = emu_now.interval = ++emu_now.warp;
   if (!s->due) return;
-  for (int i = 0; i < T.n; i++) more = more || s->knows[i] < s->seen[i];
-  if (more && ++s->learnt != emu_knob.apart) {
-    learn(s->knows, s->seen);
-    for (int i = 0; i < T.n; i++)
-      if (s->most < s->knows[i]) s->most = s->knows[i];
-    emu_now.most = s->most;
-  }
+  learn(s->knows, s->seen);
+  for (int i = 0; i < T.n; i++)
+    if (s->most < s->knows[i]) s->most = s->knows[i];
+  emu_now.most = s->most;
   s->due = false, s->seer = -1;
 }
 
@@ -345,6 +342,8 @@ static void tell_others(const char *p, bool store) {
   if (i == T.nmail) *m = (mailbox){ p, calloc((size_t)T.n, sizeof *m->says) }, T.nmail++;
   learn(s->seen, m->says), s->seer = thread;
   if (!store || s->fencer != thread) return;
+  if (s->last != s->fenced) s->last = s->fenced, s->told++;
+  if (s->told == emu_knob.apart) return;
   learn(m->says, s->knows);
   if (m->says[me] < s->fenced) m->says[me] = s->fenced;
 }

@@ -431,7 +431,7 @@ static double bytes_by(const tp_exec *x, const tp_kernel *of) {
       if (k.x->rg) all += x->device->at[k.x->pos].bytes;
   for (const tp_pnode *q = of->node->up; q; q = q->up) inside |= q->kind == TP_P_FOR;
   for (int i = 0; i < of->nbuf; i++) once += (double)bytes_of(x, of->buf[i]);
-  return (of->loop || of->nparts) && !inside ? TP_MIN(all, once) : all;
+  return of->loop && !inside ? TP_MIN(all, once) : all;
 }
 
 static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }

@@ -258,7 +258,7 @@ static void put_block_sums(tp_emit *e, const tp_kernel *k) {
     emit_open(e, "for (int64_t i_ = first_; i_ < %s; i_ += step_) {\n",
         emit_ix(e, e->p->bufs.v[buf]->size));
     tp_emit_line(e, "%s sum_ = b%d[i_];\n", tp_dtype_float(d) ? "double" : "uint64_t", buf);
-    emit_open(e, "for (int64_t block_ = 0; block_ < rows_; block_++) {\n");
+    emit_open(e, "for (int64_t block_ = 0; block_ < shares_; block_++) {\n");
     put_block_sum(e, k, i, "s", "block_");
     tp_emit_line(e, "sum_ += s%d[i_];\n", buf);
     emit_shut(e, 1);
@@ -276,13 +276,13 @@ bool kernel_may_fail(const tp_plan *p, const tp_kernel *k) {
   return false;
 }
 
-/* rows_ blocks have a share of the rows each, and their threads all points of it. In a part of a
+/* shares_ blocks have a share of the rows each, and their threads all points of it. In a part of a
  * kernel other blocks leave, and so do all but one where one runs it. */
 static void put_blocks(tp_emit *e, const tp_kernel *k, int part, int home) {
   const char *rows = k->by_rows || k->sums ? emit_ix(e, k->rows->share.whole) : NULL;
-  if (rows && k->sums && !part) tp_emit_line(e, "const int64_t rows_ = to_;\n");
-  else if (rows) tp_emit_line(e, "const int64_t rows_ = tp_index_min(BLOCKS, %s);\n", rows);
-  if (k->by_rows && part) tp_emit_line(e, "if (BLOCK >= rows_) goto ends_%d;\n", part);
+  if (rows && k->sums && !part) tp_emit_line(e, "const int64_t shares_ = to_;\n");
+  else if (rows) tp_emit_line(e, "const int64_t shares_ = tp_index_min(BLOCKS, %s);\n", rows);
+  if (k->by_rows && part) tp_emit_line(e, "if (BLOCK >= shares_) goto ends_%d;\n", part);
   else if (part && k->one)
     tp_emit_line(e, "if (BLOCK != %d%%BLOCKS) goto ends_%d;\n", home, part);
   bool alone = k->by_rows || (part && k->one);
@@ -315,7 +315,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
   put_sum_places(e, k);
   if (s) {
     const char *all = emit_ix(e, s->whole);
-    tp_emit_line(e, "const int64_t s%d = BLOCK*%s/rows_, s%d = (BLOCK + 1)*%s/rows_ - s%d;\n",
+    tp_emit_line(e, "const int64_t s%d = BLOCK*%s/shares_, s%d = (BLOCK + 1)*%s/shares_ - s%d;\n",
         s->from->id, all, s->n->id, all, s->from->id);
     put_empty_sums(e, k);
   }
