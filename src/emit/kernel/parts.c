@@ -6,21 +6,27 @@
  * Each part is printed as by itself. All blocks are there at once and go through the same loops and
  * branches, which hang on bounds and loop variables alone, so all of them come to each meeting.
  * They meet before a part that touches a buffer of a part since they met last, one of the two
- * writing, and at the end of each iteration. Otherwise parts run beside each other: those of one
- * block in different ones. Faults do not end the kernel, for other blocks would wait at the next
+ * writing, and at the end of each iteration. Otherwise parts run beside each other. A part of one
+ * block follows those that it touches in their block, if that is one, or has one of its own; leaves
+ * of few points are such parts. Faults do not end the kernel, for other blocks would wait at the next
  * meeting: parts that may fail are left, and before these and after them all blocks meet. */
 #include "emit/kernel/kernel.h"
 
-/* since: parts since blocks met last. */
+/* since: parts since blocks met last; home: the block of a part of one. */
 typedef struct {
   tp_emit *e;
   const tp_kernel *k;
   bool *since;
+  int *home;
 } parter;
 
 static bool adds_sums(const tp_kernel *k) { return k->sums || (k->by_rows && k->rows->nadded); }
 
+/* A loop by rows adds to sums of its own, for the kernel of sums. */
 static bool touches(const tp_kernel *k, int buf, bool writes) {
+  bool added = false;
+  for (int i = 0; adds_sums(k) && i < k->rows->nadded; i++) added |= k->rows->added[i] == buf;
+  if (k->sums || added) return k->sums && added;
   for (int i = 0; i < k->n; i++)
     TP_EACH_NODE (x, k->all[i]) {
       const tp_region *r = x.x->rg;
@@ -56,12 +62,17 @@ static void put_grid_meet(parter *t) {
 static void put_part(parter *t, int part) {
   const tp_kernel *k = &t->k->part[part];
   bool meets = false;
-  for (int i = 0; i < t->k->nparts; i++)
-    meets |= t->since[i] && part_meets(t, &t->k->part[i], k);
-  if (meets) put_grid_meet(t);
+  int home = -1;
+  for (int i = 0; i < t->k->nparts; i++) {
+    if (!t->since[i] || !part_meets(t, &t->k->part[i], k)) continue;
+    meets |= !k->one || t->home[i] < 0 || (home >= 0 && home != t->home[i]);
+    home = t->home[i];
+  }
+  if (meets) put_grid_meet(t), home = -1;
   else tp_emit_line(t->e, "BARRIER();\n"); /* parts share the block's memory */
+  t->home[part] = !k->one || k->by_rows ? -1 : home >= 0 ? home : count_since(t);
   emit_open(t->e, "{ /* %s */\n", k->name);
-  kernel_put_body(t->e, k, part + 1, count_since(t));
+  kernel_put_body(t->e, k, part + 1, t->home[part]);
   emit_shut(t->e, 1);
   tp_emit_line(t->e, "ends_%d:;\n", part + 1);
   t->since[part] = true;
@@ -126,6 +137,7 @@ static void put_parts_of(parter *t, const tp_pnode *x) {
 
 void kernel_put_parts(tp_emit *e, const tp_kernel *k) {
   parter t = { .e = e, .k = k, .since = TP_NEWN(e->a, bool, k->nparts) };
+  t.home = TP_NEWN(e->a, int, k->nparts);
   bool fails = false;
   for (int i = 0; i < k->nparts; i++) fails |= kernel_may_fail(e->p, &k->part[i]);
   if (fails) tp_emit_line(e, "LOCAL int any_;\n");
@@ -133,12 +145,35 @@ void kernel_put_parts(tp_emit *e, const tp_kernel *k) {
   for (int i = 0; i < k->n; i++) put_parts_of(&t, k->all[i]);
 }
 
+static int64_t known(const tp_ix *e) {
+  int64_t n;
+  return tp_ix_is_const(e, &n) && n <= TP_KERNEL_THREADS ? n : TP_KERNEL_THREADS + 1;
+}
+
+/* Is it a leaf that has no more points than a block has threads? */
+static bool is_small(const tp_kernel *k) {
+  const tp_region *r = k->node->rg;
+  if (!r || k->stretch) return false;
+  int64_t n = 1, most = 1;
+  for (int i = 0; i < r->nlead && n <= TP_KERNEL_THREADS; i++) n *= known(r->lead[i]);
+  TP_WINDOWS (w, r) {
+    int64_t own = 1;
+    for (int i = r->nlead; r->kind == TP_RG_OP && i < w->rank && own <= TP_KERNEL_THREADS; i++)
+      own *= known(w->shape[i]);
+    most = TP_MAX(most, own);
+  }
+  return n <= TP_KERNEL_THREADS && most <= TP_KERNEL_THREADS && n * most <= TP_KERNEL_THREADS;
+}
+
 tp_kernel *tp_emit_parts_kernel(tp_arena *a, int n, const tp_pnode *const *all, int nparts,
     const tp_kernel *const *part) {
   tp_kernel *k = TP_NEW(a, tp_kernel);
   *k = (tp_kernel){ .node = all[0], .n = n, .all = TP_DUPN(a, all, n), .nparts = nparts };
   k->part = TP_NEWN(a, tp_kernel, nparts);
-  for (int i = 0; i < nparts; i++) k->part[i] = *part[i];
+  for (int i = 0; i < nparts; i++) {
+    k->part[i] = *part[i];
+    k->part[i].one |= is_small(part[i]);
+  }
   snprintf(k->name, sizeof k->name, "parts_%d_%d", all[0]->pos, all[n - 1]->lastpos);
   return k;
 }
