@@ -16,7 +16,7 @@
  *   arch=N             90: compute capability 9.0
  *   driver=N           12040: what cuDriverGetVersion says
  *   deaf=N             to the watch, the N-th barrier of each block is none
- *   apart=N            to the watch, a block tells others nothing the N-th time it would
+ *   apart=N            to the watch, the N-th meeting of all blocks is none
  *   fuel=N             jumps back that a block may make before it is taken for stuck
  *   counts=PATH        a file with counts of what was done, written where somebody waits
  *   log=PATH           findings go there, added to what it has, instead of to stderr

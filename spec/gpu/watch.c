@@ -318,7 +318,7 @@ static void learn(uint32_t *to, const uint32_t *from) {
 void watch_begin_interval(void) {
   there *s = T.now;
   s->interval = emu_now.interval = ++emu_now.warp;
-  if (!s->due) return;
+  if (!s->due || s->told == emu_knob.apart) return;
   learn(s->knows, s->seen);
   for (int i = 0; i < T.n; i++)
     if (s->most < s->knows[i]) s->most = s->knows[i];

@@ -8,7 +8,7 @@
  * They meet before a part that touches a buffer of a part since they met last, one of the two
  * writing, and at the end of each iteration. Otherwise parts run beside each other. A part of one
  * block follows those that it touches in their block, if that is one, or has one of its own; leaves
- * of few points are such parts. Faults do not end the kernel, for other blocks would wait at the next
+ * of few points are such parts, in the first block. Faults do not end the kernel, for other blocks would wait at the next
  * meeting: parts that may fail are left, and before these and after them all blocks meet. */
 #include "emit/kernel/kernel.h"
 
@@ -70,7 +70,8 @@ static void put_part(parter *t, int part) {
   }
   if (meets) put_grid_meet(t), home = -1;
   else tp_emit_line(t->e, "BARRIER();\n"); /* parts share the block's memory */
-  t->home[part] = !k->one || k->by_rows ? -1 : home >= 0 ? home : count_since(t);
+  bool leaf = !k->loop && !k->stretch;
+  t->home[part] = !k->one || k->by_rows ? -1 : home >= 0 ? home : leaf ? 0 : count_since(t);
   emit_open(t->e, "{ /* %s */\n", k->name);
   kernel_put_body(t->e, k, part + 1, t->home[part]);
   emit_shut(t->e, 1);
