@@ -1,4 +1,4 @@
--- Programs on a device against the interpreter: compile { device = "opencl" }. Kernels add in the
+-- Programs on a device against the interpreter: compile { device = "opencl" }, or "cuda". Kernels add in the
 -- plan's order, so bits are the same.
 local tempo = require "tempo"
 local helper = require "spec.helper"
@@ -22,7 +22,7 @@ end
 
 local function pair(P, outputs, more)
   local f = {}
-  for k, device in ipairs { "cpu", "opencl" } do
+  for k, device in ipairs { "cpu", helper.device } do
     local o = { outputs = outputs, tier = "interpreter", device = device }
     for name, v in pairs(more or {}) do o[name] = v end
     f[k] = P:compile(o)
@@ -83,7 +83,7 @@ describe("a device that is not there", function()
   end)
 end)
 
-if helper.without_opencl "programs on a device" then return end
+if helper.without_device "programs on a device" then return end
 
 describe("on an OpenCL device", function()
   it("recurrences, ranges, gradients: bounds of 5, 0, 1, 400, 5", function()
@@ -322,7 +322,7 @@ describe("on an OpenCL device", function()
     device(at(5)[1], { T = 5 })
     local text = device:explain "kernels"
     assert.truthy(
-      text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches, one block, %d+ bytes a call\n", text)
+      text:find "^device [^\n]+\nloop_[%d_]+: loop %d+%.%.%d+, %d+ launches,[%w ,]* one block, %d+ bytes a call\n", text)
     local before = launches(device)
     device(at(9)[1], { T = 9 })
     assert.truthy(launches(device) > before, device:explain "kernels")
