@@ -24,8 +24,8 @@ done
 cp "$libs/liblua5.4.a" "$libs/libluajit-5.1.a" "$to/lib"
 # What ran here runs there if its libc is not older; run-gpu.sh builds anew if not.
 (cd "$to" && sh .ci/gpu/hosts.sh)
-cp "$B/5.4/tempo.so" "$to/build/5.4"
-cp "$B/5.1/tempo.so" "$to/build/5.1"
+strip --strip-debug -o "$to/build/5.4/tempo.so" "$B/5.4/tempo.so"
+strip --strip-debug -o "$to/build/5.1/tempo.so" "$B/5.1/tempo.so"
 cp -r "$B/gen" "$to/build"
 
 # busted and what it requires, for both Luas

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static int traced(lua_State *L) {
+  if (!lua_isstring(L, 1) && luaL_callmeta(L, 1, "__tostring")) lua_replace(L, 1);
   luaL_traceback(L, L, lua_tostring(L, 1), 1);
   return 1;
 }

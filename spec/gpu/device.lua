@@ -127,15 +127,21 @@ local function log_of(program)
   return ffi.string(s)
 end
 
---- Returns what ptxas says of the kernels of a whole text, compiled for an H100.
-function device.needs(text)
-  local lib, program = device.nvrtc, ffi.new "void *[1]"
+--- Returns what ptxas says of the kernels of a whole text, and their cubin. arch: that of an H100.
+function device.needs(text, arch)
+  local lib, program, n = device.nvrtc, ffi.new "void *[1]", ffi.new "size_t[1]"
   assert(lib.nvrtcCreateProgram(program, text, "kernels.cu", 0, nil, nil) == 0)
-  local options = { "--gpu-architecture=sm_90", "--fmad=false", "--ptxas-options=-v" }
+  local options = { "--gpu-architecture=" .. (arch or "sm_90"), "--fmad=false",
+    "--ptxas-options=-v" }
   local ok = lib.nvrtcCompileProgram(program[0], #options, ffi.new("const char *[3]", options)) == 0
-  local log = log_of(program[0])
+  local log, cubin = log_of(program[0])
+  if ok and lib.nvrtcGetCUBINSize(program[0], n) == 0 then
+    local s = ffi.new("char[?]", tonumber(n[0]))
+    if lib.nvrtcGetCUBIN(program[0], s) == 0 then cubin = ffi.string(s, n[0]) end
+  end
   lib.nvrtcDestroyProgram(program)
-  return ok and log or error(log, 2)
+  if not ok then error(log, 2) end
+  return log, cubin
 end
 
 --- PTX of a text of kernels, whose lines are counted without the prelude's.
