@@ -106,6 +106,27 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
     acc = (A)TP_FOLD_##fn(acc, (A)room[w_]); \
   BARRIER();
 
+/* The same by groups of TP_FOLD_LANES threads, a row each: the row at_ of this thread's group, or,
+ * if there is none, any, and mine_ is 0. All groups of a block meet alike. */
+#define TP_ROWS (THREADS / TP_FOLD_LANES)
+#define TP_ROW_OF(at, mine, top, rows) \
+  const int mine = top + THREAD / TP_FOLD_LANES < rows; \
+  const int64_t at = mine ? top + THREAD / TP_FOLD_LANES : top;
+#define TP_EACH_PARTS_OF_ROW(n) for (int64_t top_ = 0, all_ = n; top_ < all_; top_ += TP_FOLD_PART)
+#define TP_EACH_IN_LANE_OF_ROW(x) \
+  for (int64_t x = top_ + THREAD % TP_FOLD_LANES, \
+               end_ = mine_ ? tp_index_min(top_ + TP_FOLD_PART, all_) : 0; \
+       x < end_; x += TP_FOLD_LANES)
+#define TP_ROW_JOIN(A, fn, acc, room, n) \
+  for (int h_ = TP_FOLD_LANES / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD % TP_FOLD_LANES < h_) \
+      room[THREAD] = TP_FOLD_##fn((A)room[THREAD], (A)room[THREAD + h_]); \
+  } \
+  BARRIER(); \
+  acc = (A)TP_FOLD_##fn(acc, (A)room[THREAD - THREAD % TP_FOLD_LANES]); \
+  BARRIER();
+
 /* ---- products by tiles (emit/body/tile.c) ---- */
 
 #define TP_TILES_OF(n, side) (((n) + (side)-1) / (side))

@@ -4,7 +4,14 @@
 #include "emit/body/nest.h"
 #include "kernels/prelude/fold.h"
 
-enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, TURN_SIDE = 16, FEW_KEPT = 8, SHORT_ROW = 256 };
+enum {
+  LANES = TP_FOLD_LANES,
+  COLUMNS = 1024,
+  TURN_SIDE = 16,
+  FEW_KEPT = 8,
+  SHORT_ROW = 256,
+  LANES_ROW = 64
+};
 
 typedef struct {
   const char *part, *acc, *fn;
@@ -138,28 +145,33 @@ static void put_row(const nest *l, const fold_types *t) {
   emit_shut(l->e, 1);
 }
 
+static const char *has_acc(const nest *l) {
+  return l->lanes ? "mine_ && !(THREAD%TP_FOLD_LANES)" : "THREAD == 0";
+}
+
 /* Prints the same for a block: its threads are the lanes of several parts. The first one has acc.
- */
+ * By lanes: each group of threads has a row, and makes one part after the other. */
 static void put_row_together(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int in = l->nax - 1;
   const char *n = emit_ix(e, l->ax[in].n), *room = strchr("df", *t->acc) ? "f" : "i";
   emit_inputs(l, true);
   tp_emit_line(e, "const int64_t rows_ = %s - %s%%TP_FOLD_LANES;\n", n, n);
-  emit_open(e, "TP_EACH_PARTS(rows_) {\n");
+  emit_open(e, "TP_EACH_PARTS%s(rows_) {\n", l->lanes ? "_OF_ROW" : "");
   tp_emit_line(e, "%s part[1] = { ", t->part);
   put_identity(l, t);
   tp_puts(e->b, " }, odd[1] = { 0 };\n");
   tp_emit_line(e, "const int k = 0;\n");
-  emit_open(e, "TP_EACH_IN_LANE(x%d) {\n", in);
+  emit_open(e, "TP_EACH_IN_LANE%s(x%d) {\n", l->lanes ? "_OF_ROW" : "", in);
   emit_work(l);
   put_lane_step(l, t);
   emit_results(l, 1);
   emit_shut(e, 1);
   tp_emit_line(e, "room_%s[THREAD] = TP_LANE_END_%s(part[k], odd[k]);\n", room, t->fn);
-  tp_emit_line(e, "TP_BLOCK_JOIN(%s, %s, acc, room_%s, rows_)\n", t->acc, t->fn, room);
+  tp_emit_line(e, "TP_%s_JOIN(%s, %s, acc, room_%s, rows_)\n", l->lanes ? "ROW" : "BLOCK", t->acc,
+      t->fn, room);
   emit_shut(e, 1);
-  emit_open(e, "for (int64_t x%d = rows_; x%d < %s && THREAD == 0; x%d++) {\n", in, in, n, in);
+  emit_open(e, "for (int64_t x%d = rows_; x%d < %s && %s; x%d++) {\n", in, in, n, has_acc(l), in);
   emit_work(l);
   put_fold_step(l, t, "acc");
   emit_results(l, 1);
@@ -173,6 +185,13 @@ bool emit_folds_together(const nest *l) {
     if (!l->ax[k].red) kept = tp_ix_is_const(l->ax[k].n, &n) ? kept * n : FEW_KEPT + 1;
   return l->folds && !l->product && in >= 0 && l->ax[in].red && kept <= FEW_KEPT &&
       !(tp_ix_is_const(l->ax[in].n, &n) && n < SHORT_ROW);
+}
+
+bool emit_folds_by_lanes(const nest *l) {
+  int64_t n;
+  int in = l->nax - 1;
+  return l->folds && !l->product && in > 0 && l->ax[in].red &&
+      !(tp_ix_is_const(l->ax[in].n, &n) && n < LANES_ROW);
 }
 
 static void put_acc(const nest *l, const fold_types *t) {
@@ -253,7 +272,7 @@ static void put_point(const nest *l, const fold_types *t) {
     emit_results(l, 1);
   }
   emit_shut(l->e, 1 + inner);
-  if (l->together) emit_open(l->e, "if (THREAD == 0) {\n");
+  if (l->together) emit_open(l->e, "if (%s) {\n", has_acc(l));
   put_delivery(l, t, "acc");
   emit_shut(l->e, l->together);
 }
