@@ -7,6 +7,7 @@
 #   make deps         Debian packages, asked of apt-get only where one is missing
 #   make test-gpu     what belongs to devices, on the tests' own libcuda and on pocl; needs NVRTC, not a GPU   (make gpu-emulator builds build/gpu/libcuda.so.1)
 #   make test-cuda    specs of devices on CUDA against the processor, on a machine with a card (or TEMPO_CUDA); make bench-cuda takes times there;
+#   make gpu-static   registers, spills, threads at once and widths of accesses of the examples' kernels, for cards that need not be here  (ARGS="--write" puts the table into docs/gpu.md)
 #   make gpu-bundle   what such a machine needs, if it has neither Lua nor isl nor a network: build/tempo-gpu.tar.gz
 #   make test-long    the same, with the tests that have the tag #long
 #   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/x_spec.lua ARGS="--filter=x")
@@ -183,6 +184,8 @@ test-gpu: all gpu-emulator
 
 test-cuda: all
 	@$(IN_TREE) .ci/gpu/cuda.sh test
+gpu-static: all gpu-emulator
+	@$(IN_TREE) luajit .ci/gpu/static.lua $(ARGS)
 gpu-bundle: all
 	@.ci/gpu/bundle.sh $(B)
 
