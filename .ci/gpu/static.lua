@@ -10,11 +10,11 @@ if not device.nvrtc then
   os.exit(0)
 end
 
-local EXAMPLES = { "reinforce_cartpole", "ppo_cartpole", "dqn_cartpole", "evolution", "rnn_bptt",
-  "causal_attention", "conv_shapes", "state_space", "bidirectional_rnn", "forward_backward",
-  "edit_distance", "sliding_mean", "running_statistics", "maml_sinusoid", "nested_training",
-  "long_sequence", "rl/a2c", "rl/sac", "rl/td3", "rl/impala", "rl/ppo_recurrent",
-  "rl/ppo_attention" }
+local EXAMPLES = { "rnn_bptt", "state_space", "causal_attention", "sliding_mean",
+  "running_statistics", "conv_shapes", "evolution", "reinforce_cartpole", "ppo_cartpole",
+  "dqn_cartpole", "forward_backward", "edit_distance", "bidirectional_rnn", "maml_sinusoid",
+  "nested_training", "long_sequence", "rl/a2c", "rl/sac", "rl/td3", "rl/impala",
+  "rl/ppo_recurrent", "rl/ppo_attention" }
 local LEAST = 0.12                 -- of a multiprocessor's threads
 local THREADS = 256                -- of a block: TP_KERNEL_THREADS
 -- Bytes that kernels of an example may spill on either card, with the cause.
@@ -127,6 +127,7 @@ for _, example in ipairs(#asked > 0 and asked or EXAMPLES) do
     h.threads * 100, a.threads * 100, h.worst, nvdisasm and ("%d, %d, %d, %d"):format(b["128"] or 0,
     b["64"] or 0, b["32"] or 0, (b["16"] or 0) + (b["8"] or 0)) or "?")
   print(lines[#lines])
+  io.stdout:flush()
   local worst = math.max(h.spilled, a.spilled)
   if row.kernels == 0 or worst > (allowed[example] or 0) or math.min(h.threads, a.threads) < LEAST then
     bad = bad + 1

@@ -36,6 +36,28 @@ local program = [=[
     end
   end]=]
 
+-- In a loop a thread has a row; it makes some lanes at once.
+local loop = [=[
+  local tempo = require "tempo"
+  local helper = require "spec.helper"
+  for _, n in ipairs { 20, 64, 100, 1100 } do
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { shape = { 12, n } })
+    local h = P:tensor { domain = { t }, shape = { 12 } }
+    local u = x * tempo.prev(h, t, 1):unsqueeze(1)
+    h:otherwise(u:sum(1) * 0.01 + (u * u + x):max(1) + (u + 1):prod(1) * 1e-3)
+    local r = helper.rng(3)
+    local a = helper.array(helper.numbers({ 12, n }, function() return r() * 0.1 end), "f32", { 12, n })
+    local got, text = {}, nil
+    for k, device in ipairs { "cpu", os.getenv "ON" } do
+      local f = P:compile { outputs = { h = h }, device = device, tier = "interpreter" }
+      got[k], text = f({ x = a }, { T = 4 }), f:explain "kernels"
+    end
+    local d = helper.differ(helper.plain(got[1].h), helper.plain(got[2].h), 0, "h")
+    print(d or text:match "loop %d+" and "same")
+  end]=]
+
 local devices = { cuda = helper.cuda() }
 for _, d in ipairs(tempo.devices()) do
   if d.device == "opencl" and not d.missing then devices.opencl = "" end
@@ -48,6 +70,11 @@ describe("folds of many rows", function()
       assert.truthy(said:find "TP_ROW_JOIN%(double, ADD")
       assert.falsy(said:find "differs", said:match "differs[^\n]*")
       assert.equal(3, select(2, said:gsub("\nall on the device", "")))
+    end)
+    it("have them in a loop on " .. name, function()
+      local said = helper.script(loop, nil,
+        ("export ON=%s TEMPO_KERNELS=all %s; "):format(name, words))
+      assert.equal(("same\n"):rep(4), (said:gsub("1 warning generated.\n", "")))
     end)
   end
 end)

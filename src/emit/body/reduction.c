@@ -10,6 +10,7 @@ enum {
   TURN_SIDE = 16,
   FEW_KEPT = 8,
   SHORT_ROW = 256,
+  SOME = 8,
   LANES_ROW = 64
 };
 
@@ -105,6 +106,35 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
       t->acc, t->fn, t->acc);
 }
 
+/* Prints the whole rows of lanes of a row, a part after the other. A thread of a device has a
+ * quarter of the lanes at once, in registers: the first, third, second, last. */
+static void put_lanes(const nest *l, const fold_types *t, int k) {
+  tp_emit *e = l->e;
+  bool some = e->to->threads;
+  emit_open(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;%s) {\n", k,
+      some ? " j += end - j - (end - j)%TP_FOLD_LANES" : "");
+  tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
+  if (some) tp_emit_line(e, "TP_SOME_BEGIN(%s)\n", t->acc);
+  if (some) emit_open(e, "TP_EACH_SOME {\n");
+  tp_emit_line(
+      e, some ? "TP_SOME_START(%s, part, odd, " : "TP_LANES_START(%s, part, odd, ", t->part);
+  put_identity(l, t);
+  tp_puts(e->b, ");\n");
+  emit_open(e,
+      some ? "TP_EACH_ROW_OF_SOME(j, end) {\n"
+           : "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
+  if (some) tp_emit_line(e, "const int64_t j = row_ + TP_SOME_AT;\n");
+  emit_open_work(l, k, some ? "TP_SOME" : "TP_FOLD_LANES", some ? SOME : LANES, 1);
+  put_lane_step(l, t);
+  emit_results(l, 1);
+  emit_shut(l->e, 2);
+  if (some) tp_emit_line(e, "TP_SOME_JOIN(%s, %s)\n", t->acc, t->fn);
+  if (some) emit_shut(l->e, 1);
+  tp_emit_line(e, some ? "TP_SOME_END(%s, %s, acc)\n" : "TP_LANES_JOIN(%s, %s, acc, part, odd);\n",
+      t->acc, t->fn);
+  emit_shut(l->e, 1);
+}
+
 /* Prints a fold along the innermost axis. */
 static void put_row(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
@@ -114,21 +144,8 @@ static void put_row(const nest *l, const fold_types *t) {
   emit_inputs(l, true);
   tp_emit_line(e, "const int64_t n%d = %s;\n", k, emit_ix(e, l->ax[k].n));
   tp_emit_line(e, "int64_t j = 0;\n");
-  if (!few) {
-    emit_open(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
-    tp_emit_line(e, "TP_LANES_START(%s, part, odd, ", t->part);
-    put_identity(l, t);
-    tp_puts(e->b, ");\n");
-    tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
-    emit_open(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
-    emit_open_work(l, k, "TP_FOLD_LANES", LANES, 1);
-    put_lane_step(l, t);
-    emit_results(l, 1);
-    emit_shut(l->e, 2);
-    tp_emit_line(e, "TP_LANES_JOIN(%s, %s, acc, part, odd);\n", t->acc, t->fn);
-    emit_shut(l->e, 1);
-  }
-  if (!l->product && l->r->nmicro > 1) {
+  if (!few) put_lanes(l, t, k);
+  if (!l->product && l->r->nmicro > 1 && !e->to->threads) {
     put_rest(l, t, k);
     return;
   }
