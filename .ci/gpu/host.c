@@ -1,5 +1,5 @@
-/* host: runs a script by the Lua that it is linked with, as the interpreter of that name does: where
- * a machine has none.   host [-e text] [script [argument ..]] */
+/* host: runs a script by the Lua that it is linked with, as the interpreter of that name does:
+ * where a machine has none.   host [-e text] [script [argument ..]] */
 #include <lua.h>
 #include <lauxlib.h>
 #include <lualib.h>

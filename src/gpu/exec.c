@@ -21,12 +21,6 @@ static int64_t bytes_of(const tp_exec *x, int buf) {
   return x->count[buf] > 0 ? x->count[buf] * tp_dtype_size(x->plan->bufs.v[buf]->dtype) : 0;
 }
 
-tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
-  const tp_device *d = x->device;
-  if (d->mem[buf]) return (tp_gplace){ d->mem[buf], 0 };
-  return (tp_gplace){ d->arena, TP_MAX(d->place[buf], 0) };
-}
-
 static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
   tp_device *d = x->device;
   if (*m && *has >= bytes) return true;
@@ -38,7 +32,6 @@ static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
 
 /* Numbers of a note of a fault; where the notes say whether there is any; of all notes. */
 static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
-int tp_gpu_failed_at(const tp_exec *x) { return note_size(x) + x->plan->bufs.n; }
 static int notes_of(const tp_exec *x) {
   return tp_gpu_failed_at(x) + 1 + note_size(x) * x->device->noting;
 }
@@ -157,7 +150,10 @@ static bool tell_fault(tp_exec *x) {
   return false;
 }
 
-bool tp_gpu_look(tp_exec *x) {
+static bool calls(tp_exec *x, bool all);
+
+/* Waits for the queue and looks for a fault; before one is told, calls that wait are made. */
+static bool look(tp_exec *x) {
   tp_device *d = x->device;
   int failed = tp_gpu_failed_at(x);
   int64_t one = sizeof *d->note;
@@ -168,7 +164,12 @@ bool tp_gpu_look(tp_exec *x) {
     return false;
   if (!d->note[failed]) return true;
   return d->driver->get(d->queue, d->note, (tp_gplace){ d->notes, 0 }, one * notes_of(x), x->err) &&
-      tp_gpu_late_run(x, true) && forget_faults(x) && tell_fault(x);
+      calls(x, true) && forget_faults(x) && tell_fault(x);
+}
+
+static bool calls(tp_exec *x, bool all) {
+  bool fault = false;
+  return tp_gpu_late_run(x, all, &fault) && (!fault || look(x));
 }
 
 /* ---- copies ---- */
@@ -177,7 +178,7 @@ static bool see(tp_exec *x, int buf, bool writes) {
   tp_device *d = x->device;
   int64_t n = bytes_of(x, buf);
   if (!(d->where[buf] & TP_IN_HOST) && d->where[buf] && n) {
-    if (!d->failing && !tp_gpu_look(x)) return false;
+    if (!d->failing && !look(x)) return false;
     if (!d->driver->get(d->queue, x->base[buf], tp_gpu_place(x, buf), n, x->err)) return false;
     d->copies++;
     d->copied += n;
@@ -271,10 +272,10 @@ static int takes(tp_exec *x, tp_dreg *r) {
     return products || launch(x, k, points_of(x, r), 0, 0) ? 1 : -1;
   }
   if (r->rg->kind == TP_RG_CALL) {
-    int later = tp_gpu_late_takes(x, r);
+    int later = calls(x, false) ? tp_gpu_late_takes(x, r) : -1;
     if (later) return later;
     /* functions of the host are not called after a fault */
-    if (!x->device->failing && !(tp_gpu_late_run(x, true) && tp_gpu_look(x))) return -1;
+    if (!x->device->failing && !(calls(x, true) && look(x))) return -1;
   }
   if (keeps_first(x, r)) return 1;
   for (tp_dnd *w = r->in; w < r->in + r->nnd; w++)
@@ -334,7 +335,7 @@ static bool launch_loop(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
     if (!launch_piece(x, k, from, last ? end : step > 0 ? next : next - step, n, last))
       return false;
     from = next, left -= n;
-    if (left && !tp_gpu_look(x)) return false;
+    if (left && !look(x)) return false;
     if (left && tp_run_ends(x->run)) {
       x->env[node->var->id] = from;
       return tp_dreg_cancelled(x, x->regat[tp_first_leaf(node)->pos]);
@@ -380,7 +381,7 @@ static bool begin(tp_exec *x) {
 
 /* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. */
 static bool settle(tp_exec *x) {
-  bool ok = tp_gpu_late_run(x, true) && tp_gpu_look(x);
+  bool ok = calls(x, true) && look(x);
   x->device->failing = true; /* no further error */
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];

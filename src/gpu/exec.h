@@ -69,17 +69,14 @@ typedef struct tp_device tp_device;
 enum { TP_GPU_ROW_BLOCKS = 8 };
 
 /* exec.c */
-tp_gplace tp_gpu_place(const tp_exec *x, int buf);
 /* before the device reads a buffer, or writes in it too */
 bool tp_gpu_reach(tp_exec *x, int buf, bool writes);
-/* Waits for the queue and looks for a fault; before one is told, calls that wait are made. */
-bool tp_gpu_look(tp_exec *x);
-int tp_gpu_failed_at(const tp_exec *x); /* the place of its word among the notes */
-
 /* late.c */
-/* Makes those that can be made now, or all. False: the run ends. */
-bool tp_gpu_late_run(tp_exec *x, bool all);
-/* 1: the call will be made; 0: it has to be made now, after all that wait; -1: the run ends */
+/* Makes those that can be made now, or all, unless there was a fault before (*fault). False: the
+ * run ends. */
+bool tp_gpu_late_run(tp_exec *x, bool all, bool *fault);
+/* 1: the call will be made; 0: it has to be made now, after all that wait; -1: the run ends. There
+ * is room for one more. */
 int tp_gpu_late_takes(tp_exec *x, tp_dreg *r);
 
 /* room.c: refuses a run that needs more memory than the device has left. bytes: of its arena;
@@ -95,6 +92,15 @@ bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products);
 static inline tp_chosen *tp_gpu_kernel(const tp_device *d, int i) {
   return i < d->n ? &d->kernel[i] : d->more.v[i - d->n];
 }
+
+static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
+  const tp_device *d = x->device;
+  if (d->mem[buf]) return (tp_gplace){ d->mem[buf], 0 };
+  return (tp_gplace){ d->arena, TP_MAX(d->place[buf], 0) };
+}
+
+/* The place among the notes of the word that says whether there was a fault. */
+static inline int tp_gpu_failed_at(const tp_exec *x) { return 1 + x->plan->nsym + x->plan->bufs.n; }
 
 /* choose.c */
 /* Is the loop, or the node itself, around x? */

@@ -37,17 +37,17 @@ static bool late_call(tp_exec *x, tp_late *l) {
   return ok;
 }
 
-bool tp_gpu_late_run(tp_exec *x, bool all) {
+bool tp_gpu_late_run(tp_exec *x, bool all, bool *fault) {
   tp_device *d = x->device;
   while (d->nlate) {
     tp_late *l = first_late(d);
     int there = d->driver->reached(l->mark, all || d->nlate == TP_GPU_LATE, x->err);
     if (there <= 0) return there == 0;
     d->first_late++, d->nlate--;
-    bool failed = *(int64_t *)d->driver->host(l->mem);
-    if (!failed && late_call(x, l)) continue;
+    *fault = *(int64_t *)d->driver->host(l->mem);
+    if (!*fault && late_call(x, l)) continue;
     d->nlate = 0;
-    return failed && tp_gpu_look(x);
+    return *fault;
   }
   return true;
 }
@@ -76,7 +76,6 @@ int tp_gpu_late_takes(tp_exec *x, tp_dreg *r) {
   if (!r->nin || r->nout || r->rg->nrows || r->dynamic || r->wrapped || x->poison || d->failing ||
       !d->doubtful)
     return 0;
-  if (!tp_gpu_late_run(x, false)) return -1;
   tp_late *l = &d->late[(d->first_late + d->nlate) % TP_GPU_LATE];
   int64_t lo[r->nin], hi[r->nin], bytes = 64, failed = tp_gpu_failed_at(x);
   for (int i = 0; i < r->nin; i++) {
