@@ -48,7 +48,7 @@ local lr = opt.lr * (1 - i:value() / i:upper():value())
 optim.Adam({ actor, critic, log_std }, { lr = lr, clip_norm = 0.5, eps = 1e-5 }):step(loss)
 P:stop(e, stats.kl[{ i, e, m:upper() - 1 }]:gt(0.03))                -- KL stop
 
-local function without_noise(e, net, _, norm) return net(norm(e.obs)) end
+local function without_noise(copy, mean, _, norm) return mean(norm(copy.obs)) end
 rl.train(P, env, { log = stats, keep = { actor, critic, scale }, out = opt.out, quiet = opt.quiet,
   evaluate = { every = 20, episodes = 50, policy = without_noise },
   bounds = { I = opt.iterations, E = opt.epochs, M = 16, B = opt.envs, T = opt.steps } })
