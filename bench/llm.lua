@@ -146,21 +146,21 @@ for _, dtype in ipairs { "f32", "bf16" } do
   against("prefill-" .. dtype, mine("prefill", opt.layers, dtype),
     theirs("llm_torch", "torch", "prefill", dtype, opt.layers), "PyTorch")
 end
-local function beside_llama_cpp(bench, what, dtype)
-  local name = ("llama-cpp-%s-%s"):format(what, dtype)
-  if not wanted(name) then return end
+local function beside_llama_cpp(bench, dtype)
+  local function name(what) return ("llama-cpp-%s-%s"):format(what, dtype) end
+  if not (wanted(name "decode") or wanted(name "prefill")) then return end
   sides.with_folder(function(folder)
     local file = folder .. "/model.gguf"
     sides.output(mine("gguf", opt.layers, file, dtype))
-    against(name, mine(what, opt.layers, file),
-      ("%ssh bench/peers/llama_bench.sh '%s' %s %s"):format(sides.PIN, bench, what, file), "llama.cpp")
+    for _, what in ipairs { "decode", "prefill" } do
+      against(name(what), mine(what, opt.layers, file),
+        ("%ssh bench/peers/llama_bench.sh '%s' %s %s"):format(sides.PIN, bench, what, file), "llama.cpp")
+    end
   end)
 end
 local bench = os.getenv "LLAMA_BENCH"
 if not bench and wanted "llama-cpp" then print "llama-cpp: left out, LLAMA_BENCH says no path of llama-bench" end
-for _, what in ipairs(bench and { "decode", "prefill" } or {}) do
-  for _, dtype in ipairs { "f32", "bf16", "q8", "q4" } do beside_llama_cpp(bench, what, dtype) end
-end
+for _, dtype in ipairs(bench and { "f32", "bf16", "q8", "q4" } or {}) do beside_llama_cpp(bench, dtype) end
 for _, kind in ipairs { "window", "causal" } do
   against(kind .. "-16", mine(kind, opt.layers), theirs("llm_jax", "jax", kind, opt.layers), "JAX")
 end
