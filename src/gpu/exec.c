@@ -51,8 +51,8 @@ static bool forget_faults(tp_exec *x) {
   tp_device *d = x->device;
   int64_t one = sizeof *d->note, failed = one * failed_at(x);
   return d->driver->fill(d->queue, (tp_gplace){ d->notes, 0 }, 0, one * note_size(x), x->err) &&
-      d->driver->fill(d->queue, (tp_gplace){ d->notes, failed }, 0,
-          one * (notes_of(x) - failed_at(x)), x->err);
+      d->driver->fill(
+          d->queue, (tp_gplace){ d->notes, failed }, 0, one * (notes_of(x) - failed_at(x)), x->err);
 }
 
 /* No fault, and where buffers lie. */
@@ -94,10 +94,9 @@ static bool place_buffers(tp_exec *x) {
     if (k->chosen && !k->of->sums && (k->of->n > 1 || k->of->node->kind == TP_P_FOR))
       bytes = part_buffers(x, k->of, bytes);
     if (!k->chosen) continue;
-    if (k->of->by_rows) sums = TP_MAX(sums, tp_gpu_sums(x, k->of, NULL) * k->blocks);
+    if (k->of->by_rows) sums = TP_MAX(sums, tp_gpu_sums(x, k->of) * k->blocks);
     for (int q = 0; q < k->of->nparts; q++)
-      if (k->of->part[q].sums)
-        sums = TP_MAX(sums, tp_gpu_sums(x, &k->of->part[q], NULL) * k->blocks);
+      if (k->of->part[q].sums) sums = TP_MAX(sums, tp_gpu_sums(x, &k->of->part[q]) * k->blocks);
   }
   if (!take(x, &d->arena, &d->arena_bytes, bytes) ||
       (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
