@@ -6,6 +6,9 @@
 #   make c-examples   hosts in C (examples/c) in build/examples/c, with the texts of the programs they load
 #   make deps         Debian packages, asked of apt-get only where one is missing
 #   make test-gpu     what belongs to devices, on the tests' own libcuda and on pocl; needs NVRTC, not a GPU   (make gpu-emulator builds build/gpu/libcuda.so.1)
+#   make test-cuda    specs of devices on CUDA against the processor, on a machine with a card (or TEMPO_CUDA); make bench-cuda takes times there;
+#   make gpu-static   registers, spills, threads at once and widths of accesses of the examples' kernels, for cards that need not be here  (ARGS="--write" puts the table into docs/gpu.md)
+#   make gpu-bundle   what such a machine needs, if it has neither Lua nor isl nor a network: build/tempo-gpu.tar.gz
 #   make test-long    the same, with the tests that have the tag #long
 #   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/x_spec.lua ARGS="--filter=x")
 #   make amalgam      each folder of src as one unit, no name twice (.ci/amalgam.lua); an example runs on what is linked from them
@@ -25,6 +28,7 @@
 #   make install-c    the header and the libraries for hosts in C into PREFIX
 #   make test-export  an exported training loop under gcc, clang, -m32, aarch64 and wasm32, as far as they are here: the same weights (.ci/test_export.lua)
 #   make windows      tempo for Windows by mingw-w64 in build/windows, run under wine where that is (.ci/windows.sh)
+#   make arm64        tempo for 64-bit ARM (NEON) by a cross compiler in build/arm64, run under qemu (.ci/arm64.sh)
 #   make rock-test    `luarocks make` for both Luas into a scratch tree, specs and an example from there; what other Luas are told
 #   make clean
 #
@@ -79,7 +83,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: windows windows-dll all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind gpu-emulator test-gpu fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
+.PHONY: arm64 windows windows-dll all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind gpu-emulator test-gpu test-cuda gpu-bundle gpu-static fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -178,6 +182,13 @@ gpu-emulator: $(GPU)/libcuda.so.1 $(GPU)/libcublas.so.13 $(GPU)/ptx.lua $(GPU)/e
 	@:
 test-gpu: all gpu-emulator
 	@luajit .ci/busted.lua --cpath='$(B)/5.1/?.so' $(ARGS) $(or $(SPEC),spec/gpu)
+
+test-cuda: all
+	@$(IN_TREE) .ci/gpu/cuda.sh test
+gpu-static: all gpu-emulator
+	@$(IN_TREE) luajit .ci/gpu/static.lua $(ARGS)
+gpu-bundle: all
+	@.ci/gpu/bundle.sh $(B)
 
 # Not optimised: what is looked for is found by the compiler's first half. Kernels stay units of their own.
 UNITS   := $(sort $(foreach f,$(CORE_SRC) $(LUA_SRC),$(word 2,$(subst /, ,$(f)))))
@@ -326,6 +337,9 @@ rock:
 
 test-export: all
 	@$(IN_TREE) lua5.4 .ci/test_export.lua
+
+arm64: all
+	@.ci/arm64.sh
 
 # ---- Windows: what .ci/windows.sh calls with its compiler and libraries ----
 windows: all

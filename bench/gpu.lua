@@ -165,8 +165,8 @@ end
 -- once).
 local ROW = ROWS * WIDTH * 4
 for _, row in ipairs {
-  { "reinforce", 1, launches = 8, copies = 0, rollout = true },
-  { "ppo", 1, launches = 16, copies = 0 },
+  { "reinforce", 4, launches = 8, copies = 0, rollout = true }, -- leaves that run twice are the host's
+  { "ppo", 4, launches = 16, copies = 0 },
   { "decoding", 4, launches = 4 },
   { "softmax", 4, bytes = 2 * ROW },
   { "norm", 4, bytes = 2 * ROW },

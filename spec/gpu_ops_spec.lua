@@ -2,7 +2,7 @@
 -- tolerance of products.
 local helper = require "spec.helper"
 
-local why = helper.without_opencl "operators on devices"
+local why = helper.without_device "operators on devices"
 if why then
   describe("kernels of operators", function() pending(why) end)
   return
@@ -22,7 +22,7 @@ end
 
 local function compare(what, kernels, tol)
   local want, text = run("-", kernels, what)
-  local got, out = run("opencl", kernels, what)
+  local got, out = run(helper.device, kernels, what)
   assert.truthy(next(want), text)
   assert.truthy(got.kernels, out)
   local host = table.concat(got.kernels, " "):match "on the host: ([^;]*)" or ""
@@ -47,7 +47,7 @@ describe("kernels of operators", function()
   end
   it("in loops", function() compare("sums f16", "all") end)
   it("end runs as the host does", function()
-    local _, out = run("opencl", "leaves", "faults")
+    local _, out = run(helper.device, "leaves", "faults")
     assert.truthy(out:find("'sums' at t = 0: index 9 is outside 0 .. 3", 1, true), out)
   end)
 end)

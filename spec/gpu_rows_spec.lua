@@ -2,7 +2,7 @@
 -- interpreter's bits.
 local helper = require "spec.helper"
 
-local why = helper.without_opencl "loops by rows on devices"
+local why = helper.without_device "loops by rows on devices"
 if why then
   describe("loops by rows", function() pending(why) end)
   return
@@ -21,7 +21,7 @@ end
 
 -- Is it equal? Gives what runs where, with TEMPO_KERNELS=all.
 local function kernels(program, rows, steps, environment)
-  local got, text = run("opencl", program, rows, steps, "TEMPO_KERNELS=all " .. (environment or ""))
+  local got, text = run(helper.device, program, rows, steps, "TEMPO_KERNELS=all " .. (environment or ""))
   assert.equal(run("-", program, rows, steps), got)
   return text
 end
@@ -49,7 +49,7 @@ describe("loops by rows", function()
     assert.falsy(kernels("together", 5, 7):find "by rows")
   end)
   it("tell the fault that is first", function()
-    local text = run("opencl", "fails", 5, 7, "TEMPO_KERNELS=all")
+    local text = run(helper.device, "fails", 5, 7, "TEMPO_KERNELS=all")
     assert.truthy(text:find("b = 3, t = 4: index 3 is outside 0 .. 2", 1, true), text)
   end)
 end)

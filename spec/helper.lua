@@ -310,15 +310,25 @@ function helper.script(text, flags, first)
   return out
 end
 
--- Why a spec of devices is left out: no device of OpenCL can be used. It says so, once. nil: one
--- can.
-function helper.without_opencl(what)
-  local why = "no OpenCL device is here"
+-- The device that specs of devices run on: pocl, or, on a machine with a card, "cuda".
+helper.device = os.getenv "TEMPO_SPEC_DEVICE" or "opencl"
+
+-- Why a spec of devices is left out: it cannot be used. It says so, once. nil: it can.
+function helper.without_device(what)
+  local why = ("no device '%s' is here"):format(helper.device)
   for _, d in ipairs(tempo.devices()) do
-    if d.device == "opencl" then why = d.missing end
+    if d.device == helper.device then why = d.missing end
   end
   if why then print("left out: " .. what .. ": " .. why) end
   return why
+end
+
+-- What lets a script use CUDA: the tests' own libcuda, or, where specs of devices run on CUDA, what
+-- TEMPO_CUDA says or the system's. nil: there is neither.
+function helper.cuda()
+  if helper.device == "cuda" then return "" end
+  local own = io.open "build/gpu/libcuda.so.1"
+  return own and own:close() and "TEMPO_CUDA=$PWD/build/gpu/libcuda.so.1 "
 end
 
 return helper

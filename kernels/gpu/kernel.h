@@ -1,7 +1,7 @@
 /* Every kernel begins with this. It comes after dialect.h and the prelude. */
-#define TP_KERNEL_THREADS 256
-#define TP_IVDEP
+#define TP_KERNEL_THREADS      256
 #define TP_UNROLLED            _Pragma("unroll")
+#define TP_IVDEP               TP_UNROLLED
 #define __builtin_expect(x, y) (x)
 
 typedef struct {
@@ -95,6 +95,38 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
       BARRIER(); \
     }
 
+/* ---- folds by a thread (emit/body/reduction.c) ---- some lanes at once: all would take more
+ * registers than there are. Lanes 0 .. 7, 16 .. 23, 8 .. 15, 24 .. 31 are joined by halves, as by
+ * TP_LANES_JOIN. */
+
+#define TP_SOME          8
+#define TP_SOME_AT       ((g_ & 1) * 16 + (g_ >> 1) * TP_SOME)
+#define TP_SOME_BEGIN(A) A s_[TP_SOME], u_[TP_SOME], v_[TP_SOME];
+#define TP_EACH_SOME     _Pragma("unroll 1") for (int g_ = 0; g_ < TP_FOLD_LANES / TP_SOME; g_++)
+#define TP_SOME_START(P, part, odd, unit) \
+  P part[TP_SOME], odd[TP_SOME]; \
+  TP_UNROLLED \
+  for (int k = 0; k < TP_SOME; k++) part[k] = (P)(unit), odd[k] = 0
+#define TP_EACH_ROW_OF_SOME(j, end) \
+  _Pragma("unroll 1") for (int64_t row_ = j; row_ + TP_FOLD_LANES <= end; row_ += TP_FOLD_LANES)
+#define TP_SOME_JOIN(A, fn) \
+  TP_UNROLLED \
+  for (int k = 0; k < TP_SOME; k++) { \
+    A x_ = (A)TP_LANE_END_##fn(part[k], odd[k]); \
+    if (g_ & 1) x_ = (A)TP_FOLD_##fn(s_[k], x_); \
+    if (g_ == 1) u_[k] = x_; \
+    else if (g_ == 3) v_[k] = (A)TP_FOLD_##fn(u_[k], x_); \
+    else s_[k] = x_; \
+  }
+#define TP_SOME_HALVE(A, fn, n) \
+  TP_UNROLLED \
+  for (int k = 0; k < (n); k++) v_[k] = (A)TP_FOLD_##fn(v_[k], v_[k + (n)]);
+#define TP_SOME_END(A, fn, acc) \
+  TP_SOME_HALVE(A, fn, 4) \
+  TP_SOME_HALVE(A, fn, 2) \
+  TP_SOME_HALVE(A, fn, 1) \
+  acc = (A)TP_FOLD_##fn(acc, v_[0]);
+
 /* ---- folds by a block (emit/body/reduction.c) ---- a row's parts (prelude/fold.h), as many at
  * once as there are groups of TP_FOLD_LANES threads; a thread is a lane */
 
@@ -118,6 +150,27 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
   for (int w_ = 0; w_ < THREADS && top_ + TP_FOLD_PART * (w_ / TP_FOLD_LANES) < (n); \
        w_ += TP_FOLD_LANES) \
     acc = (A)TP_FOLD_##fn(acc, (A)room[w_]); \
+  BARRIER();
+
+/* The same by groups of TP_FOLD_LANES threads, a row each: the row at_ of this thread's group, or,
+ * if there is none, any, and mine_ is 0. All groups of a block meet alike. */
+#define TP_ROWS (THREADS / TP_FOLD_LANES)
+#define TP_ROW_OF(at, mine, top, rows) \
+  const int mine = top + THREAD / TP_FOLD_LANES < rows; \
+  const int64_t at = mine ? top + THREAD / TP_FOLD_LANES : top;
+#define TP_EACH_PARTS_OF_ROW(n) for (int64_t top_ = 0, all_ = n; top_ < all_; top_ += TP_FOLD_PART)
+#define TP_EACH_IN_LANE_OF_ROW(x) \
+  for (int64_t x = top_ + THREAD % TP_FOLD_LANES, \
+               end_ = mine_ ? tp_index_min(top_ + TP_FOLD_PART, all_) : 0; \
+       x < end_; x += TP_FOLD_LANES)
+#define TP_ROW_JOIN(A, fn, acc, room, n) \
+  for (int h_ = TP_FOLD_LANES / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD % TP_FOLD_LANES < h_) \
+      room[THREAD] = TP_FOLD_##fn((A)room[THREAD], (A)room[THREAD + h_]); \
+  } \
+  BARRIER(); \
+  acc = (A)TP_FOLD_##fn(acc, (A)room[THREAD - THREAD % TP_FOLD_LANES]); \
   BARRIER();
 
 /* ---- products by tiles (emit/body/tile.c) ---- */

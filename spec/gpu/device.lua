@@ -17,7 +17,12 @@ int nvrtcGetProgramLogSize(void *, size_t *);
 int nvrtcGetProgramLog(void *, char *);
 int nvrtcGetPTXSize(void *, size_t *);
 int nvrtcGetPTX(void *, char *);
+int nvrtcGetCUBINSize(void *, size_t *);
+int nvrtcGetCUBIN(void *, char *);
 int cuInit(unsigned);
+int cuDeviceGetName(char *, int, int);
+int cuDeviceGetAttribute(int *, int, int);
+int cuCtxSetCurrent(void *);
 int cuDevicePrimaryCtxRetain(void **, int);
 int cuDevicePrimaryCtxReset_v2(int);
 int cuMemAlloc_v2(uint64_t *, size_t);
@@ -123,15 +128,21 @@ local function log_of(program)
   return ffi.string(s)
 end
 
---- Returns what ptxas says of the kernels of a whole text, compiled for an H100.
-function device.needs(text)
-  local lib, program = device.nvrtc, ffi.new "void *[1]"
+--- Returns what ptxas says of the kernels of a whole text, and their cubin. arch: that of an H100.
+function device.needs(text, arch)
+  local lib, program, n = device.nvrtc, ffi.new "void *[1]", ffi.new "size_t[1]"
   assert(lib.nvrtcCreateProgram(program, text, "kernels.cu", 0, nil, nil) == 0)
-  local options = { "--gpu-architecture=sm_90", "--fmad=false", "--ptxas-options=-v" }
+  local options = { "--gpu-architecture=" .. (arch or "sm_90"), "--fmad=false",
+    "--ptxas-options=-v" }
   local ok = lib.nvrtcCompileProgram(program[0], #options, ffi.new("const char *[3]", options)) == 0
-  local log = log_of(program[0])
+  local log, cubin = log_of(program[0])
+  if ok and lib.nvrtcGetCUBINSize(program[0], n) == 0 then
+    local s = ffi.new("char[?]", tonumber(n[0]))
+    if lib.nvrtcGetCUBIN(program[0], s) == 0 then cubin = ffi.string(s, n[0]) end
+  end
   lib.nvrtcDestroyProgram(program)
-  return ok and log or error(log, 2)
+  if not ok then error(log, 2) end
+  return log, cubin
 end
 
 --- PTX of a text of kernels, whose lines are counted without the prelude's.
@@ -143,18 +154,21 @@ function device.ptx(text, arch, whole)
   local ok = lib.nvrtcCompileProgram(program[0], #options, ffi.new("const char *[3]", options)) == 0
   local log = log_of(program[0])
   if not ok then error(log, 2) end
-  assert(lib.nvrtcGetPTXSize(program[0], n) == 0)
+  local code = options[1]:find "sm_" and "CUBIN" or "PTX"
+  assert(lib["nvrtcGet" .. code .. "Size"](program[0], n) == 0)
   local s = ffi.new("char[?]", tonumber(n[0]))
-  assert(lib.nvrtcGetPTX(program[0], s) == 0)
+  assert(lib["nvrtcGet" .. code](program[0], s) == 0)
   lib.nvrtcDestroyProgram(program)
-  return ffi.string(s), log
+  return ffi.string(s, n[0]), log
 end
 
--- ---- the emulated CUDA device ----
+-- ---- the emulated CUDA device, or, where specs of devices run on CUDA, the card ----
+local card = os.getenv "TEMPO_SPEC_DEVICE" == "cuda"
 local emulator = B .. "/gpu/libcuda.so.1"
 device.emulator = emulator
 local findings = os.tmpname()
-if file(emulator) then device.cuda = ffi.load(emulator) else device.cuda_why = emulator
+if card then device.cuda = ffi.load(os.getenv "TEMPO_CUDA" or "libcuda.so.1")
+elseif file(emulator) then device.cuda = ffi.load(emulator) else device.cuda_why = emulator
   .. " is not built" end
 local cuda = device.cuda
 
@@ -166,7 +180,18 @@ function device.open(words)
   local c = ffi.new "void *[1]"
   assert(cuda.cuInit(0) == 0)
   assert(cuda.cuDevicePrimaryCtxRetain(c, 0) == 0)
+  assert(cuda.cuCtxSetCurrent(c[0]) == 0)
 end
+
+--- The architecture that device 0 takes code for; the emulator takes PTX.
+function device.arch()
+  local name, a, b = ffi.new "char[99]", ffi.new "int[1]", ffi.new "int[1]"
+  assert(cuda.cuDeviceGetName(name, 99, 0) == 0)
+  if ffi.string(name):find "emulator" then return "compute_90" end
+  assert(cuda.cuDeviceGetAttribute(a, 75, 0) == 0 and cuda.cuDeviceGetAttribute(b, 76, 0) == 0)
+  return ("sm_%d"):format(10 * a[0] + b[0])
+end
+
 --- Returns what the emulator found since open.
 function device.found() return file(findings) end
 

@@ -17,7 +17,7 @@ describe("kernels of CUDA have the CPU's bits", function()
   setup(function()
     device.open()
     host = rows.host()
-    module = assert(device.module(device.ptx(rows.text)))
+    module = assert(device.module((device.ptx(rows.text, device.arch()))))
   end)
   for _, kernel in ipairs(rows.kernels) do
     it("of " .. kernel.name, function()

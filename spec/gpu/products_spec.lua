@@ -2,7 +2,7 @@
 -- (spec/gpu/libcublas.c), others by kernels.
 local helper = require "spec.helper"
 
-if not io.open("build/gpu/libcuda.so.1") then
+if not helper.cuda() then
   print "left out: products on the emulated device: make gpu-emulator builds it"
   return
 end
@@ -38,7 +38,7 @@ local function run(dtype, tolerance, build, shapes, more)
     print("library", n)
     print(device:explain "kernels":match "on the host[^\n]*" or "all on the device")
   ]=]):format(dtype, shapes, build, dtype, more or "", more or "", tolerance), nil,
-    "TEMPO_CUDA=$PWD/build/gpu/libcuda.so.1 ")
+    helper.cuda())
 end
 
 local plain = [[

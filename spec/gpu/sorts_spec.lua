@@ -3,7 +3,7 @@
 -- last, both zeros equal; sums in the order of the row.
 local helper = require "spec.helper"
 
-if not io.open("build/gpu/libcuda.so.1") then
+if not helper.cuda() then
   print "left out: sorts on the emulated device: make gpu-emulator builds it"
   return
 end
@@ -65,7 +65,7 @@ describe("sorts and sums by index on the emulated device", function()
         local _, got = pcall(device, wrong, { T = 1030 })
         print(tostring(want) == tostring(got), (tostring(got):match "index 9 is outside 0 .. 8"))
         print(device:explain "kernels":match "(%d+) launches, %d+ copies")
-      end]=], nil, "export TEMPO_KERNELS=leaves TEMPO_CUDA=$PWD/build/gpu/libcuda.so.1; ")
+      end]=], nil, "export TEMPO_KERNELS=leaves " .. helper.cuda() .. "; ")
     assert.equal(("true\tindex 9 is outside 0 .. 8\n%d\n"):rep(2):format(40, 30), said)
   end)
 end)

@@ -141,7 +141,7 @@ typedef struct tp_emit_axis {
 } tp_emit_axis;
 /* Opens a loop of each thread over its share of the axes' points. Without axes there is one
  * point. */
-void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax);
+void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax, bool by_lanes);
 /* Prints what a leaf does at a point that has no value: it ends the run. lead: the text of the
  * point, an array or NULL. Threads note the fault and go on. */
 void emit_put_fault(tp_emit *e, int pos, const char *what, const char *lead);

@@ -224,20 +224,22 @@ const char *tp_emit_pos(const tp_emit *e, int pos) {
   return e->once ? "pos" : tp_printf(e->a, "%d", pos);
 }
 
-void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax) {
+void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax, bool by_lanes) {
   tp_emit_indent(e);
-  tp_puts(e->b, "for (int64_t at_ = first_, all_ = 1");
+  const char *at = by_lanes ? "top_row_" : "at_";
+  tp_putf(e->b, "for (int64_t %s = first_, points_ = 1", at);
   for (int k = 0; k < n; k++) tp_putf(e->b, "*tp_index_max(0, %s)", emit_ix(e, ax[k].n));
-  tp_puts(e->b, "; at_ < all_; at_ += step_) {\n");
+  tp_putf(e->b, "; %s < points_; %s += step_) {\n", at, at);
   e->depth++;
+  if (by_lanes) tp_emit_line(e, "TP_ROW_OF(at_, mine_, top_row_, points_)\n");
   if (n == 1) tp_emit_line(e, "const int64_t %s = at_; (void)%s;\n", ax[0].var, ax[0].var);
   if (n < 2) return;
   tp_emit_line(e, "int64_t rest_ = at_;\n");
   for (int k = n - 1; k > 0; k--) {
     const char *all = emit_ix(e, ax[k].n);
-    tp_emit_line(
-        e, "const int64_t %s = TP_MOD_OF(all_, rest_, %s); (void)%s;\n", ax[k].var, all, ax[k].var);
-    tp_emit_line(e, "rest_ = TP_DIV_OF(all_, rest_, %s);\n", all);
+    tp_emit_line(e, "const int64_t %s = TP_MOD_OF(points_, rest_, %s); (void)%s;\n", ax[k].var, all,
+        ax[k].var);
+    tp_emit_line(e, "rest_ = TP_DIV_OF(points_, rest_, %s);\n", all);
   }
   tp_emit_line(e, "const int64_t %s = rest_; (void)%s;\n", ax[0].var, ax[0].var);
 }

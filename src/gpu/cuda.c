@@ -289,6 +289,12 @@ static tp_gdev *cuda_open(int which, tp_error *err) {
 
 /* ---- memory ---- */
 
+static int64_t cuda_left(tp_gdev *d) {
+  size_t left = 0, all = 0;
+  int rc = CUDA_CALL((cuda_dev *)d, MemGetInfo, &left, &all);
+  return rc ? d->spec.memory : (int64_t)left;
+}
+
 static tp_gmem *cuda_take(tp_gdev *gd, int64_t bytes, bool pinned, tp_error *err) {
   cuda_dev *d = (cuda_dev *)gd;
   tp_gmem *m = tp_gpu_make(gd, TP_G_MEM, sizeof *m, err);
@@ -556,7 +562,7 @@ static bool cuda_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error
           q->is.dev->spec.name, m, k, n, rc);
 }
 
-const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, tp_gpu_spec, cuda_take,
-  tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs, cuda_queue, cuda_launch,
-  cuda_copy, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after, cuda_reached, cuda_begin,
-  cuda_end, cuda_play, cuda_product };
+const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, tp_gpu_spec, cuda_left,
+  cuda_take, tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs, cuda_queue,
+  cuda_launch, cuda_copy, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after, cuda_reached,
+  cuda_begin, cuda_end, cuda_play, cuda_product };

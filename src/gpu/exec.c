@@ -13,22 +13,12 @@
 #include "gpu/exec.h"
 #include <stdlib.h>
 
-enum {
-  IN_HOST = 1,
-  IN_DEVICE = 2,   /* where a buffer's values are */
-  MOST_BLOCKS = 16 /* of a launch, for each multiprocessor */
-};
+enum { MOST_BLOCKS = 16 }; /* of a launch, for each multiprocessor */
 
 /* ---- memory ---- */
 
 static int64_t bytes_of(const tp_exec *x, int buf) {
   return x->count[buf] > 0 ? x->count[buf] * tp_dtype_size(x->plan->bufs.v[buf]->dtype) : 0;
-}
-
-tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
-  const tp_device *d = x->device;
-  if (d->mem[buf]) return (tp_gplace){ d->mem[buf], 0 };
-  return (tp_gplace){ d->arena, TP_MAX(d->place[buf], 0) };
 }
 
 static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
@@ -43,23 +33,22 @@ static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
 /* Numbers of a note of a fault; where the notes say whether there is any, and, behind the count of
  * meetings, where those of blocks begin; of all notes. */
 static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
-static int failed_at(const tp_exec *x) { return note_size(x) + x->plan->bufs.n; }
-static int blocks_at(const tp_exec *x) { return failed_at(x) + 2; }
+static int blocks_at(const tp_exec *x) { return tp_gpu_failed_at(x) + 2; }
 static int notes_of(const tp_exec *x) { return blocks_at(x) + note_size(x) * x->device->noting; }
 
 static bool forget_faults(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t one = sizeof *d->note, failed = one * failed_at(x);
+  int64_t one = sizeof *d->note, failed = one * tp_gpu_failed_at(x);
   return d->driver->fill(d->queue, (tp_gplace){ d->notes, 0 }, 0, one * note_size(x), x->err) &&
-      d->driver->fill(
-          d->queue, (tp_gplace){ d->notes, failed }, 0, one * (notes_of(x) - failed_at(x)), x->err);
+      d->driver->fill(d->queue, (tp_gplace){ d->notes, failed }, 0,
+          one * (notes_of(x) - tp_gpu_failed_at(x)), x->err);
 }
 
 /* No fault, and where buffers lie. */
 static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t one = sizeof *d->note, has = 0;
-  return (d->notes || take(x, &d->notes, &has, one * notes_of(x))) && forget_faults(x) &&
+  int64_t one = sizeof *d->note;
+  return take(x, &d->notes, &d->notes_bytes, one * notes_of(x)) && forget_faults(x) &&
       d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place,
           one * x->plan->bufs.n, x->err);
 }
@@ -83,32 +72,41 @@ static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
   return end;
 }
 
-/* Takes memory for the arena and for buffers outside of it, and says where values are. */
-static bool place_buffers(tp_exec *x) {
+/* Finds places in the device's arena, whose bytes it gives, and the bytes of all blocks' sums. */
+static int64_t find_places(tp_exec *x, int64_t *sums) {
   tp_device *d = x->device;
   int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
-  int64_t sums = 0;
+  *sums = 0;
   for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
   for (int i = 0; i < d->n + d->more.n; i++) {
     const tp_chosen *k = tp_gpu_kernel(d, i);
     if (k->chosen && !k->of->sums && (k->of->n > 1 || k->of->node->kind == TP_P_FOR))
       bytes = part_buffers(x, k->of, bytes);
     if (!k->chosen) continue;
-    if (k->of->by_rows) sums = TP_MAX(sums, tp_gpu_sums(x, k->of) * k->blocks);
+    if (k->of->by_rows) *sums = TP_MAX(*sums, tp_gpu_sums(x, k->of) * k->blocks);
     for (int q = 0; q < k->of->nparts; q++)
-      if (k->of->part[q].sums) sums = TP_MAX(sums, tp_gpu_sums(x, &k->of->part[q]) * k->blocks);
+      if (k->of->part[q].sums) *sums = TP_MAX(*sums, tp_gpu_sums(x, &k->of->part[q]) * k->blocks);
   }
-  if (!take(x, &d->arena, &d->arena_bytes, bytes) ||
-      (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
-    return false;
+  return bytes;
+}
+
+/* Says where values are, and takes memory for the arena and for buffers outside of it, unless all
+ * of the run is the host's. */
+static bool place_buffers(tp_exec *x) {
+  tp_device *d = x->device;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    d->where[i] = 0;
-    if (tp_in_arena(b)) continue;
     bool there = b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
-    d->where[i] = there ? IN_HOST : 0;
-    if (there && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(bytes_of(x, i), 64))) return false;
+    d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
   }
+  if (x->poison || tp_arena_spills(x)) return true;
+  int64_t sums, bytes = find_places(x, &sums);
+  if (!tp_gpu_has_room(x, bytes, sums + (int64_t)sizeof *d->note * notes_of(x)) ||
+      !take(x, &d->arena, &d->arena_bytes, bytes) ||
+      (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
+    return false;
+  for (int i = 0; i < x->plan->bufs.n; i++)
+    if (d->where[i] && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(bytes_of(x, i), 64))) return false;
   return put_notes(x);
 }
 
@@ -154,10 +152,12 @@ static bool tell_fault(tp_exec *x) {
   return false;
 }
 
-/* Waits for the queue and looks for a fault. */
+static bool calls(tp_exec *x, bool all);
+
+/* Waits for the queue and looks for a fault; before one is told, calls that wait are made. */
 static bool look(tp_exec *x) {
   tp_device *d = x->device;
-  int failed = failed_at(x);
+  int failed = tp_gpu_failed_at(x);
   int64_t one = sizeof *d->note;
   if (!d->doubtful) return true;
   d->doubtful = false;
@@ -166,7 +166,12 @@ static bool look(tp_exec *x) {
     return false;
   if (!d->note[failed]) return true;
   return d->driver->get(d->queue, d->note, (tp_gplace){ d->notes, 0 }, one * notes_of(x), x->err) &&
-      forget_faults(x) && tell_fault(x);
+      calls(x, true) && forget_faults(x) && tell_fault(x);
+}
+
+static bool calls(tp_exec *x, bool all) {
+  bool fault = false;
+  return tp_gpu_late_run(x, all, &fault) && (!fault || look(x));
 }
 
 /* ---- copies ---- */
@@ -174,27 +179,27 @@ static bool look(tp_exec *x) {
 static bool see(tp_exec *x, int buf, bool writes) {
   tp_device *d = x->device;
   int64_t n = bytes_of(x, buf);
-  if (!(d->where[buf] & IN_HOST) && d->where[buf] && n) {
+  if (!(d->where[buf] & TP_IN_HOST) && d->where[buf] && n) {
     if (!d->failing && !look(x)) return false;
     if (!d->driver->get(d->queue, x->base[buf], tp_gpu_place(x, buf), n, x->err)) return false;
     d->copies++;
     d->copied += n;
-    d->where[buf] |= IN_HOST;
+    d->where[buf] |= TP_IN_HOST;
   }
-  if (writes) d->where[buf] = IN_HOST;
+  if (writes) d->where[buf] = TP_IN_HOST;
   return true;
 }
 
 bool tp_gpu_reach(tp_exec *x, int buf, bool writes) {
   tp_device *d = x->device;
   int64_t n = bytes_of(x, buf);
-  if (d->where[buf] == IN_HOST && n) {
+  if (d->where[buf] == TP_IN_HOST && n) {
     if (!d->driver->put(d->queue, tp_gpu_place(x, buf), x->base[buf], n, x->err)) return false;
     d->copies++;
     d->copied += n;
-    d->where[buf] |= IN_DEVICE;
+    d->where[buf] |= TP_IN_DEVICE;
   }
-  if (writes) d->where[buf] = IN_DEVICE;
+  if (writes) d->where[buf] = TP_IN_DEVICE;
   return true;
 }
 
@@ -270,6 +275,13 @@ static bool may_launch(const tp_exec *x, const tp_chosen *k) {
   return k && k->chosen && !x->poison && !d->failing && !tp_arena_spills(x);
 }
 
+/* Is it the first value of a parameter that lies there already? */
+static bool keeps_first(const tp_exec *x, const tp_dreg *r) {
+  return r->rg->kind == TP_RG_PINIT && !x->poison && r->in[0].buf == r->out[0].buf &&
+      tp_dnd_begin(x, &r->in[0]) == tp_dnd_begin(x, &r->out[0]) &&
+      !(r->nin > 1 && x->run->params && x->run->params[r->first - 1]);
+}
+
 static int takes(tp_exec *x, tp_dreg *r) {
   tp_chosen *k = x->device->leaf[r->pos];
   if (may_launch(x, k)) {
@@ -278,8 +290,13 @@ static int takes(tp_exec *x, tp_dreg *r) {
     x->device->launches += products, k->products += products;
     return products || launch(x, k, points_of(x, r), 0, 0) ? 1 : -1;
   }
-  /* functions of the host are not called after a fault */
-  if (r->rg->kind == TP_RG_CALL && !x->device->failing && !look(x)) return -1;
+  if (r->rg->kind == TP_RG_CALL) {
+    int later = calls(x, false) ? tp_gpu_late_takes(x, r) : -1;
+    if (later) return later;
+    /* functions of the host are not called after a fault */
+    if (!x->device->failing && !(calls(x, true) && look(x))) return -1;
+  }
+  if (keeps_first(x, r)) return 1;
   for (tp_dnd *w = r->in; w < r->in + r->nnd; w++)
     if (w->buf >= 0 && !see(x, w->buf, w >= r->out)) return -1;
   for (int i = 0; i < r->rg->nrows; i++)
@@ -368,16 +385,17 @@ static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
 
 static bool begin(tp_exec *x) {
   x->device->doubtful = x->device->failing = false;
+  x->device->nlate = 0;
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_no_memory(x->err, TP_NOWHERE);
-  bool ok = tp_gpu_choose(x);
+  bool ok = tp_gpu_choose(x) && place_buffers(x);
   tp_unguard(&oom);
-  return ok && place_buffers(x);
+  return ok;
 }
 
 /* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. */
 static bool settle(tp_exec *x) {
-  bool ok = look(x);
+  bool ok = calls(x, true) && look(x);
   x->device->failing = true; /* no further error */
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
@@ -412,6 +430,13 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
     if (k[i].rows) d->noting = driver->spec(d->dev)->units * TP_GPU_ROW_BLOCKS;
   }
   d->note = TP_NEWN(&x->a, int64_t, notes_of(x));
+  int nin = 0;
+  TP_EACH_NODE (q, x->plan->body)
+    if (q.x->rg && q.x->rg->kind == TP_RG_CALL) nin = TP_MAX(nin, q.x->rg->nin);
+  for (int i = 0; i < TP_GPU_LATE && nin; i++) {
+    d->late[i].env = TP_NEWN(&x->a, int64_t, x->nsym + 1);
+    d->late[i].at = TP_NEWN(&x->a, int64_t, nin);
+  }
   return true;
 }
 
@@ -472,8 +497,12 @@ static void tell(const tp_exec *x, tp_buf *b) {
     tp_putf(b, host++ ? ", %d %s" : "on the host: %d %s", x->reg[i]->pos,
         tp_who_label(&x->reg[i]->rg->who, tp_region_op(x->reg[i]->rg), name, sizeof name));
   }
-  tp_putf(b, "%s%lld launches, %lld copies of %lld bytes\n", host ? "\n" : "",
-      (long long)d->launches, (long long)d->copies, (long long)d->copied);
+  tp_putf(b, "%s%lld launches, %lld copies of %lld bytes", host ? "\n" : "", (long long)d->launches,
+      (long long)d->copies, (long long)d->copied);
+  if (d->late_calls)
+    tp_putf(b, ", %lld calls behind the device, which took %lld bytes", (long long)d->late_calls,
+        (long long)d->late_bytes);
+  tp_puts(b, "\n");
 }
 
 const tp_offload tp_on_device = { open_device, close_device, begin, takes, loop, stretch, see,

@@ -17,6 +17,23 @@ struct tp_chosen {
   tp_chosen *sums; /* of a loop by rows that adds up: what is launched after it */
 };
 
+/* A call of the host that is still to be made: its copies are over when the mark is reached. env:
+ * as it was then. mem: pinned, of `bytes`; a word that says whether there was a fault, and the
+ * windows; at: where the first element of each lies, in bytes. */
+typedef struct tp_late {
+  tp_dreg *r;
+  tp_gmem *mem;
+  tp_gmark *mark;
+  int64_t *env, *at, bytes;
+} tp_late;
+
+enum {
+  TP_GPU_LATE = 4, /* calls that may wait */
+  /* where a buffer's values are */
+  TP_IN_HOST = 1,
+  TP_IN_DEVICE = 2
+};
+
 struct tp_device {
   const tp_gdriver *driver;
   tp_gdev *dev;
@@ -31,7 +48,7 @@ struct tp_device {
   tp_chosen **begins;
   /* the arena, and notes (emit.h); by buffer: memory of one that lies elsewhere, its bytes */
   tp_gmem *arena, *notes, *sums, **mem;
-  int64_t arena_bytes, sums_bytes, *bytes;
+  int64_t arena_bytes, sums_bytes, notes_bytes, *bytes;
   unsigned char *where; /* by buffer */
   int64_t *place;       /* by buffer: in the device's arena; -1: not there */
   int64_t *env;         /* bounds for which kernels were chosen, if they were */
@@ -42,6 +59,10 @@ struct tp_device {
    * error is being made */
   bool ready, doubtful, failing;
   int64_t launches, copies, copied;
+  /* calls that wait, a ring; how many there were, and what was copied for them */
+  tp_late late[TP_GPU_LATE];
+  int first_late, nlate;
+  int64_t late_calls, late_bytes;
 };
 typedef struct tp_device tp_device;
 
@@ -49,9 +70,19 @@ typedef struct tp_device tp_device;
 enum { TP_GPU_ROW_BLOCKS = 8 };
 
 /* exec.c */
-tp_gplace tp_gpu_place(const tp_exec *x, int buf);
 /* before the device reads a buffer, or writes in it too */
 bool tp_gpu_reach(tp_exec *x, int buf, bool writes);
+/* late.c */
+/* Makes those that can be made now, or all, unless there was a fault before (*fault). False: the
+ * run ends. */
+bool tp_gpu_late_run(tp_exec *x, bool all, bool *fault);
+/* 1: the call will be made; 0: it has to be made now, after all that wait; -1: the run ends. There
+ * is room for one more. */
+int tp_gpu_late_takes(tp_exec *x, tp_dreg *r);
+
+/* room.c: refuses a run that needs more memory than the device has left. bytes: of its arena;
+ * more: of its sums and notes. */
+bool tp_gpu_has_room(tp_exec *x, int64_t arena, int64_t more);
 
 /* product.c */
 /* Has the device's library made the leaf, if that is a product? It stays at 0 where a kernel is to
@@ -62,6 +93,15 @@ bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products);
 static inline tp_chosen *tp_gpu_kernel(const tp_device *d, int i) {
   return i < d->n ? &d->kernel[i] : d->more.v[i - d->n];
 }
+
+static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
+  const tp_device *d = x->device;
+  if (d->mem[buf]) return (tp_gplace){ d->mem[buf], 0 };
+  return (tp_gplace){ d->arena, TP_MAX(d->place[buf], 0) };
+}
+
+/* The place among the notes of the word that says whether there was a fault. */
+static inline int tp_gpu_failed_at(const tp_exec *x) { return 1 + x->plan->nsym + x->plan->bufs.n; }
 
 /* choose.c */
 /* Of the leaves in it, in all of a call. */

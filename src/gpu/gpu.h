@@ -78,6 +78,7 @@ typedef struct tp_gdriver {
   tp_gdev *(*open)(int which, tp_error *err);
   void (*close)(tp_gdev *d); /* and all that was made with it */
   const tp_gspec *(*spec)(const tp_gdev *d);
+  int64_t (*left)(tp_gdev *d); /* bytes of its memory that are free now */
   /* pinned: memory of the host, which `host` points to */
   tp_gmem *(*take)(tp_gdev *d, int64_t bytes, bool pinned, tp_error *err);
   void (*drop)(tp_gmem *m); /* waits for work that may use it; NULL */

@@ -202,6 +202,14 @@ static tp_gdev *cl_open(int which, tp_error *err) {
 
 /* ---- memory ---- */
 
+/* There is no question for it: what others have is not known. */
+static int64_t cl_left(tp_gdev *d) {
+  int64_t left = d->spec.memory;
+  for (tp_gthing *q = d->made[TP_G_MEM]; q; q = q->next)
+    if (!((tp_gmem *)q)->host) left -= ((tp_gmem *)q)->bytes;
+  return TP_MAX(left, 0);
+}
+
 static tp_gmem *cl_take(tp_gdev *gd, int64_t bytes, bool pinned, tp_error *err) {
   cl_dev *d = (cl_dev *)gd;
   tp_gmem *m = tp_gpu_make(gd, TP_G_MEM, sizeof *m, err);
@@ -441,6 +449,6 @@ static bool cl_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error *
   return true;
 }
 
-const tp_gdriver tp_opencl = { "opencl", cl_find, cl_open, cl_close, tp_gpu_spec, cl_take,
+const tp_gdriver tp_opencl = { "opencl", cl_find, cl_open, cl_close, tp_gpu_spec, cl_left, cl_take,
   tp_gpu_drop_mem, tp_gpu_host, cl_build, cl_kernel_of, cl_needs, cl_queue, cl_launch, cl_copy,
   cl_put, cl_get, cl_fill, cl_mark, cl_after, cl_reached, cl_begin, cl_end, cl_play, cl_product };

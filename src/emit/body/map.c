@@ -100,7 +100,7 @@ static int open_points(const nest *l) {
   int n = 0, opened = 1;
   for (int k = 0; k < l->nax; k++)
     if (!l->ax[k].red) ax[n++] = (tp_emit_axis){ tp_printf(l->e->a, "x%d", k), l->ax[k].n };
-  emit_open_threads(l->e, n, ax);
+  emit_open_threads(l->e, n, ax, l->lanes);
   for (int k = 0; k < l->nax && !l->folds; k++)
     if (l->ax[k].red) emit_open_axis(l, k), opened++;
   return opened;

@@ -21,6 +21,7 @@ typedef struct {
    * made once more by the form that is right for all */
   bool near, again;
   bool together; /* a block's threads fold a kept point (emit_folds_together) */
+  bool lanes;    /* the same by TP_FOLD_LANES of them, a point for each group */
   int across;    /* the axis along which turned windows lie */
   /* the axis along which windows wrap, gone through from one seam to the next; -1: none */
   int seam;
@@ -71,6 +72,8 @@ bool emit_tile(const nest *l);
 void emit_fold(const nest *l);
 /* Should a block's threads fold a point together? So few points are kept, and rows are long. */
 bool emit_folds_together(const nest *l);
+/* Should groups of threads, where the leaf is all of a kernel? Neighbours then read neighbours. */
+bool emit_folds_by_lanes(const nest *l);
 void emit_fold_point(const nest *l); /* prints the fold into the point at hand */
 /* Prints the kept point l->at with all points that are folded into it. */
 void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape);

@@ -232,7 +232,7 @@ int emit_open_leads(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, i
       if (!index_stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
     for (int i = from; nd && i < nd->rank; i++)
       if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
-    emit_open_threads(e, n, ax);
+    emit_open_threads(e, n, ax, false);
     return 1;
   }
   for (int i = 0; i < r->nlead; i++) {
@@ -432,7 +432,7 @@ static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
   ax[columns++] = (tp_emit_axis){ "i_", each->shape[axis] };
   for (int i = inside; i < each->rank; i++)
     ax[columns++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), each->shape[i] };
-  emit_open_threads(e, columns, ax);
+  emit_open_threads(e, columns, ax, false);
   tp_emit_line(e, "const int64_t at = sort_i[sort_at[i_]];\n");
   emit_open(e, "if ((i_ == 0 || sort_i[sort_at[i_ - 1]] != at) && (uint64_t)at < (uint64_t)%s) {\n",
       target);

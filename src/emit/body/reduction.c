@@ -4,7 +4,15 @@
 #include "emit/body/nest.h"
 #include "kernels/prelude/fold.h"
 
-enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, TURN_SIDE = 16, FEW_KEPT = 8, SHORT_ROW = 256 };
+enum {
+  LANES = TP_FOLD_LANES,
+  COLUMNS = 1024,
+  TURN_SIDE = 16,
+  FEW_KEPT = 8,
+  SHORT_ROW = 256,
+  SOME = 8,
+  LANES_ROW = 64
+};
 
 typedef struct {
   const char *part, *acc, *fn;
@@ -98,6 +106,35 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
       t->acc, t->fn, t->acc);
 }
 
+/* Prints the whole rows of lanes of a row, a part after the other. A thread of a device has a
+ * quarter of the lanes at once, in registers: the first, third, second, last. */
+static void put_lanes(const nest *l, const fold_types *t, int k) {
+  tp_emit *e = l->e;
+  bool some = e->to->threads;
+  emit_open(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;%s) {\n", k,
+      some ? " j += end - j - (end - j)%TP_FOLD_LANES" : "");
+  tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
+  if (some) tp_emit_line(e, "TP_SOME_BEGIN(%s)\n", t->acc);
+  if (some) emit_open(e, "TP_EACH_SOME {\n");
+  tp_emit_line(
+      e, some ? "TP_SOME_START(%s, part, odd, " : "TP_LANES_START(%s, part, odd, ", t->part);
+  put_identity(l, t);
+  tp_puts(e->b, ");\n");
+  emit_open(e,
+      some ? "TP_EACH_ROW_OF_SOME(j, end) {\n"
+           : "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
+  if (some) tp_emit_line(e, "const int64_t j = row_ + TP_SOME_AT;\n");
+  emit_open_work(l, k, some ? "TP_SOME" : "TP_FOLD_LANES", some ? SOME : LANES, 1);
+  put_lane_step(l, t);
+  emit_results(l, 1);
+  emit_shut(l->e, 2);
+  if (some) tp_emit_line(e, "TP_SOME_JOIN(%s, %s)\n", t->acc, t->fn);
+  if (some) emit_shut(l->e, 1);
+  tp_emit_line(e, some ? "TP_SOME_END(%s, %s, acc)\n" : "TP_LANES_JOIN(%s, %s, acc, part, odd);\n",
+      t->acc, t->fn);
+  emit_shut(l->e, 1);
+}
+
 /* Prints a fold along the innermost axis. */
 static void put_row(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
@@ -107,21 +144,8 @@ static void put_row(const nest *l, const fold_types *t) {
   emit_inputs(l, true);
   tp_emit_line(e, "const int64_t n%d = %s;\n", k, emit_ix(e, l->ax[k].n));
   tp_emit_line(e, "int64_t j = 0;\n");
-  if (!few) {
-    emit_open(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
-    tp_emit_line(e, "TP_LANES_START(%s, part, odd, ", t->part);
-    put_identity(l, t);
-    tp_puts(e->b, ");\n");
-    tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
-    emit_open(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
-    emit_open_work(l, k, "TP_FOLD_LANES", LANES, 1);
-    put_lane_step(l, t);
-    emit_results(l, 1);
-    emit_shut(l->e, 2);
-    tp_emit_line(e, "TP_LANES_JOIN(%s, %s, acc, part, odd);\n", t->acc, t->fn);
-    emit_shut(l->e, 1);
-  }
-  if (!l->product && l->r->nmicro > 1) {
+  if (!few) put_lanes(l, t, k);
+  if (!l->product && l->r->nmicro > 1 && !e->to->threads) {
     put_rest(l, t, k);
     return;
   }
@@ -138,28 +162,33 @@ static void put_row(const nest *l, const fold_types *t) {
   emit_shut(l->e, 1);
 }
 
+static const char *has_acc(const nest *l) {
+  return l->lanes ? "mine_ && !(THREAD%TP_FOLD_LANES)" : "THREAD == 0";
+}
+
 /* Prints the same for a block: its threads are the lanes of several parts. The first one has acc.
- */
+ * By lanes: each group of threads has a row, and makes one part after the other. */
 static void put_row_together(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int in = l->nax - 1;
   const char *n = emit_ix(e, l->ax[in].n), *room = strchr("df", *t->acc) ? "f" : "i";
   emit_inputs(l, true);
   tp_emit_line(e, "const int64_t rows_ = %s - %s%%TP_FOLD_LANES;\n", n, n);
-  emit_open(e, "TP_EACH_PARTS(rows_) {\n");
+  emit_open(e, "TP_EACH_PARTS%s(rows_) {\n", l->lanes ? "_OF_ROW" : "");
   tp_emit_line(e, "%s part[1] = { ", t->part);
   put_identity(l, t);
   tp_puts(e->b, " }, odd[1] = { 0 };\n");
   tp_emit_line(e, "const int k = 0;\n");
-  emit_open(e, "TP_EACH_IN_LANE(x%d) {\n", in);
+  emit_open(e, "TP_EACH_IN_LANE%s(x%d) {\n", l->lanes ? "_OF_ROW" : "", in);
   emit_work(l);
   put_lane_step(l, t);
   emit_results(l, 1);
   emit_shut(e, 1);
   tp_emit_line(e, "room_%s[THREAD] = TP_LANE_END_%s(part[k], odd[k]);\n", room, t->fn);
-  tp_emit_line(e, "TP_BLOCK_JOIN(%s, %s, acc, room_%s, rows_)\n", t->acc, t->fn, room);
+  tp_emit_line(e, "TP_%s_JOIN(%s, %s, acc, room_%s, rows_)\n", l->lanes ? "ROW" : "BLOCK", t->acc,
+      t->fn, room);
   emit_shut(e, 1);
-  emit_open(e, "for (int64_t x%d = rows_; x%d < %s && THREAD == 0; x%d++) {\n", in, in, n, in);
+  emit_open(e, "for (int64_t x%d = rows_; x%d < %s && %s; x%d++) {\n", in, in, n, has_acc(l), in);
   emit_work(l);
   put_fold_step(l, t, "acc");
   emit_results(l, 1);
@@ -173,6 +202,13 @@ bool emit_folds_together(const nest *l) {
     if (!l->ax[k].red) kept = tp_ix_is_const(l->ax[k].n, &n) ? kept * n : FEW_KEPT + 1;
   return l->folds && !l->product && in >= 0 && l->ax[in].red && kept <= FEW_KEPT &&
       !(tp_ix_is_const(l->ax[in].n, &n) && n < SHORT_ROW);
+}
+
+bool emit_folds_by_lanes(const nest *l) {
+  int64_t n;
+  int in = l->nax - 1;
+  return l->folds && !l->product && in > 0 && l->ax[in].red &&
+      !(tp_ix_is_const(l->ax[in].n, &n) && n < LANES_ROW);
 }
 
 static void put_acc(const nest *l, const fold_types *t) {
@@ -253,7 +289,7 @@ static void put_point(const nest *l, const fold_types *t) {
     emit_results(l, 1);
   }
   emit_shut(l->e, 1 + inner);
-  if (l->together) emit_open(l->e, "if (THREAD == 0) {\n");
+  if (l->together) emit_open(l->e, "if (%s) {\n", has_acc(l));
   put_delivery(l, t, "acc");
   emit_shut(l->e, l->together);
 }

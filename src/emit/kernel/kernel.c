@@ -115,7 +115,12 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   emit_windows(&l);
   emit_find_axes(&l);
   l.together = shared && emit_folds_together(&l);
-  if (l.together) tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  l.lanes = whole && shared && !l.together && emit_folds_by_lanes(&l);
+  l.together |= l.lanes;
+  if (l.together)
+    tp_emit_line(e,
+        l.lanes ? "const int64_t first_ = block_*TP_ROWS, step_ = blocks_*TP_ROWS;\n"
+                : "const int64_t first_ = block_, step_ = blocks_;\n");
   if (!(whole && shared && emit_tile(&l))) {
     if (l.folds) emit_fold(&l);
     else emit_for_threads(&l);
