@@ -18,7 +18,8 @@
  *                           defines elsewhere
  *   TP_FN, TP_ONCE, TP_AT  what the prelude asks for
  *
- * GRID_MEET(p)             threads of all blocks come here, p a count of 0 at first; in CUDA C alone
+ * GRID_MEET(p)             threads of all blocks come here, p a count of 0 at first; in CUDA C
+ * alone
  *
  * MEET() stands where threads read each other, LEAF_ENDS() behind each leaf of a kernel of several.
  * In CUDA C threads meet at the first. In OpenCL C they meet at the second, which always suffices:

@@ -1,7 +1,8 @@
 /* Launches. Blocks run one after the other, in an order that the seed turns; the threads of a block
  * from one barrier to the next, those of a warp from one shuffle or vote to the next, forwards and
- * backwards by turns, so that nothing can rest on their order. Blocks of a cooperative launch run by
- * turns, each until one of its threads sleeps; in other launches no other block is there then. */
+ * backwards by turns, so that nothing can rest on their order. Blocks of a cooperative launch run
+ * by turns, each until one of its threads sleeps; in other launches no other block is there then.
+ */
 #include "own.h"
 #include <stdlib.h>
 

@@ -106,7 +106,7 @@ describe("kernels of a program", function()
   end)
 
   it("tell a fault in one of their parts, the first by the plan's order", function()
-    local want, got, text = both("fails", 6, 8)
+    local want, got = both("fails", 6, 8)
     assert.is_table(want.error)
     assert.same(want, got)
   end)

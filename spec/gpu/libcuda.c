@@ -856,8 +856,8 @@ static int registers(const emu_kernel *k) {
 }
 API cuFuncGetAttribute(int *v, int which, function *f) {
   const emu_kernel *k = f->kernel;
-  const int value[] = { k->threads, k->taken, 0, k->local, registers(k),
-    (int)emu_knob.arch, (int)emu_knob.arch, 0, 49152 - k->taken };
+  const int value[] = { k->threads, k->taken, 0, k->local, registers(k), (int)emu_knob.arch,
+    (int)emu_knob.arch, 0, 49152 - k->taken };
   if (which < 0 || which > 8) return EMU_INVALID;
   return *v = value[which], 0;
 }

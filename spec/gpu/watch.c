@@ -5,10 +5,10 @@
  * fresh, set) and, by word of four bytes, a cell: who wrote it last and who read it, when and
  * where. Words of which single bytes are used have a cell for each byte. Fresh memory is 0xA5.
  *
- * A block learns what another one has done as PTX's memory model has it: thread a of that block, all
- * of which came to a barrier before, has a fence and then an atomic operation (or a volatile write);
- * thread b of this block sees that by one (or a volatile read) of its own, then has a fence and comes
- * to a barrier with the others. */
+ * A block learns what another one has done as PTX's memory model has it: thread a of that block,
+ * all of which came to a barrier before, has a fence and then an atomic operation (or a volatile
+ * write); thread b of this block sees that by one (or a volatile read) of its own, then has a fence
+ * and comes to a barrier with the others. */
 #include "own.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,11 +25,11 @@ enum { GAP = 1 << 16, PAGE = 4096, FREED = 1024 };
 typedef struct cell {
   uint32_t wt, ww, wp, rt, rw, rp;
 } cell;
-#define BYTEWISE  0xffffffffu /* wt: the word's bytes have cells of their own */
-#define WHO       0x0fffffffu /* thread, ten bits, and block */
-#define SYNC      0x80000000u /* atomic, or volatile */
-#define MANY      0x40000000u /* several threads of a warp */
-#define MANYWARPS 0x20000000u
+#define BYTEWISE   0xffffffffu /* wt: the word's bytes have cells of their own */
+#define WHO        0x0fffffffu /* thread, ten bits, and block */
+#define SYNC       0x80000000u /* atomic, or volatile */
+#define MANY       0x40000000u /* several threads of a warp */
+#define MANYWARPS  0x20000000u
 #define MANYBLOCKS 0x10000000u
 
 typedef struct region {
@@ -50,9 +50,9 @@ watch_now emu_now;
 static char spare[256];
 
 /* A block that is there: what emu_now has of it while it runs; by block, what it knows and what one
- * thread, `seer`, has seen since (due: it has had a fence after that); `fencer`: the thread that had
- * a fence last; fenced: when the block met last before that; told: how often it told others of such
- * a time, the latest `last`. */
+ * thread, `seer`, has seen since (due: it has had a fence after that); `fencer`: the thread that
+ * had a fence last; fenced: when the block met last before that; told: how often it told others of
+ * such a time, the latest `last`. */
 typedef struct there {
   uint32_t block, interval, most, fenced, last;
   uint32_t *knows, *seen;
@@ -355,7 +355,8 @@ static void tell_others(const char *p, bool store) {
 ALWAYS bool beside(uint32_t t, uint32_t who) {
   uint32_t other = (who ^ emu_now.who) & WHO;
   if (__builtin_expect(other >> 10 || who & MANYBLOCKS, 0))
-    return !emu_now.knows || t >= (who & MANYBLOCKS ? emu_now.most : emu_now.knows[(who & WHO) >> 10]);
+    return !emu_now.knows ||
+        t >= (who & MANYBLOCKS ? emu_now.most : emu_now.knows[(who & WHO) >> 10]);
   if (t < emu_now.interval) return false;
   if (who & MANYWARPS) return true;
   if (who & MANY) return t >= emu_now.warp || other >> 5;

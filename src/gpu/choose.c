@@ -1,8 +1,7 @@
 /* choose.c: chooses the kernels of a plan for given bounds, by counts of work. A loop whose leaves
  * are small is one kernel; of large ones each is one. A loop whose leaves can all be cut along one
  * axis, and whose shares never meet, goes by rows. Leaves and branches that follow each other, and
- * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. Where
- * blocks can wait for each other, kernels become parts of one (join.c). */
+ * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. */
 #include "gpu/exec.h"
 
 enum {
@@ -58,11 +57,10 @@ static bool is_own(by_rows *y, const tp_region *r, int at, int w, const int64_t 
   return own;
 }
 
-int64_t tp_gpu_sums(const tp_exec *x, const tp_kernel *of, int64_t *at) {
+int64_t tp_gpu_sums(const tp_exec *x, const tp_kernel *of) {
   int64_t end = 0;
   for (int i = 0; i < of->rows->nadded; i++) {
     int buf = of->rows->added[i];
-    if (at) at[i] = end;
     int64_t n =
         tp_times_bytes(TP_MAX(x->count[buf], 0), tp_dtype_size(x->plan->bufs.v[buf]->dtype));
     end = tp_sum_bytes(end, tp_sum_bytes(n, 63) / 64 * 64);
@@ -92,7 +90,7 @@ static void note_rows(void *ud, const tp_pnode *n, const int64_t *lo, const int6
 /* May shares of the loop's rows run apart? No two rows meet in a buffer that is written. */
 static bool runs_by_rows(tp_exec *x, const tp_kernel *of) {
   if (!of->rows || blocks_of(x, of) <= 1 ||
-      tp_times_bytes(tp_gpu_sums(x, of, NULL), blocks_of(x, of)) > MOST_SUMS)
+      tp_times_bytes(tp_gpu_sums(x, of), blocks_of(x, of)) > MOST_SUMS)
     return false;
   tp_arena a;
   tp_scratch_init(&a);
@@ -107,6 +105,17 @@ static bool runs_by_rows(tp_exec *x, const tp_kernel *of) {
   for (int i = 0; i < n; i++) ok &= !y.written[i] || !y.bad[i];
   tp_arena_free(&a);
   return ok;
+}
+
+/* A parameter keeps its value where a run fails before its leaf: a library does not look. */
+bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r) {
+  const tp_dnd *c = r->out;
+  if (r->rg->kind != TP_RG_OP || r->rg->op != TP_OP_MATMUL || r->dynamic || x->plan->reproducible)
+    return false;
+  for (const tp_dnd *w = r->in; w < r->in + r->nnd; w++)
+    if (w->buf < 0 || w->wrap >= 0 || w->dtype != c->dtype) return false;
+  return (c->dtype == TP_F32 || c->dtype == TP_F64) &&
+      x->plan->bufs.v[c->buf]->kind != TP_BUF_PARAM;
 }
 
 static bool holds_rows(const tp_device *d, const tp_chosen *loop) {
@@ -338,58 +347,7 @@ static void choose_stretches(tp_exec *x) {
   tp_arena_free(&g.a);
 }
 
-/* ---- building ---- */
-
-/* Makes those kernels that are chosen for the first time. */
-static bool build(tp_exec *x) {
-  tp_device *d = x->device;
-  int n = 0;
-  tp_chosen **new = TP_NEWN(&x->a, tp_chosen *, d->n + d->more.n + 1);
-  for (int i = 0; i < d->n + d->more.n; i++) {
-    tp_chosen *k = tp_gpu_kernel(d, i);
-    if (k->chosen && !k->fn) new[n++] = k;
-  }
-  if (!n) return true;
-  tp_kernel **v = TP_NEWN(&x->a, tp_kernel *, n);
-  for (int i = 0; i < n; i++) v[i] = new[i]->of;
-  tp_buf text;
-  tp_hold hold;
-  tp_buf_hold(&text, &hold);
-  tp_emit_kernels(&text, x->plan, &x->a, v, n);
-  if (text.failed) tp_oom();
-  if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
-  tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
-  for (int i = 0; m && i < n; i++)
-    if (!(new[i]->fn = d->driver->kernel(m, v[i]->name, x->err))) m = NULL;
-  for (int i = 0; m && i < n; i++) {
-    tp_gneeds needs;
-    if (!v[i]->nparts) continue;
-    d->driver->needs(new[i]->fn, TP_KERNEL_THREADS, &needs);
-    new[i]->blocks = TP_MAX(needs.fit, 1);
-    if (d->noting) new[i]->blocks = TP_MIN(new[i]->blocks, d->noting);
-  }
-  tp_buf_drop(&text, &hold);
-  return m != NULL;
-}
-
-/* Were kernels chosen for these bounds? */
-static bool is_chosen(const tp_exec *x) {
-  const tp_device *d = x->device;
-  for (int i = 0; d->ready && i < x->nbound; i++)
-    if (d->env[x->bound[i]] != x->env[x->bound[i]]) return false;
-  return d->ready;
-}
-
-bool tp_gpu_choose(tp_exec *x) {
-  tp_device *d = x->device;
-  int64_t turns;
-  if (is_chosen(x)) return true;
-  d->ready = false;
-  TP_COPYN(d->env, x->env, x->nsym);
-  memset(d->at, 0, sizeof *d->at * (size_t)(x->plan->npos + 1));
-  if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
-  choose(x, d->at);
+void tp_gpu_choose_each(tp_exec *x) {
+  choose(x, x->device->at);
   choose_stretches(x);
-  tp_gpu_join(x);
-  return d->ready = build(x);
 }

@@ -83,10 +83,9 @@ static int64_t find_places(tp_exec *x, int64_t *sums) {
     if (k->chosen && !k->of->sums && (k->of->n > 1 || k->of->node->kind == TP_P_FOR))
       bytes = part_buffers(x, k->of, bytes);
     if (!k->chosen) continue;
-    if (k->of->by_rows) *sums = TP_MAX(*sums, tp_gpu_sums(x, k->of, NULL) * k->blocks);
+    if (k->of->by_rows) *sums = TP_MAX(*sums, tp_gpu_sums(x, k->of) * k->blocks);
     for (int q = 0; q < k->of->nparts; q++)
-      if (k->of->part[q].sums)
-        *sums = TP_MAX(*sums, tp_gpu_sums(x, &k->of->part[q], NULL) * k->blocks);
+      if (k->of->part[q].sums) *sums = TP_MAX(*sums, tp_gpu_sums(x, &k->of->part[q]) * k->blocks);
   }
   return bytes;
 }

@@ -42,8 +42,8 @@ struct tp_device {
   int n;
   tp_chosen *kernel;
   tp_chosen **leaf; /* by position */
-  /* stretches, sums and kernels of parts that any call chose; by position: the stretch that begins there, for these
-   * bounds */
+  /* stretches, sums and kernels of parts that any call chose; by position: the stretch that begins
+   * there, for these bounds */
   TP_VEC(tp_chosen *) more;
   tp_chosen **begins;
   /* the arena, and notes (emit.h); by buffer: memory of one that lies elsewhere, its bytes */
@@ -103,12 +103,6 @@ static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
 /* The place among the notes of the word that says whether there was a fault. */
 static inline int tp_gpu_failed_at(const tp_exec *x) { return 1 + x->plan->nsym + x->plan->bufs.n; }
 
-/* product.c: may the library make the leaf, if it is large? */
-bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r);
-
-/* join.c: makes chosen kernels parts of fewer. */
-void tp_gpu_join(tp_exec *x);
-
 /* choose.c */
 /* Of the leaves in it, in all of a call. */
 typedef struct tp_amount {
@@ -128,8 +122,14 @@ const tp_pnode *tp_gpu_decided(const tp_exec *x, const tp_pnode *node);
 int64_t tp_gpu_most_runs(const tp_exec *x, const tp_pnode *node);
 /* Is the loop, or the node itself, around x? */
 bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x);
-/* Bytes of the sums of one block; at: the place of each, or NULL. */
-int64_t tp_gpu_sums(const tp_exec *x, const tp_kernel *of, int64_t *at);
+/* Bytes of the sums of one block. */
+int64_t tp_gpu_sums(const tp_exec *x, const tp_kernel *of);
+/* May the library make the leaf, if it is large? */
+bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r);
+/* Chooses leaves, loops and stretches for these bounds, of which `at` says the counts. */
+void tp_gpu_choose_each(tp_exec *x);
+
+/* join.c */
 /* Chooses kernels for these bounds, and builds those that no call has chosen before. */
 bool tp_gpu_choose(tp_exec *x);
 #endif

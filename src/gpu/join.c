@@ -1,5 +1,5 @@
-/* join.c: makes chosen kernels parts of fewer, where all blocks of a kernel can wait for each other
- * (emit/kernel/parts.c).
+/* join.c: chooses the kernels of a call and builds them. Where all blocks of a kernel can wait for
+ * each other, those that choose.c has chosen become parts of fewer (emit/kernel/parts.c).
  *
  * A meeting of all blocks costs about what a launch in a graph costs, and less than one that the
  * host makes. So kernels that follow each other become one if their parts make little each, and all
@@ -55,7 +55,8 @@ static bool take_leaf(joining *j, const tp_pnode *leaf) {
 /* Finds the kernels of x, or of what it contains, if there are some for all that runs. */
 static bool take_parts(joining *j, const tp_pnode *x) {
   tp_device *d = j->x->device;
-  tp_chosen *k = x->rg || x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, x) : NULL, *s = d->begins[x->pos];
+  tp_chosen *k = x->rg || x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, x) : NULL,
+            *s = d->begins[x->pos];
   const tp_pnode *branch = tp_gpu_decided(j->x, x);
   if (!branch || tp_gpu_does_nothing(x)) return true;
   if (branch != x) return take_parts(j, branch);
@@ -179,7 +180,7 @@ static void join_in(joining *j, const tp_pnode *x) {
   else join_alone(j, x, all);
 }
 
-void tp_gpu_join(tp_exec *x) {
+static void join_kernels(tp_exec *x) {
   tp_device *d = x->device;
   for (int i = 0; i < d->more.n; i++)
     if (d->more.v[i]->of->nparts) d->more.v[i]->chosen = false;
@@ -190,4 +191,59 @@ void tp_gpu_join(tp_exec *x) {
   join_in(&j, x->plan->body);
   end_neighbours(&j);
   tp_arena_free(&j.a);
+}
+
+/* ---- building ---- */
+
+/* Makes those kernels that are chosen for the first time. */
+static bool build(tp_exec *x) {
+  tp_device *d = x->device;
+  int n = 0;
+  tp_chosen **new = TP_NEWN(&x->a, tp_chosen *, d->n + d->more.n + 1);
+  for (int i = 0; i < d->n + d->more.n; i++) {
+    tp_chosen *k = tp_gpu_kernel(d, i);
+    if (k->chosen && !k->fn) new[n++] = k;
+  }
+  if (!n) return true;
+  tp_kernel **v = TP_NEWN(&x->a, tp_kernel *, n);
+  for (int i = 0; i < n; i++) v[i] = new[i]->of;
+  tp_buf text;
+  tp_hold hold;
+  tp_buf_hold(&text, &hold);
+  tp_emit_kernels(&text, x->plan, &x->a, v, n);
+  if (text.failed) tp_oom();
+  if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
+  tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
+  for (int i = 0; m && i < n; i++)
+    if (!(new[i]->fn = d->driver->kernel(m, v[i]->name, x->err))) m = NULL;
+  for (int i = 0; m && i < n; i++) {
+    tp_gneeds needs;
+    if (!v[i]->nparts) continue;
+    d->driver->needs(new[i]->fn, TP_KERNEL_THREADS, &needs);
+    new[i]->blocks = TP_MAX(needs.fit, 1);
+    if (d->noting) new[i]->blocks = TP_MIN(new[i]->blocks, d->noting);
+  }
+  tp_buf_drop(&text, &hold);
+  return m != NULL;
+}
+
+/* Were kernels chosen for these bounds? */
+static bool is_chosen(const tp_exec *x) {
+  const tp_device *d = x->device;
+  for (int i = 0; d->ready && i < x->nbound; i++)
+    if (d->env[x->bound[i]] != x->env[x->bound[i]]) return false;
+  return d->ready;
+}
+
+bool tp_gpu_choose(tp_exec *x) {
+  tp_device *d = x->device;
+  int64_t turns;
+  if (is_chosen(x)) return true;
+  d->ready = false;
+  TP_COPYN(d->env, x->env, x->nsym);
+  memset(d->at, 0, sizeof *d->at * (size_t)(x->plan->npos + 1));
+  if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
+  tp_gpu_choose_each(x);
+  join_kernels(x);
+  return d->ready = build(x);
 }

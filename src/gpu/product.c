@@ -23,17 +23,6 @@ static tp_gplace operand(const tp_exec *x, const tp_dnd *d) {
   return p;
 }
 
-/* A parameter keeps its value where a run fails before its leaf: a library does not look. */
-bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r) {
-  const tp_dnd *c = r->out;
-  if (r->rg->kind != TP_RG_OP || r->rg->op != TP_OP_MATMUL || r->dynamic || x->plan->reproducible)
-    return false;
-  for (const tp_dnd *w = r->in; w < r->in + r->nnd; w++)
-    if (w->buf < 0 || w->wrap >= 0 || w->dtype != c->dtype) return false;
-  return (c->dtype == TP_F32 || c->dtype == TP_F64) &&
-      x->plan->bufs.v[c->buf]->kind != TP_BUF_PARAM;
-}
-
 /* Takes the longest loop that goes from result to result out of the others; -1: there is none. */
 static int take_batch(const tp_contraction *t) {
   int best = -1;

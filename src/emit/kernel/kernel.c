@@ -200,33 +200,19 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
   }
 }
 
-static int *numbers(tp_emit *e, const bool *used, int n, int *count) {
-  int *v = TP_NEWN(e->a, int, n + 1);
-  *count = 0;
-  for (int i = 0; i < n; i++)
-    if (used[i]) v[(*count)++] = i;
-  return v;
-}
-
-static bool writes_any(const tp_pnode *x, int buf) {
-  TP_EACH_NODE (k, x)
-    if (k.x->rg && tp_region_writes(k.x->rg, buf)) return true;
-  return false;
-}
-
 /* ---- sums by block ---- */
 
-static int sums_of(const tp_kernel *k) { return k->by_rows || k->sums ? k->rows->nadded : 0; }
+int kernel_sums(const tp_kernel *k) { return k->by_rows || k->sums ? k->rows->nadded : 0; }
 
 static bool adds_to(const tp_kernel *k, int buf) {
-  for (int i = 0; i < sums_of(k); i++)
+  for (int i = 0; i < kernel_sums(k); i++)
     if (k->rows->added[i] == buf) return true;
   return false;
 }
 
 /* The place of each sum among those of a block, and how many bytes these take (tp_gpu_sums). */
 static void put_sum_places(tp_emit *e, const tp_kernel *k) {
-  int n = sums_of(k);
+  int n = kernel_sums(k);
   if (n) tp_emit_line(e, "const int64_t q0 = 0");
   for (int i = 0; i < n; i++) {
     const tp_pbuf *b = e->p->bufs.v[k->rows->added[i]];
@@ -241,22 +227,22 @@ static void put_block_sum(
     tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
   const char *cell = tp_emit_cell(e, e->p->bufs.v[k->rows->added[i]]->dtype);
   tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*q%d + q%d);\n", cell, name,
-      k->rows->added[i], cell, block, sums_of(k), i);
+      k->rows->added[i], cell, block, kernel_sums(k), i);
 }
 
 static void put_empty_sums(tp_emit *e, const tp_kernel *k) {
-  for (int i = 0; i < sums_of(k); i++) {
+  for (int i = 0; i < kernel_sums(k); i++) {
     int buf = k->rows->added[i];
     put_block_sum(e, k, i, "b", "BLOCK");
     tp_emit_line(e, "for (int64_t i_ = THREAD; i_ < %s; i_ += THREADS) b%d[i_] = 0;\n",
         emit_ix(e, e->p->bufs.v[buf]->size), buf);
   }
-  if (sums_of(k)) tp_emit_line(e, "BARRIER();\n");
+  if (kernel_sums(k)) tp_emit_line(e, "BARRIER();\n");
 }
 
 /* Each thread adds one element of all blocks, floats in f64. */
 static void put_block_sums(tp_emit *e, const tp_kernel *k) {
-  for (int i = 0; i < sums_of(k); i++) {
+  for (int i = 0; i < kernel_sums(k); i++) {
     int buf = k->rows->added[i];
     tp_dtype d = e->p->bufs.v[buf]->dtype;
     e->buf[buf] = true;
@@ -288,15 +274,14 @@ static void put_blocks(tp_emit *e, const tp_kernel *k, int part, int home) {
   if (rows && k->sums && !part) tp_emit_line(e, "const int64_t shares_ = to_;\n");
   else if (rows) tp_emit_line(e, "const int64_t shares_ = tp_index_min(BLOCKS, %s);\n", rows);
   if (k->by_rows && part) tp_emit_line(e, "if (BLOCK >= shares_) goto ends_%d;\n", part);
-  else if (part && k->one)
-    tp_emit_line(e, "if (BLOCK != %d%%BLOCKS) goto ends_%d;\n", home, part);
+  else if (part && k->one) tp_emit_line(e, "if (BLOCK != %d%%BLOCKS) goto ends_%d;\n", home, part);
   bool alone = k->by_rows || (part && k->one);
   tp_emit_line(e, "const int64_t block_ = %s, blocks_ = %s; /* which have points of one leaf */\n",
       alone ? "0" : "BLOCK", alone ? "1" : "BLOCKS");
   tp_emit_line(e, "const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n");
   if (k->by_rows)
-    tp_emit_line(e, "GLOBAL int64_t *const fault_ = meets_ + 1 + (int64_t)BLOCK*%d;\n",
-        1 + e->p->nsym);
+    tp_emit_line(
+        e, "GLOBAL int64_t *const fault_ = meets_ + 1 + (int64_t)BLOCK*%d;\n", 1 + e->p->nsym);
   else tp_emit_line(e, "GLOBAL int64_t *const fault_ = note_;\n");
   tp_emit_line(e, "(void)first_, (void)step_, (void)blocks_, (void)fault_;\n");
 }
@@ -333,70 +318,14 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
   for (int i = 0; i < e->p->bufs.n && !part; i++) e->buf[i] &= k->sums || !adds_to(k, i);
 }
 
-/* Prints what the kernel needs to know, from what its body uses. */
-static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body) {
-  tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
-  tp_puts(b, ", GLOBAL char *arena_p, int64_t arena_o");
-  for (int i = 0; i < k->nbuf; i++)
-    if (!tp_in_arena(e->p->bufs.v[k->buf[i]]))
-      tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
-  if (k->adds) tp_puts(b, ", GLOBAL char *sums_p, int64_t sums_o");
-  tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
-  for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
-  int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
-  tp_putf(b,
-      ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n"
-      "  GLOBAL int64_t *const failed_ = note_ + %d, *const meets_ = failed_ + 1;\n"
-      "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
-      "  (void)h, (void)from_, (void)to_, (void)meets_;\n",
-      failed);
-  if (strstr(body, " room_")) tp_puts(b, "  TP_ROOM;\n");
-  if (strstr(body, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
-  if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
-  if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
-  if (e->local) tp_putf(b, "  %s", e->local);
-  for (int i = 0; i < k->nbuf; i++) {
-    int id = k->buf[i];
-    const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
-    tp_putf(b, "  %s *const b%d = (%s *)", cell, id, cell);
-    if (!tp_in_arena(e->p->bufs.v[id])) tp_putf(b, "(p%d + o%d);\n", id, id);
-    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", one + id);
-  }
-}
-
-static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
-  tp_buf body;
-  tp_hold hold;
-  tp_buf_hold(&body, &hold);
-  e->b = &body;
-  e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
-  e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
-  e->depth = 1;
-  e->local = NULL;
-  k->adds = sums_of(k) > 0;
-  for (int i = 0; i < k->nparts; i++) k->adds |= sums_of(&k->part[i]) > 0;
-  if (k->nparts) kernel_put_parts(e, k);
-  else kernel_put_body(e, k, 0, 0);
-  k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
-  k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
-  k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
-  for (int i = 0; i < k->nbuf; i++)
-    for (int j = 0; j < k->n; j++) k->written[i] |= writes_any(k->all[j], k->buf[i]);
-  put_head(e, b, k, body.s ? body.s : "");
-  tp_putn(b, body.s ? body.s : "", body.n);
-  tp_puts(b, "}\n");
-  b->failed |= body.failed;
-  tp_buf_drop(&body, &hold);
-}
-
-static tp_emit printer(const tp_plan *p, tp_arena *a) {
+tp_emit kernel_printer(const tp_plan *p, tp_arena *a) {
   tp_emit e = { .p = p, .to = &device, .ix = p->ix, .a = a };
   e.as = TP_NEWN(a, const tp_region *, p->npos + 1);
   return e;
 }
 
 int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
-  tp_emit e = printer(p, a);
+  tp_emit e = kernel_printer(p, a);
   TP_VEC(tp_kernel) v = { 0 };
   TP_EACH_NODE (k, p->body) {
     tp_kernel x = { .node = k.x, .n = 1, .loop = k.x->kind == TP_P_FOR };
@@ -430,7 +359,7 @@ static void add_node(tp_stretch *s, const tp_pnode *x) {
 
 tp_stretch *tp_emit_stretch(const tp_plan *p, tp_arena *a) {
   tp_stretch *s = TP_NEW(a, tp_stretch);
-  s->e = printer(p, a);
+  s->e = kernel_printer(p, a);
   s->m.e = &s->e;
   return s;
 }
@@ -456,12 +385,4 @@ tp_kernel *tp_emit_sums_kernel(tp_arena *a, const tp_kernel *loop) {
       (tp_kernel){ .node = loop->node, .n = 1, .all = loop->all, .rows = loop->rows, .sums = true };
   snprintf(k->name, sizeof k->name, "sums_%d_%d", loop->node->var->id, loop->node->pos);
   return k;
-}
-
-void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n) {
-  tp_emit e = printer(p, a);
-  tp_puts(b, tp_prelude_gpu);
-  tp_emit_environments(b, p, a);
-  e.done = b;
-  for (int i = 0; i < n; i++) put_kernel(&e, b, k[i]);
 }

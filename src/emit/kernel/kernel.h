@@ -14,9 +14,9 @@ bool kernel_may_fail(const tp_plan *p, const tp_kernel *k);
 /* part: its number in a kernel of parts, from 1 on; 0: it is all of a kernel. home: the block that
  * runs a part of one block. */
 void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home);
-
-/* parts.c */
-void kernel_put_parts(tp_emit *e, const tp_kernel *k);
+/* How many sums it makes for each block, or joins. */
+int kernel_sums(const tp_kernel *k);
+tp_emit kernel_printer(const tp_plan *p, tp_arena *a);
 
 /* meet.c. left: leaves since threads met last. part: as above. */
 typedef struct meet_use meet_use;

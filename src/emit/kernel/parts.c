@@ -8,8 +8,9 @@
  * They meet before a part that touches a buffer of a part since they met last, one of the two
  * writing, and at the end of each iteration. Otherwise parts run beside each other. A part of one
  * block follows those that it touches in their block, if that is one, or has one of its own; leaves
- * of few points are such parts, in the first block. Faults do not end the kernel, for other blocks would wait at the next
- * meeting: parts that may fail are left, and before these and after them all blocks meet. */
+ * of few points are such parts, in the first block. Faults do not end the kernel, for other blocks
+ * would wait at the next meeting: parts that may fail are left, and before these and after them all
+ * blocks meet. */
 #include "emit/kernel/kernel.h"
 
 /* since: parts since blocks met last; home: the block of a part of one. */
@@ -20,12 +21,10 @@ typedef struct {
   int *home;
 } parter;
 
-static bool adds_sums(const tp_kernel *k) { return k->sums || (k->by_rows && k->rows->nadded); }
-
 /* A loop by rows adds to sums of its own, for the kernel of sums. */
 static bool touches(const tp_kernel *k, int buf, bool writes) {
   bool added = false;
-  for (int i = 0; adds_sums(k) && i < k->rows->nadded; i++) added |= k->rows->added[i] == buf;
+  for (int i = 0; i < kernel_sums(k); i++) added |= k->rows->added[i] == buf;
   if (k->sums || added) return k->sums && added;
   for (int i = 0; i < k->n; i++)
     TP_EACH_NODE (x, k->all[i]) {
@@ -40,10 +39,11 @@ static bool touches(const tp_kernel *k, int buf, bool writes) {
 
 /* Must blocks meet between the parts? All sums lie at one place. */
 static bool part_meets(const parter *t, const tp_kernel *a, const tp_kernel *b) {
-  if (adds_sums(a) && adds_sums(b)) return true;
+  if (kernel_sums(a) && kernel_sums(b)) return true;
   if (kernel_may_fail(t->e->p, a) || kernel_may_fail(t->e->p, b)) return true;
   for (int i = 0; i < t->e->p->bufs.n; i++)
-    if (touches(a, i, false) && touches(b, i, false) && (touches(a, i, true) || touches(b, i, true)))
+    if ((touches(a, i, true) && touches(b, i, false)) ||
+        (touches(a, i, false) && touches(b, i, true)))
       return true;
   return false;
 }
@@ -86,9 +86,7 @@ static bool has_parts(const parter *t, const tp_pnode *x) {
   return false;
 }
 
-static bool *copy_since(const parter *t) {
-  return TP_DUPN(t->e->a, t->since, t->k->nparts);
-}
+static bool *copy_since(const parter *t) { return TP_DUPN(t->e->a, t->since, t->k->nparts); }
 
 static void put_parts_of(parter *t, const tp_pnode *x);
 
@@ -136,7 +134,7 @@ static void put_parts_of(parter *t, const tp_pnode *x) {
     for (int i = 0; i < x->n; i++) put_parts_of(t, x->kid[i]);
 }
 
-void kernel_put_parts(tp_emit *e, const tp_kernel *k) {
+static void put_parts(tp_emit *e, const tp_kernel *k) {
   parter t = { .e = e, .k = k, .since = TP_NEWN(e->a, bool, k->nparts) };
   t.home = TP_NEWN(e->a, int, k->nparts);
   bool fails = false;
@@ -166,8 +164,8 @@ static bool is_small(const tp_kernel *k) {
   return n <= TP_KERNEL_THREADS && most <= TP_KERNEL_THREADS && n * most <= TP_KERNEL_THREADS;
 }
 
-tp_kernel *tp_emit_parts_kernel(tp_arena *a, int n, const tp_pnode *const *all, int nparts,
-    const tp_kernel *const *part) {
+tp_kernel *tp_emit_parts_kernel(
+    tp_arena *a, int n, const tp_pnode *const *all, int nparts, const tp_kernel *const *part) {
   tp_kernel *k = TP_NEW(a, tp_kernel);
   *k = (tp_kernel){ .node = all[0], .n = n, .all = TP_DUPN(a, all, n), .nparts = nparts };
   k->part = TP_NEWN(a, tp_kernel, nparts);
@@ -177,4 +175,84 @@ tp_kernel *tp_emit_parts_kernel(tp_arena *a, int n, const tp_pnode *const *all, 
   }
   snprintf(k->name, sizeof k->name, "parts_%d_%d", all[0]->pos, all[n - 1]->lastpos);
   return k;
+}
+
+/* ---- kernels ---- */
+
+static int *numbers(tp_emit *e, const bool *used, int n, int *count) {
+  int *v = TP_NEWN(e->a, int, n + 1);
+  *count = 0;
+  for (int i = 0; i < n; i++)
+    if (used[i]) v[(*count)++] = i;
+  return v;
+}
+
+static bool writes_any(const tp_pnode *x, int buf) {
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && tp_region_writes(k.x->rg, buf)) return true;
+  return false;
+}
+
+/* Prints what the kernel needs to know, from what its body uses. */
+static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body) {
+  tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
+  tp_puts(b, ", GLOBAL char *arena_p, int64_t arena_o");
+  for (int i = 0; i < k->nbuf; i++)
+    if (!tp_in_arena(e->p->bufs.v[k->buf[i]]))
+      tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
+  if (k->adds) tp_puts(b, ", GLOBAL char *sums_p, int64_t sums_o");
+  tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
+  for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
+  int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
+  tp_putf(b,
+      ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n"
+      "  GLOBAL int64_t *const failed_ = note_ + %d, *const meets_ = failed_ + 1;\n"
+      "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
+      "  (void)h, (void)from_, (void)to_, (void)meets_;\n",
+      failed);
+  if (strstr(body, " room_")) tp_puts(b, "  TP_ROOM;\n");
+  if (strstr(body, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
+  if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
+  if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
+  if (e->local) tp_putf(b, "  %s", e->local);
+  for (int i = 0; i < k->nbuf; i++) {
+    int id = k->buf[i];
+    const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
+    tp_putf(b, "  %s *const b%d = (%s *)", cell, id, cell);
+    if (!tp_in_arena(e->p->bufs.v[id])) tp_putf(b, "(p%d + o%d);\n", id, id);
+    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", one + id);
+  }
+}
+
+static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
+  tp_buf body;
+  tp_hold hold;
+  tp_buf_hold(&body, &hold);
+  e->b = &body;
+  e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
+  e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
+  e->depth = 1;
+  e->local = NULL;
+  k->adds = kernel_sums(k) > 0;
+  for (int i = 0; i < k->nparts; i++) k->adds |= kernel_sums(&k->part[i]) > 0;
+  if (k->nparts) put_parts(e, k);
+  else kernel_put_body(e, k, 0, 0);
+  k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
+  k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
+  k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
+  for (int i = 0; i < k->nbuf; i++)
+    for (int j = 0; j < k->n; j++) k->written[i] |= writes_any(k->all[j], k->buf[i]);
+  put_head(e, b, k, body.s ? body.s : "");
+  tp_putn(b, body.s ? body.s : "", body.n);
+  tp_puts(b, "}\n");
+  b->failed |= body.failed;
+  tp_buf_drop(&body, &hold);
+}
+
+void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n) {
+  tp_emit e = kernel_printer(p, a);
+  tp_puts(b, tp_prelude_gpu);
+  tp_emit_environments(b, p, a);
+  e.done = b;
+  for (int i = 0; i < n; i++) put_kernel(&e, b, k[i]);
 }
