@@ -28,6 +28,7 @@
 #   make install-c    the header and the libraries for hosts in C into PREFIX
 #   make test-export  an exported training loop under gcc, clang, -m32, aarch64 and wasm32, as far as they are here: the same weights (.ci/test_export.lua)
 #   make windows      tempo for Windows by mingw-w64 in build/windows, run under wine where that is (.ci/windows.sh)
+#   make arm64        tempo for 64-bit ARM (NEON) by a cross compiler in build/arm64, run under qemu (.ci/arm64.sh)
 #   make rock-test    `luarocks make` for both Luas into a scratch tree, specs and an example from there; what other Luas are told
 #   make clean
 #
@@ -82,7 +83,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: windows windows-dll all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind gpu-emulator test-gpu test-cuda gpu-bundle gpu-static fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
+.PHONY: arm64 windows windows-dll all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind gpu-emulator test-gpu test-cuda gpu-bundle gpu-static fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -336,6 +337,9 @@ rock:
 
 test-export: all
 	@$(IN_TREE) lua5.4 .ci/test_export.lua
+
+arm64: all
+	@.ci/arm64.sh
 
 # ---- Windows: what .ci/windows.sh calls with its compiler and libraries ----
 windows: all

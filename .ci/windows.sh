@@ -55,4 +55,4 @@ compare examples/fibonacci.lua
 compare examples/prefix_sums.lua
 compare examples/edit_distance.lua
 compare examples/episodes.lua
-compare .ci/windows.lua
+compare .ci/elsewhere.lua

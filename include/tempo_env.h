@@ -8,7 +8,7 @@
  *   static const tempo_env all[] = { { .name = "Corridor-v0", .. } };
  *   const tempo_env_list tempo_envs = { TEMPO_ENV_VERSION, 1, all };
  *
- * examples/c/envs/corridor.c is one. */
+ * examples/c/envs has some. */
 #ifndef TEMPO_ENV_H
 #define TEMPO_ENV_H
 #ifndef TEMPO_CDEF
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* The version of the structs below; a library of another version is refused. */
-enum { TEMPO_ENV_VERSION = 1 };
+enum { TEMPO_ENV_VERSION = 2 };
 
 /* An environment: functions whose results depend on their arguments and on data, which never
  * changes. tempo calls them for any environments in any order, from each thread that runs a
@@ -35,13 +35,14 @@ typedef struct tempo_env {
   int max_steps;      /* after so many an episode is truncated; 0: never */
   void *data;         /* for ever: handed to the functions */
   void (*reset)(void *data, const double *u, double *state);
-  /* obs: floats, row by row */
+  /* obs: floats, row by row; behind them nactions more, if it is masked */
   void (*observe)(void *data, const double *state, float *obs);
   /* action: one int64_t in 0 .. nactions - 1 (others are an error before the call), or nact floats.
    * next is the state after the step; tempo looks at it, and resets it where the episode ended.
    * reward, terminated and truncated are 0 before. */
   void (*step)(void *data, const double *state, const void *action, const double *u, double *next,
       float *reward, uint8_t *terminated, uint8_t *truncated);
+  int masked; /* 1: some of nactions may be illegal; observe writes 1 for each that is legal, else 0 */
 } tempo_env;
 
 typedef struct tempo_env_list {

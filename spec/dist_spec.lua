@@ -115,6 +115,9 @@ describe("Categorical", function()
     helper.fails(function() local _ = dist.Normal(nil, 2) end, "option", "tensor")
     helper.fails(function() local _ = dist.Categorical { logits = x, probs = x } end, "option")
     helper.fails(function() local _ = dist.Categorical { logit = x } end, "option", "'logits'")
+    helper.fails(function() local _ = dist.Categorical(x) end, "option", "{ logits = x }")
+    helper.fails(function() local _ = dist.Categorical({ logits = x }):sample(x) end, "option",
+      "tempo.Tensor<f32 () [2]>")
   end)
 end)
 

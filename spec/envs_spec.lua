@@ -225,6 +225,50 @@ describe("libraries of environments", function()
     end
   end)
 
+  it("say which actions are legal", function()
+    local path = build("tictactoe.so", "examples/c/envs/tictactoe.c")
+    local id = rl.load_env(path)[1]
+    assert.is_true(rl.envs[id].masked)
+    assert.same({ 18 }, rl.envs[id].observation)
+    local P = tempo.program { seed = 2 }
+    local b, t = P:dim("b", "B"), (P:dim("t", "T"))
+    local env = rl.env(P, id, { domain = { b, t }, time = t })
+    local zero = tempo.zeros({ 9 }, { domain = { b, t } })
+    local pick = tempo.dist.Categorical { logits = zero, mask = env.legal }
+    local action = pick:sample { name = "cell" }
+    env:step(action)
+    local f = P:compile { outputs = { obs = env.obs, legal = env.legal, action = action,
+      done = env.done, reward = env.reward, next_obs = env.next_obs, next_legal = env.next_legal },
+      tier = "native" }
+    local arrays, out = f({}, { B = 20, T = 30 }), {}
+    for k, v in pairs(arrays) do out[k] = v:totable() end
+    local games = 0
+    for row = 1, 20 do
+      for k = 1, 30 do
+        for cell = 1, 9 do
+          local function free(obs) return obs[row][k][cell] + obs[row][k][9 + cell] == 0 end
+          assert.equal(free(out.obs), out.legal[row][k][cell])
+          assert.equal(free(out.next_obs), out.next_legal[row][k][cell])
+        end
+        local a = out.action[row][k] + 1
+        assert.is_true(out.legal[row][k][a])
+        assert.equal(1, out.next_obs[row][k][a])
+        games = games + (out.done[row][k] and 1 or 0)
+      end
+    end
+    assert.is_true(games > 100)
+    local none = text("uncounted.c", "#include <tempo_env.h>\nstatic const tempo_env e[] = { { .name = "
+      .. '"None-v0", .nstate = 1, .shape = { 1 }, .nact = 1, .masked = 1 } };\n'
+      .. "const tempo_env_list tempo_envs = { TEMPO_ENV_VERSION, 1, e };")
+    helper.fails(function() rl.load_env(build("uncounted.so", none)) end, "option", "have a mask")
+    local dir = folder .. "/masked"
+    local said = helper.lua("examples/rl/ppo_masked.lua --iterations 40 --quiet --library " .. path
+      .. " --out " .. dir)
+    local last
+    for line in io.lines(dir .. "/metrics.jsonl") do last = line end
+    assert.is_true(tonumber(last:match '"return":(%-?[%d.]+)') > 0.6, said)
+  end)
+
   it("are refused with the line of the script", function()
     local function refused(class, path, ...)
       helper.fails(function() rl.load_env(path) end, class, ...)
@@ -235,7 +279,7 @@ describe("libraries of environments", function()
     refused("file", build("nothing.so", nothing), "has no 'tempo_envs'")
     local old = text("old.c",
       '#include <tempo_env.h>\nconst tempo_env_list tempo_envs = { 99, 0, 0 };')
-    refused("file", build("old.so", old), "is of version 99 of tempo_env.h, needs 1")
+    refused("file", build("old.so", old), "is of version 99 of tempo_env.h, needs 2")
     local empty = text("empty.c", [[#include <tempo_env.h>
       static const tempo_env e[] = { { .name = "Empty-v0" } };
       const tempo_env_list tempo_envs = { TEMPO_ENV_VERSION, 1, e };]])
@@ -388,6 +432,33 @@ describe("environments in Lua", function()
     env:step(tempo.zeros({}, { dtype = "i64" }))
     helper.fails(function() P:compile { outputs = { r = env.reward } }({}, { T = 2 }) end,
       "no step")
+  end)
+
+  it("are refused where a function gives what is no number, or more than there is room for",
+    function()
+    local n = 0
+    local function refused(functions, word)
+      n = n + 1
+      local name = "refused " .. n
+      local g = { state = 1, actions = 2, reset = function(s) s[1] = 0 end,
+        step = function() return 1, false end }
+      for key, v in pairs(functions) do g[key] = v end
+      rl.add_env(name, g)
+      local P = tempo.program()
+      local t = P:dim("t", "T")
+      local env = rl.env(P, name, { domain = { t }, time = t })
+      env:step(0)
+      local f = P:compile { outputs = { r = env.reward, o = env.obs } }
+      helper.fails(function() f({}, { T = 2 }) end, "callback", name, word)
+    end
+    refused({ step = function() end }, "the reward, step's first result, is nil")
+    refused({ step = function() return 1, "no" end }, "step's second result is string")
+    refused({ reset = function(s) s[1] = "a" end }, "an element of the state is string")
+    refused({ reset = function(s) s[1], s[2] = 0, 0 end }, "a state has 1 numbers")
+    refused({ observation = { 2 }, observe = function(s, o) o[1] = s[1] end },
+      "an element of the observation is nil")
+    refused({ observation = { 1 }, observe = function(s, o) o[1], o[2] = s[1], 1 end },
+      "an observation has 1 numbers")
   end)
 end)
 

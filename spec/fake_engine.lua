@@ -35,7 +35,8 @@ function Engine:submit(o)
     if at then text, stopped = text:sub(1, at - 1), true end
   end
   local length = #text > o.max_tokens
-  local r = { whole = text:sub(1, o.max_tokens), text = "", ids = {}, prompt_tokens = #prompt,
+  local r = { whole = text:sub(1, o.max_tokens), text = "", ids = {},
+    prompt_tokens = #prompt, cached = 0,
     on_token = o.on_token, logprobs = o.logprobs and {} or nil,
     last = length and "length" or stopped and "stop" or "eos", endless = prompt == "endless" }
   if r.endless then r.whole, r.last = ("x"):rep(2000), nil end

@@ -322,4 +322,30 @@ describe("what is put together only to be read", function()
       end
     end
   end)
+
+  it("turn the axis along which a window goes round its ring", function()
+    local function sums(n, tick)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 2 } })
+      local h = P:tensor { domain = { t }, shape = { 2 } }
+      h[T - 1] = x[tempo.max(0, t - 3) .. tempo.max(0, t - 1)]:mT():sum(1)
+      h:otherwise(x)
+      local f = P:compile { outputs = { h = h }, tick = tick and t or nil }
+      local rows = {}
+      for k = 1, n do rows[k] = { k, 10 * k } end
+      if not tick then return f({ x = rows }, { T = n }).h[n - 1]:totable() end
+      f:start({}, { T = n })
+      local done, out
+      for k = 1, n do done, out = f:step { x = rows[k] } end
+      assert.is_true(done)
+      return out.h:totable()
+    end
+    for n = 2, 12 do
+      local s = 0
+      for k = math.max(0, n - 4), n - 3 do s = s + k + 1 end
+      assert.same({ s, 10 * s }, sums(n, true))
+      assert.same({ s, 10 * s }, sums(n, false))
+    end
+  end)
 end)

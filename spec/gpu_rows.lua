@@ -1,6 +1,6 @@
 -- Runs recurrences over a batch on a device or in the interpreter (`-`), and prints their results,
 -- a line each. For gpu_rows_spec.
---   lua5.4 spec/gpu_rows.lua DEVICE PROGRAM B T [precise]
+--   lua5.4 spec/gpu_rows.lua DEVICE PROGRAM B T [precise|- [K]]
 local tempo = require "tempo"
 local helper = require "spec.helper"
 local device, program, rows, steps = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
@@ -74,6 +74,18 @@ function programs.adam()
   P:sink({ loss }, function() end)
   return { loss = loss }
 end
+-- updates k of a matrix in each iteration t, which the host looks at: sums over many rows, a scale
+-- by the gradient's norm, Adam
+function programs.epochs()
+  local k = P:dim "k"
+  local p = P:param("p",
+    { along = { t, k }, shape = { 3, 40 }, init = tempo.ones({ 3, 40 }) * 0.1 })
+  local y = x[{ b = 0 .. B }]:matmul(p):tanh()
+  local loss = (y - 0.5):square():mean()
+  tempo.optim.Adam({ p }, { lr = 0.1, clip_norm = 0.01 }):step(loss)
+  P:sink({ loss[{ k = 0 }] }, function() end)
+  return { loss = loss }
+end
 -- a state of 96 elements: two leaves that go on at their own elements, then one that reads its
 -- neighbours'
 function programs.crossing()
@@ -99,7 +111,8 @@ end
 
 local f = P:compile { tier = "interpreter", outputs = programs[program](),
   device = device ~= "-" and device or nil, precise = arg[5] == "precise" }
-local ok, got = pcall(f, inputs, { B = rows, T = steps })
+local ok, got = pcall(f, inputs,
+  { B = rows, T = steps, K = program == "epochs" and tonumber(arg[6]) or nil })
 if not ok then print("error " .. tostring(got):gsub("\n", " ")) os.exit(0) end
 local function line(v, to)
   if type(v) ~= "table" then to[#to + 1] = ("%a"):format(v) end

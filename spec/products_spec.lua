@@ -90,6 +90,83 @@ describe("a product with weights of 16 bits", function()
   end)
 end)
 
+-- What bf16 is in f32, and the nearest of f32's numbers that are.
+local function to_bf16(list)
+  return tempo.array(tempo.array(list, "bf16"), "f32"):totable()
+end
+
+describe("a product of bf16 by bf16", function()
+  local r = helper.rng(11)
+  local function number() return r() / 4 end
+  local x, w = helper.fill({ 40, K }, number), helper.fill({ N, K }, number)
+  local a, b = to_bf16(x), to_bf16(w)
+  local function near(y, i, tolerance)
+    for j = 1, N do
+      local sum, size = 0, 0
+      for p = 1, K do
+        sum, size = sum + a[i][p] * b[j][p], size + math.abs(a[i][p] * b[j][p])
+      end
+      assert.is_true(math.abs(sum - y[j]) <= tolerance * size)
+    end
+  end
+
+  it("is what its numbers give, however it is written", function()
+    local P = tempo.program()
+    local u = P:input("x", { shape = { 40, K } })
+    local v = P:input("w", { shape = { N, K }, dtype = "bf16" })
+    local narrow = u:to "bf16"
+    local outputs = { wide = narrow:to "f32":matmul(v:to "f32":mT()), narrow = narrow:matmul(v:mT()) }
+    local given = { x = tempo.array(x), w = tempo.array(w, "bf16") }
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local got = P:compile { outputs = outputs, tier = tier } (given, {})
+      assert.equal("bf16", got.narrow:dtype())
+      local wide, rounded = got.wide:totable(), got.narrow:totable()
+      for i = 1, 40, 3 do
+        near(wide[i], i, 1e-6)
+        near(rounded[i], i, 2 ^ -8)
+      end
+    end
+  end)
+
+  it("has the same bits for any number of rows", function()
+    for _, opts in ipairs { { tier = "interpreter" }, { tier = "native", threads = 2 },
+      { tier = "interpreter", reproducible = true } } do
+      local way = ways["(out, in)"]
+      local f = compile(way, "bf16", "bf16", opts)
+      local all = f(inputs(way, "bf16", "bf16", 70), { B = 70 }).y:totable()
+      for _, rows in ipairs { 1, 2, 3, 7, 16, 17, 33 } do
+        local some = f(inputs(way, "bf16", "bf16", rows), { B = rows }).y:totable()
+        for i = 1, rows do assert.same(all[i], some[i]) end
+      end
+    end
+  end)
+
+  -- The processor's own products add pairs of terms; all others widen.
+  it("is as near without the processor's products of pairs", function()
+    local script = helper.script([[
+      local tempo = require "tempo"
+      local k, m, n = 700, 20, 24
+      local function made(rows, step)
+        local v = tempo.arange({ rows * k }, { dtype = "i64" }) * step % 257
+        return ((v:to "f32" - 128) / 64):to "bf16":reshape { rows, k }
+      end
+      local a, b = made(m, 7919), made(n, 104729)
+      local outputs = { y = a:to "f32":matmul(b:to "f32":mT()),
+        exact = a:to "f64":matmul(b:to "f64":mT()) }
+      local out = tempo.program():compile { outputs = outputs, tier = "interpreter" } ({}, {})
+      local y, exact, most, size = out.y:totable(), out.exact:totable(), 0, 0
+      for i = 1, m do
+        for j = 1, n do
+          most = math.max(most, math.abs(y[i][j] - exact[i][j]))
+          size = math.max(size, math.abs(exact[i][j]))
+        end
+      end
+      print(most <= 1e-6 * size)
+    ]], nil, "export TEMPO_ISA=avx512; ")
+    assert.equal("true\n", script)
+  end)
+end)
+
 describe("an element of a product", function()
   for name, way in pairs(ways) do
     for _, dtype in ipairs { "bf16", "f16", ours and "f32" or nil } do

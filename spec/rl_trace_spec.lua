@@ -330,7 +330,7 @@ describe("recorded code", function()
     local recorder = require "tempo.rl.trace.recorder".new(10000)
     local g = recorder.graph
     local got = recorder:record(game, { g:leaf("action", "1", "number", 0, 3, true) })
-    assert.equal(54, got.paths.step)
+    assert.equal(8, got.paths.step)              -- 54 ways, 7 questions
     local seen, n = {}, 0
     local function count(id)
       local node = g.nodes[id]
@@ -411,6 +411,22 @@ describe("a traced environment", function()
     local env = rl.trace(P, walk, { domain = { t }, time = t, actions = 2 })
     helper.fails(function() env:step(1) end, "option", "a tensor")
     helper.fails(function() env:step(tempo.zeros({}, { domain = { t } })) end, "dtype", "i64")
+  end)
+end)
+
+describe("an action that a game does not have", function()
+  it("ends the run, with its point", function()
+    local P = tempo.program()
+    local b, t = (P:dim("b", "B")), (P:dim("t", "T"))
+    local game = { reset = function(g) g.x = 0 end, observe = function(g) return g.x end,
+      step = function(g, a) g.x = g.x + a return g.x, false end }
+    local env = rl.trace(P, game, { domain = { b, t }, time = t, actions = 2 })
+    env:step(P:input("chosen", { domain = { b, t }, dtype = "i64" }))
+    for _, tier in ipairs { "reference", "interpreter", "native" } do
+      local f = P:compile { outputs = { reward = env.reward }, tier = tier }
+      helper.fails(function() return f({ chosen = { { 0, 1, 1 }, { 1, 2, 0 } } }, { B = 2, T = 3 })
+      end, "input", "b = 1, t = 1", "2 is outside 0 .. 1")
+    end
   end)
 end)
 

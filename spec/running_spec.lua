@@ -1282,6 +1282,41 @@ describe("f:work", function()
     end
   end)
 
+  it("leaves native code between iterations, with a run's numbers and a state that goes on", function()
+    -- ahead: what a tick shows needs its updates, or does not, so that they are left for later
+    for _, ahead in ipairs { false, true } do
+      local P = tempo.program { seed = 2 }
+      local i, k, n = P:dims "i k n"
+      local w = P:param("w", { along = { i, k }, shape = { 8, 8 }, init = 0.1 })
+      local x = tempo.normal({ 8 }, { domain = { i, k, n }, name = "x" })
+      local y = x:matmul(w):tanh()
+      tempo.optim.Adam({ w }, { lr = 0.05 }):step((y - x):square()[{ n = 0 .. n:upper() }]:mean())
+      local shown = P:input("v", { domain = { i } }) * 2
+      if not ahead then shown = shown + w:at { k = k:upper() - 1 }:select(0, 0):sum() end
+      local f = P:compile { outputs = { shown = shown }, tick = i, tier = "native" }
+      local bounds, v = { I = 6, K = 60, N = 32 }, { 1, 2, 3, 4, 5, 6 }
+      local shown_want = f({ v = v }, bounds).shown:totable()
+      local want = f:params().w:totable()
+      for _, budget in ipairs { 0.05, 0.3 } do
+        for _, saves in ipairs { false, true } do
+          f:start({}, bounds)
+          local calls, tick, done, out = 0, 0, false
+          repeat
+            if f:work { budget_ms = budget } or ahead and calls % 7 == 0 then
+              tick = tick + 1
+              done, out = f:step({ v = v[tick] }, { budget_ms = budget })
+              helper.same(shown_want[tick], out.shown:totable(), 0)
+            end
+            calls = calls + 1
+            if saves and calls % 5 == 0 and not done then f:load_state(f:state()) end
+          until done
+          assert.equal(6, tick)
+          assert.same(want, f:params().w:totable())
+        end
+      end
+    end
+  end)
+
   it("ends the run where a callback fails, and makes no garbage", function()
     local P = tempo.program()
     local i, k = P:dims "i k"

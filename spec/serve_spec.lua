@@ -124,7 +124,8 @@ describe("the server", function()
     assert.equal(fake.answer "one two three", c.choices[1].text)
     assert.equal("stop", c.choices[1].finish_reason)
     assert.equal(core.null, c.choices[1].logprobs)
-    assert.same({ prompt_tokens = 13, completion_tokens = 15, total_tokens = 28 }, c.usage)
+    assert.same({ prompt_tokens = 13, completion_tokens = 15, total_tokens = 28,
+      prompt_tokens_details = { cached_tokens = 0 } }, c.usage)
     assert.is_truthy(c.id:find "^cmpl%-" and c.created > 1e9 and c.model == "fake")
 
     c = json(got[4])

@@ -5,6 +5,7 @@ local opt = require "tempo.cli" (arg, { model = "", system = "", tokens = 256, t
   top_p = 0.9, seed = 0, quiet = false })
 
 local m = tempo.llm.load(opt.model)
+local engine = tempo.llm.engine(m, { slots = 1 })   -- keeps what it has read from turn to turn
 local messages = {}
 if opt.system ~= "" then messages[1] = { role = "system", content = opt.system } end
 
@@ -20,12 +21,13 @@ for line in ask do
   -- the template gives the begin of text and the assistant's header
   local prompt = m.tokenizer:encode(m.tokenizer:chat(messages), { special = true })
   local said = {}
-  m:generate(prompt, { max_tokens = opt.tokens, temperature = opt.temperature, top_p = opt.top_p,
-    seed = opt.seed + #messages, on_token = function(_, text)
+  local request = engine:submit { prompt = prompt, max_tokens = opt.tokens, seed = opt.seed + #messages,
+    temperature = opt.temperature, top_p = opt.top_p, on_token = function(_, text)
       said[#said + 1] = text
       io.write(text)
       io.flush()
-    end })
-  print()
+    end }
+  repeat until engine:step() == 0
+  print(request.error or "")
   messages[#messages + 1] = { role = "assistant", content = table.concat(said) }
 end

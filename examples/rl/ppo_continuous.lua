@@ -1,11 +1,11 @@
--- PPO with continuous actions on Pendulum: -1200 to -170 in 60 iterations of 4,096 steps.
+-- PPO with continuous actions on Pendulum: -1200 to -165 in 60 iterations of 4,096 steps.
 -- Observations and rewards are brought to one size by running statistics, as in the 37 details of
 -- PPO (Huang et al. 2022).
 --     lua5.4 examples/rl/ppo_continuous.lua [--seed 0] [--iterations 60] [--out DIR] [--quiet]
 local tempo = require "tempo"
 local nn, optim, dist, rl = tempo.nn, tempo.optim, tempo.dist, tempo.rl
 local opt = require "tempo.cli" (arg, { seed = 0, iterations = 60, envs = 16, steps = 256,
-  epochs = 10, lr = 1e-3, gamma = 0.9, lambda = 0.95, out = "out/ppo_continuous",
+  epochs = 10, lr = 5e-4, gamma = 0.95, lambda = 0.95, out = "out/ppo_continuous",
   quiet = false })
 
 local P = tempo.program { seed = opt.seed }
@@ -48,5 +48,7 @@ local lr = opt.lr * (1 - i:value() / i:upper():value())
 optim.Adam({ actor, critic, log_std }, { lr = lr, clip_norm = 0.5, eps = 1e-5 }):step(loss)
 P:stop(e, stats.kl[{ i, e, m:upper() - 1 }]:gt(0.03))                -- KL stop
 
+local function without_noise(e, net, _, norm) return net(norm(e.obs)) end
 rl.train(P, env, { log = stats, keep = { actor, critic, scale }, out = opt.out, quiet = opt.quiet,
+  evaluate = { every = 20, episodes = 50, policy = without_noise },
   bounds = { I = opt.iterations, E = opt.epochs, M = 16, B = opt.envs, T = opt.steps } })

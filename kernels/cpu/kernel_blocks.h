@@ -44,6 +44,12 @@ KI void blocks_halves(blocks_f8 *to, const uint8_t *p, int step) {
   h = _mm_insert_epi16(h, blocks_u16(p + 6 * step), 6);
   h = _mm_insert_epi16(h, blocks_u16(p + 7 * step), 7);
   *to = (blocks_f8)_mm256_cvtph_ps(h);
+#elif defined(__aarch64__)
+  uint16_t h[8];
+  for (int j = 0; j < 8; j++) h[j] = blocks_u16(p + j * step);
+  float16x8_t v = vreinterpretq_f16_u16(vld1q_u16(h));
+  vst1q_f32((float *)to, vcvt_f32_f16(vget_low_f16(v)));
+  vst1q_f32((float *)to + 4, vcvt_high_f32_f16(v));
 #else
   for (int j = 0; j < 8; j++) (*to)[j] = tp_load_f16(blocks_u16(p + j * step));
 #endif
@@ -223,6 +229,9 @@ KI v_f32 blocks_floats(const blocks_u *u, int at, int zero) {
 #if VBYTES == 32
   __m256i i = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(u->v + at)));
   return (v_f32)_mm256_cvtepi32_ps(_mm256_sub_epi32(i, _mm256_set1_epi32(zero)));
+#elif defined(__aarch64__)
+  uint16x8_t i = vmovl_u8(vcreate_u8(blocks_u32(u->v + at)));
+  return (v_f32)vcvtq_f32_s32(vsubq_s32((int32x4_t)vmovl_u16(vget_low_u16(i)), vdupq_n_s32(zero)));
 #else
   v_f32 v;
   for (int l = 0; l < BLOCKS_LANES; l++) v[l] = (float)(u->v[at + l] - zero);
@@ -334,6 +343,8 @@ typedef struct blocks_sums {
   __m512 v;
 #elif VBYTES == 32
   __m256 v[2];
+#elif defined(__aarch64__)
+  float32x4_t v[4];
 #else
   float v[16];
 #endif
@@ -348,10 +359,10 @@ KI __m512i blocks_vnni(__m512i sum, __m512i u, __m512i s) {
   return sum;
 }
 /* Adds the products of 4 for all 64; q8_0 has numbers from -128 on here. */
-KI __m512i blocks_sum4(tp_format f, bool vnni, __m512i u, const tp_eights *x, int p) {
+KI __m512i blocks_sum4(tp_format f, bool dots, __m512i u, const tp_eights *x, int p) {
   __m512i q = _mm512_loadu_si512(x->q + 64 * p), one = _mm512_set1_epi16(1),
           lane = _mm512_loadu_si512(x->lane + 16 * p);
-  if (vnni) return blocks_vnni(lane, u, q);
+  if (dots) return blocks_vnni(lane, u, q);
   if (f == TP_Q8_0) {
     __m512i w = _mm512_xor_si512(u, _mm512_set1_epi8(-128));
     q = _mm512_mask_sub_epi8(q, _mm512_movepi8_mask(w), _mm512_setzero_si512(), q);
@@ -364,10 +375,10 @@ KI __m256i blocks_vnni(__m256i sum, __m256i u, __m256i s) {
   __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(u), "xm"(s));
   return sum;
 }
-KI __m256i blocks_sum4(tp_format f, bool vnni, __m256i u, const tp_eights *x, int at) {
+KI __m256i blocks_sum4(tp_format f, bool dots, __m256i u, const tp_eights *x, int at) {
   __m256i q = _mm256_loadu_si256((const __m256i *)(x->q + at)), one = _mm256_set1_epi16(1),
           lane = _mm256_loadu_si256((const __m256i *)(x->lane + at / 4));
-  if (vnni) return blocks_vnni(lane, u, q);
+  if (dots) return blocks_vnni(lane, u, q);
   if (f == TP_Q8_0) {
     __m256i w = _mm256_xor_si256(u, _mm256_set1_epi8(-128));
     return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(q, w)), one);
@@ -375,6 +386,25 @@ KI __m256i blocks_sum4(tp_format f, bool vnni, __m256i u, const tp_eights *x, in
   return _mm256_add_epi32(lane, _mm256_madd_epi16(_mm256_maddubs_epi16(u, q), one));
 }
 #endif
+#endif
+
+#ifdef __aarch64__
+/* Adds the products of 4 for 16 numbers. In signed bytes; two products fit into 16 bits. */
+KI int32x4_t blocks_sum4(tp_format f, bool dots, blocks_q16 v, const tp_eights *x, int at) {
+  int8x16_t u = (int8x16_t)(v ^ (uint8_t)(f == TP_Q8_0 ? 128 : 0)), q = vld1q_s8(x->q + at);
+  int32x4_t sum = f == TP_Q8_0 ? vdupq_n_s32(0) : vld1q_s32(x->lane + at / 4);
+  if (dots) {
+#ifdef __ARM_FEATURE_DOTPROD
+    sum = vdotq_s32(sum, u, q);
+#else
+    __asm__(".arch armv8.2-a+dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(u), "w"(q));
+#endif
+    return sum;
+  }
+  int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(u), vget_low_s8(q))),
+            high = vpaddlq_s16(vmull_high_s8(u, q));
+  return vaddq_s32(sum, vpaddq_s32(low, high));
+}
 #endif
 
 /* The scales of a span for each 32 numbers, or each 16 (q6_k), times those of a row of x. */
@@ -407,12 +437,12 @@ KI void blocks_scale_by(tp_format f, blocks_by *to, const blocks_scales *s, cons
 #endif
 
 /* Adds part p of a span. */
-KI void blocks_add_part(tp_format f, bool vnni, const uint8_t *b, int p, const tp_eights *const *x,
+KI void blocks_add_part(tp_format f, bool dots, const uint8_t *b, int p, const tp_eights *const *x,
     const blocks_by *d, int rows, blocks_sums *sum) {
 #if VBYTES == 64
   __m512i u = blocks_part(f, b, p);
   UNROLLED for (int r = 0; r < rows; r++) {
-    __m512 v = _mm512_cvtepi32_ps(blocks_sum4(f, vnni, u, x[r], p));
+    __m512 v = _mm512_cvtepi32_ps(blocks_sum4(f, dots, u, x[r], p));
     sum[r].v = _mm512_add_ps(sum[r].v, _mm512_mul_ps(v, blocks_lanes_of(f, d[r], p)));
   }
 #elif VBYTES == 32
@@ -423,8 +453,17 @@ KI void blocks_add_part(tp_format f, bool vnni, const uint8_t *b, int p, const t
       const float *at = d[r].v + (f == TP_Q6_K ? 4 * p + 2 * h : 2 * p + h);
       __m256 by = f == TP_Q6_K ? _mm256_set_m128(_mm_set1_ps(at[1]), _mm_set1_ps(at[0]))
                                : _mm256_set1_ps(*at);
-      __m256i v = blocks_sum4(f, vnni, u, x[r], 64 * p + 32 * h);
+      __m256i v = blocks_sum4(f, dots, u, x[r], 64 * p + 32 * h);
       sum[r].v[h] = _mm256_add_ps(sum[r].v[h], _mm256_mul_ps(_mm256_cvtepi32_ps(v), by));
+    }
+  }
+#elif defined(__aarch64__)
+  UNROLLED for (int c = 0; c < 4; c++) {
+    blocks_q16 u = blocks_chunk(f, b, p, c);
+    UNROLLED for (int r = 0; r < rows; r++) {
+      float32x4_t v = vcvtq_f32_s32(blocks_sum4(f, dots, u, x[r], 64 * p + 16 * c));
+      float by = d[r].v[f == TP_Q6_K ? 4 * p + c : 2 * p + c / 2];
+      sum[r].v[c] = vaddq_f32(sum[r].v[c], vmulq_n_f32(v, by));
     }
   }
 #else
@@ -440,7 +479,7 @@ KI void blocks_add_part(tp_format f, bool vnni, const uint8_t *b, int p, const t
 #endif
 }
 
-KI void blocks_add_eights(tp_format f, bool vnni, const uint8_t *b, const tp_eights *const *at,
+KI void blocks_add_eights(tp_format f, bool dots, const uint8_t *b, const tp_eights *const *at,
     int rows, int64_t span, blocks_sums *sum) {
   blocks_scales s;
   blocks_by d[TP_SPAN_ROWS];
@@ -451,7 +490,7 @@ KI void blocks_add_eights(tp_format f, bool vnni, const uint8_t *b, const tp_eig
     blocks_scale_by(f, &d[r], &s, x[r]->d);
     if (blocks_shift(f)) sum[r].off += s.m * *(const blocks_f8 *)x[r]->s;
   }
-  UNROLLED for (int p = 0; p < 4; p++) blocks_add_part(f, vnni, b, p, x, d, rows, sum);
+  UNROLLED for (int p = 0; p < 4; p++) blocks_add_part(f, dots, b, p, x, d, rows, sum);
 }
 
 KI float blocks_sum_up(tp_format f, const blocks_sums *s) {
@@ -463,12 +502,12 @@ KI float blocks_sum_up(tp_format f, const blocks_sums *s) {
   float v = blocks_halved8(_mm256_add_ps(s->v[0], s->v[1]));
   return blocks_shift(f) ? v + blocks_halved8((__m256)s->off) : v;
 #else
-  float v = blocks_halved(s->v, 16);
+  float v = blocks_halved((const float *)s->v, 16);
   return blocks_shift(f) ? v + blocks_halved((const float *)&s->off, 8) : v;
 #endif
 }
 
-KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, const char *x,
+KI void blocks_eights_of(tp_format f, bool dots, const uint8_t *w, int64_t k, const char *x,
     int64_t row, int rows, int real, float *lanes, bool first, float *c) {
   blocks_sums sum[TP_SPAN_ROWS];
   const tp_eights *at[TP_SPAN_ROWS];
@@ -477,7 +516,7 @@ KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, co
     if (first) sum[r] = (blocks_sums){ 0 };
     else memcpy(&sum[r], lanes + TP_SPAN_LANES * r, sizeof sum[r]);
   }
-#define ADD(b, i) blocks_add_eights(f, vnni, b, at, rows, i, sum)
+#define ADD(b, i) blocks_add_eights(f, dots, b, at, rows, i, sum)
   BLOCKS_SPANS(f, w, k, ADD);
 #undef ADD
   UNROLLED for (int r = 0; r < rows; r++) {
@@ -491,7 +530,7 @@ KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, co
 #define BLOCKS_ARGS \
   const uint8_t *w, int64_t k, const void *x, int64_t row, int rows, float *lanes, bool first, \
       float *c
-#if VBYTES >= 32
+#if VBYTES >= 32 || defined(__aarch64__)
 #define BLOCKS_BY_ROWS(DO, ...) \
   do { \
     if (rows == 1) DO(__VA_ARGS__, w, k, x, row, 1, 1, lanes, first, c); \
@@ -514,16 +553,18 @@ KI void blocks_eights_of(tp_format f, bool vnni, const uint8_t *w, int64_t k, co
   }
 #include "base/formats.def"
 #undef X
-#if VBYTES >= 32
+#if VBYTES >= 32 || defined(__aarch64__)
 #define X(NAME, text, elements, bytes, gguf) \
-  static __attribute__((noinline)) void vnni_##NAME(BLOCKS_ARGS) { \
+  static __attribute__((noinline)) void dots_##NAME(BLOCKS_ARGS) { \
     BLOCKS_BY_ROWS(blocks_eights_of, TP_##NAME, true); \
   }
 #include "base/formats.def"
 #undef X
-#define BLOCKS_HAS_VNNI __builtin_cpu_supports(VBYTES == 64 ? "avx512vnni" : "avxvnni")
+#ifdef __aarch64__
+#define BLOCKS_HAS_DOTS tp_os_has_dots()
 #else
-#define BLOCKS_HAS_VNNI false
+#define BLOCKS_HAS_DOTS __builtin_cpu_supports(VBYTES == 64 ? "avx512vnni" : "avxvnni")
+#endif
 #endif
 
 static void blocks_by_floats(tp_format f, BLOCKS_ARGS) {
@@ -539,12 +580,12 @@ static void blocks_by_floats(tp_format f, BLOCKS_ARGS) {
 }
 
 static void blocks_by_eights(tp_format f, BLOCKS_ARGS) {
-#if VBYTES >= 32
-  if (BLOCKS_HAS_VNNI) {
+#ifdef BLOCKS_HAS_DOTS
+  if (BLOCKS_HAS_DOTS) {
     switch (f) {
 #define X(NAME, text, elements, bytes, gguf) \
   case TP_##NAME: \
-    vnni_##NAME(w, k, x, row, rows, lanes, first, c); \
+    dots_##NAME(w, k, x, row, rows, lanes, first, c); \
     return;
 #include "base/formats.def"
 #undef X

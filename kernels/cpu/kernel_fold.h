@@ -145,13 +145,46 @@ BESTS(i64, int64_t, AS_IS)
 BESTS(u8, uint8_t, AS_IS)
 BESTS(bool, uint8_t, TRUTH)
 
+/* ---- rows that are added to one ---- */
+#define SUM_ROWS(width) \
+  double s[LANES]; \
+  for (int k = 0; k < (width); k++) s[k] = to[i + k]; \
+  for (int64_t q = j;; q = t[q].next) { \
+    const float *a = from + q * apart + i; \
+    for (int k = 0; k < (width); k++) s[k] += a[k]; \
+    if (!t[q].next) break; \
+  } \
+  for (int k = 0; k < (width); k++) to[i + k] = (float)s[k];
+static void sum_rows(
+    float *to, const float *from, int64_t apart, const tp_row_hit *t, int64_t j, int64_t n) {
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES) {
+    SUM_ROWS(LANES)
+  }
+  if (i < n) {
+    SUM_ROWS(n - i)
+  }
+}
+
 /* ---- scans: `lanes` neighbouring lines at once ---- */
 #define WRAPPED(a, b, c) ((a) * (b) + (c))
+/* A line by itself keeps its sum at hand; 1 times it is itself. */
+#define SCAN_LINE(T, A, next) \
+  for (int64_t i = 0; i < n; i++) { \
+    const A v = (A)((const T *)x_)[i * xstep]; \
+    s = next; \
+    ((T *)y_)[i * ystep] = (T)s; \
+  }
 #define SCANS(sfx, T, A, FACTOR, MAD) \
   static void sum_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, \
       int64_t lanes, double f_, void *carry) { \
-    A *c = carry, f = FACTOR(f_); \
-    for (int64_t i = 0; i < n; i++) { \
+    A *c = carry, f = FACTOR(f_), s = *c; \
+    if (lanes == 1 && f == 1) { \
+      SCAN_LINE(T, A, s + v) \
+    } else if (lanes == 1) { \
+      SCAN_LINE(T, A, MAD(f, s, v)) \
+    } \
+    for (int64_t i = 0; i < n && lanes != 1; i++) { \
       const T *x = (const T *)x_ + i * xstep; \
       T *y = (T *)y_ + i * ystep; \
       IVDEP for (int64_t k = 0; k < lanes; k++) { \

@@ -710,7 +710,11 @@ enum { FOUR = 4, DOT_PAIRS = VBYTES == 64 ? 4 : 2 };
             s->k - p < MM_KC ? s->k - p : MM_KC, acc || p > 0, false); \
       } \
   }
-#define WIDE_PANEL (VBYTES == 64 ? 4 : 2) /* as many as there are registers for */
+#if VBYTES == 64 || defined(__aarch64__)
+#define WIDE_PANEL 4 /* as many as there are registers for */
+#else
+#define WIDE_PANEL 2
+#endif
 #if VBYTES == 64
 DOTS(f32, float, int32_t, MAD_f32, 16, 16, 4)
 DOTS(f64, double, int64_t, MAD_f64, 8, 8, 2)

@@ -27,9 +27,13 @@ KI v_f32 thin_bf16(const uint16_t *p) {
   return (v_f32)(__builtin_convertvector(*(const thin_halves *)p, thin_words) << 16);
 }
 KI v_f32 thin_f16(const uint16_t *p) {
+#ifdef __aarch64__
+  return (v_f32)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+#else
   v_f32 o;
   for (int l = 0; l < L_f32; l++) o[l] = tp_load_f16(p[l]);
   return o;
+#endif
 }
 #endif
 #define load_f32 load_4
@@ -177,50 +181,72 @@ enum { DOT_STREAMS = 2 };
 enum { DOT_STREAMS = 1 };
 #define DOT_TREE(r) TREE_4(i_f32, 4, r)
 #endif
-enum { DOT_VECTORS = 16 / L_f32, DOT_GROUP = 16 / DOT_STREAMS, DOT_KEPT = 64, DOT_AHEAD = 2048 };
+enum {
+  DOT_VECTORS = 16 / L_f32,
+  DOT_GROUP = 16 / DOT_STREAMS,
+  DOT_KEPT = 64,
+  DOT_AHEAD = 2048,
+  DOT_STRIP = 512,
+  DOT_ROW = TP_DOT_LONG + 16
+};
 #define DIRECT(sfx, S, get) \
-  /* of f rows and some lines the lanes of a block */ \
+  /* of f rows and some lines the lanes of a block; meanwhile streams from .. to of `next` come \
+   * nearer */ \
   KI void direct_lanes_##sfx(int f, int some, const float *x, int64_t sx, const S *y, int64_t sy, \
-      int64_t k, v_f32 o[][FOUR][DOT_VECTORS]) { \
+      int64_t k, const S *next, int from, int to, v_f32 u[][16][DOT_VECTORS]) { \
+    v_f32 o[FOUR][FOUR][DOT_VECTORS]; \
     int64_t p = 0; \
     UNROLLED for (int e = 0; e < f; e++) UNROLLED for (int i = 0; i < some; i++) \
         UNROLLED for (int q = 0; q < DOT_VECTORS; q++) o[e][i][q] = (v_f32){ 0 }; \
-    for (; p + 16 <= k; p += 16) \
+    for (; p + 16 <= k; p += 16) { \
+      for (int i = from; i < to; i++) __builtin_prefetch(next + i * sy + p); \
       UNROLLED for (int q = 0; q < DOT_VECTORS; q++) UNROLLED for (int i = 0; i < some; i++) { \
-        const S *at = y + i * sy + p + q * L_f32; \
-        if (f > 1 || sizeof(S) < 4) __builtin_prefetch((const char *)at + DOT_AHEAD); \
-        v_f32 b = thin_##sfx(at); \
+        v_f32 b = thin_##sfx(y + i * sy + p + q * L_f32); \
         UNROLLED for (int e = 0; e < f; e++) o[e][i][q] = \
             MAD_f32(b, *(const v_f32 *)(x + e * sx + p + q * L_f32), o[e][i][q]); \
       } \
-    if (p == k) return; \
+    } \
     float xs[FOUR][16] = { 0 }, ys[FOUR][16] = { 0 }; \
     for (int l = 0; l < k - p; l++) { \
       for (int e = 0; e < f; e++) xs[e][l] = x[e * sx + p + l]; \
       for (int i = 0; i < some; i++) ys[i][l] = get(y[i * sy + p + l]); \
     } \
-    UNROLLED for (int q = 0; q < DOT_VECTORS; q++) UNROLLED for (int i = 0; i < some; i++) \
-        UNROLLED for (int e = 0; e < f; e++) o[e][i][q] = \
-            MAD_f32(*(v_f32 *)(ys[i] + q * L_f32), *(v_f32 *)(xs[e] + q * L_f32), o[e][i][q]); \
+    for (int q = 0; p < k && q < DOT_VECTORS; q++) \
+      UNROLLED for (int i = 0; i < some; i++) UNROLLED for (int e = 0; e < f; e++) o[e][i][q] = \
+          MAD_f32(*(v_f32 *)(ys[i] + q * L_f32), *(v_f32 *)(xs[e] + q * L_f32), o[e][i][q]); \
+    UNROLLED for (int e = 0; e < f; e++) UNROLLED for (int i = 0; i < some; i++) \
+        UNROLLED for (int q = 0; q < DOT_VECTORS; q++) u[e][i * DOT_GROUP][q] = o[e][i][q]; \
   } \
-  /* f rows times n lines of each of `streams`, which are `apart` lines apart */ \
-  KI void direct_##sfx(int f, int streams, const tp_mm *s, const float *x, const S *y, \
-      int64_t apart, int n, int64_t k0, float *c, bool acc) { \
+  static __attribute__((noinline)) void direct_##sfx(int f, int some, const float *x, int64_t sx, \
+      const S *y, int64_t sy, int64_t k, const S *next, int from, int to, \
+      v_f32 u[][16][DOT_VECTORS]) { \
+    switch (some == 1 ? 0 : f) { \
+    case 0: direct_lanes_##sfx(1, 1, x, sx, y, sy, k, next, from, to, u); break; \
+    case 1: direct_lanes_##sfx(1, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
+    case 2: direct_lanes_##sfx(2, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
+    case 3: direct_lanes_##sfx(3, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
+    default: direct_lanes_##sfx(FOUR, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
+    } \
+  } \
+  /* the rows times n lines of each of `streams`, which are `apart` lines apart */ \
+  static void direct_part_##sfx(int streams, const tp_mm *s, const float *x, const S *y, \
+      int64_t apart, int n, int64_t k0, const S *next, float *c, bool acc) { \
     v_f32 u[DOT_KEPT][16][DOT_VECTORS]; \
-    int blocks = (int)((k0 + TP_DOT_LONG - 1) / TP_DOT_LONG); \
+    int m = (int)s->m, blocks = (int)((k0 + TP_DOT_LONG - 1) / TP_DOT_LONG), \
+        each = m > 1 || sizeof(S) < 4 ? (streams * FOUR + m - 1) / m : 0; \
+    if (m <= FOUR) each = m > 1 || sizeof(S) < 4 ? streams : 0; \
     for (int i = 0; i < n; i++) \
-      for (int z = 0; z < blocks; z++) { \
-        v_f32 o[FOUR][FOUR][DOT_VECTORS]; \
-        int64_t p = z * TP_DOT_LONG, k = k0 - p < TP_DOT_LONG ? k0 - p : TP_DOT_LONG; \
-        direct_lanes_##sfx(f, streams, x + p, s->sam, y + i * s->sbn + p, apart * s->sbn, k, o); \
-        UNROLLED for (int e = 0; e < f; e++) UNROLLED for (int q = 0; q < streams; q++) \
-            UNROLLED for (int v = 0; v < DOT_VECTORS; v++) u[z * f + e][i + q * DOT_GROUP][v] = \
-                o[e][q][v]; \
-      } \
+      for (int z = 0; z < blocks; z++) \
+        for (int e = 0, g = 0; e < m; e += FOUR, g += each) { \
+          int64_t p = z * TP_DOT_LONG, at = i * s->sbn + p; \
+          direct_##sfx(m - e < FOUR ? m - e : FOUR, streams, x + e * s->sam + p, s->sam, y + at, \
+              apart * s->sbn, k0 - p < TP_DOT_LONG ? k0 - p : TP_DOT_LONG, next + at, g, \
+              TP_MIN(g + each, streams), (v_f32(*)[16][DOT_VECTORS])(u[z * m + e] + i)); \
+        } \
     for (int z = 0; z < blocks; z++) \
-      for (int e = 0; e < f; e++) \
+      for (int e = 0; e < m; e++) \
         for (int i = 0; i < 16; i += L_f32) { \
-          v_f32 r[L_f32], (*all)[DOT_VECTORS] = u[z * f + e] + i; \
+          v_f32 r[L_f32], (*all)[DOT_VECTORS] = u[z * m + e] + i; \
           UNROLLED for (int q = 0; q < L_f32; q++) { \
             bool made = (i + q) % DOT_GROUP < n && (i + q) / DOT_GROUP < streams; \
             r[q] = (v_f32){ 0 }; \
@@ -237,36 +263,47 @@ enum { DOT_VECTORS = 16 / L_f32, DOT_GROUP = 16 / DOT_STREAMS, DOT_KEPT = 64, DO
           } \
         } \
   } \
-  static __attribute__((noinline)) void direct_part_##sfx(const tp_mm *s, const float *x, \
-      const S *y, int64_t apart, int n, int64_t k, float *c, bool acc) { \
-    switch (s->m) { \
-    case 1: direct_##sfx(1, DOT_STREAMS, s, x, y, apart, n, k, c, acc); break; \
-    case 2: direct_##sfx(2, DOT_STREAMS, s, x, y, apart, n, k, c, acc); break; \
-    case 3: direct_##sfx(3, DOT_STREAMS, s, x, y, apart, n, k, c, acc); break; \
-    default: direct_##sfx(4, DOT_STREAMS, s, x, y, apart, n, k, c, acc); break; \
+  static __attribute__((noinline)) void directs_##sfx( \
+      const tp_mm *s, const float *a, const S *b, float *c, bool acc) { \
+    int64_t apart = s->n / DOT_STREAMS, most = DOT_KEPT / FOUR * TP_DOT_LONG; \
+    for (int64_t p = 0; p < s->k; p += most) { \
+      int64_t k = TP_MIN(s->k - p, most); \
+      for (int64_t j = 0; j < apart; j += DOT_GROUP) \
+        direct_part_##sfx(DOT_STREAMS, s, a + p, b + j * s->sbn + p, apart, \
+            TP_MIN(apart - j, DOT_GROUP), k, b + j * s->sbn + p + DOT_AHEAD / (int)sizeof(S), \
+            c + j * s->scn, acc || p); \
+      for (int64_t j = apart * DOT_STREAMS; j < s->n; j++) \
+        direct_part_##sfx(1, s, a + p, b + j * s->sbn + p, 0, 1, k, b + j * s->sbn + p, \
+            c + j * s->scn, acc || p); \
     } \
   } \
-  static void directs_##sfx(const tp_mm *s, const float *a, const S *b, float *c, bool acc) { \
-    int64_t apart = s->n / DOT_STREAMS, most = DOT_KEPT / FOUR * TP_DOT_LONG; \
+  /* more rows than FOUR: a block of terms of them, of which no cache line meets another's place, \
+   * times that of DOT_STRIP lines; the next lines come nearer meanwhile */ \
+  static __attribute__((noinline)) void direct_strips_##sfx( \
+      const tp_mm *s, const float *a, const S *b, float *c, bool acc) { \
+    float x[DOT_THIN * DOT_ROW] __attribute__((aligned(64))); \
     tp_mm part = *s; \
-    for (int64_t p = 0; p < s->k; p += most) { \
-      int64_t k = s->k - p < most ? s->k - p : most; \
-      for (int64_t j = 0; j < apart; j += DOT_GROUP) \
-        for (int64_t i = 0; i < s->m; i += FOUR) { \
-          part.m = s->m - i < FOUR ? s->m - i : FOUR; \
-          direct_part_##sfx(&part, a + i * s->sam + p, b + j * s->sbn + p, apart, \
-              apart - j < DOT_GROUP ? (int)(apart - j) : DOT_GROUP, k, \
-              c + i * s->scm + j * s->scn, acc || p); \
-        } \
-      for (int64_t j = apart * DOT_STREAMS; j < s->n; j++) \
-        for (int64_t i = 0; i < s->m; i++) \
-          direct_##sfx(1, 1, s, a + i * s->sam + p, b + j * s->sbn + p, 0, 1, k, \
-              c + i * s->scm + j * s->scn, acc || p); \
-    } \
+    part.sam = DOT_ROW; \
+    for (int64_t j0 = 0, n; j0 < s->n; j0 += n) \
+      for (int64_t p = 0, k; p < s->k; p += k) { \
+        n = TP_MIN(s->n - j0, DOT_STRIP), k = TP_MIN(s->k - p, TP_DOT_LONG); \
+        for (int64_t e = 0; e < s->m; e++) \
+          memcpy(x + e * DOT_ROW, a + e * s->sam + p, (size_t)k * sizeof *x); \
+        const S *y = b + j0 * s->sbn + p, *then = p + k < s->k ? y + k : y + n * s->sbn - p; \
+        int64_t j = 0, lines = DOT_STREAMS * DOT_GROUP; \
+        for (; j + lines <= n; j += lines) \
+          direct_part_##sfx(DOT_STREAMS, &part, x, y + j * s->sbn, DOT_GROUP, DOT_GROUP, k, \
+              j + 2 * lines <= n ? y + (j + lines) * s->sbn : then, c + (j0 + j) * s->scn, \
+              acc || p); \
+        for (; j < n; j++) \
+          direct_part_##sfx( \
+              1, &part, x, y + j * s->sbn, 0, 1, k, then, c + (j0 + j) * s->scn, acc || p); \
+      } \
   } \
   static void thin_##sfx##_any(const tp_mm *s, const void *a, const void *b, void *c, bool acc) { \
     if (!s->lanes) thin_rows_##sfx(s, a, b, c, acc); \
-    else if (s->m <= DOT_THIN) directs_##sfx(s, a, b, c, acc); \
+    else if (s->m <= FOUR) directs_##sfx(s, a, b, c, acc); \
+    else if (s->m <= DOT_THIN) direct_strips_##sfx(s, a, b, c, acc); \
     else lined_##sfx(s, a, b, c, acc); \
   }
 DIRECT(f32, float, )

@@ -1,6 +1,6 @@
 /* The table of inner loops. One table per instruction set, all from the same text (kernel_*.h);
- * tp_kernels_get() picks the best one this processor has (TEMPO_ISA=base|avx2|avx512 overrides, for
- * tests).
+ * tp_kernels_get() picks the best one this processor has (TEMPO_ISA=base|avx2|avx512|bf16
+ * overrides, for tests; bf16: avx512 with dot products of pairs).
  *
  * Inner loops see contiguous blocks of the *compute type* of a dtype: f16 and bf16 are computed in
  * f32 and rounded after each operator. */
@@ -31,6 +31,16 @@ typedef void tp_kfold(void *acc, const void *a, int64_t row, int64_t rows, int64
 typedef void tp_kbest(int64_t *at, const void *a, int64_t row, int64_t rows, int64_t n);
 /* The same of n neighbours, n > 0: returns the place. */
 typedef int64_t tp_kbestof(const void *a, int64_t n);
+/* A row that is added to another: its first element was `was`; next: the next row that is added
+ * there, 0: none; later: there was one before. */
+typedef struct tp_row_hit {
+  float was;
+  uint32_t next;
+  bool later;
+} tp_row_hit;
+/* Adds row j of `from` to `to`, and those that follow it, in f64. */
+typedef void tp_ksumrows(
+    float *to, const float *from, int64_t apart, const tp_row_hit *t, int64_t j, int64_t n);
 /* C (m x n) = or += A (m x k) B (k x n), any strides. */
 /* lanes: of terms that go to lanes (prelude/fold.h) the rows of lanes, 0: terms one by one. With
  * lanes both operands are contiguous along k. */
@@ -103,6 +113,7 @@ struct tp_kernels {
   tp_kfold *across_wide, *down_wide; /* sums of f32 as those of f64 */
   tp_kbest *best[2][TP_NDTYPE];      /* [max] */
   tp_kbestof *bestof[2][TP_NDTYPE];
+  tp_ksumrows *sum_rows;
   tp_kmm *mm[TP_NDTYPE];
   tp_keights *eights;
   tp_kblocks *blocks_eights, *blocks_floats;
@@ -119,6 +130,23 @@ struct tp_kernels {
   void (*normal)(double *o, const uint32_t *w, int64_t n); /* from 2n words */
 };
 
+/* Products of bf16 (kernel_pairs.c), both contiguous along k. Rows that go together, and columns,
+ * terms of a block; rows that are few. */
+enum { TP_PAIR_TALL = 256, TP_PAIR_WIDE = 512, TP_PAIR_DEEP = 512, TP_PAIR_FEW = 16 };
+/* room: tp_pairs_room floats, whose first part is the rows' */
+typedef void tp_kpairs(
+    const tp_mm *s, const uint16_t *a, const uint16_t *b, float *c, bool acc, float *room);
+static inline int64_t tp_pairs_rows(const tp_mm *s) {
+  return TP_MIN(s->m, TP_PAIR_TALL) * TP_MIN(tp_round_up(s->k, 32), TP_PAIR_DEEP) / 2;
+}
+static inline int64_t tp_pairs_room(const tp_mm *s) {
+  if (s->m <= TP_PAIR_FEW) return 0;
+  return tp_pairs_rows(s) +
+      TP_MIN(s->m, TP_PAIR_TALL) * TP_MIN(tp_round_up(s->n, 16), TP_PAIR_WIDE);
+}
+/* NULL: the processor has no dot product of pairs */
+tp_kpairs *tp_kernels_pairs(void);
+
 const tp_kernels *tp_kernels_get(void);
 extern const tp_kernels tp_kernels_base;
 /* The best of those without fma: the same bits on all processors. */
@@ -132,6 +160,7 @@ extern const tp_kernels tp_kernels_plain;
 #define TP_X86 1
 extern const tp_kernels tp_kernels_avx2, tp_kernels_avx512, tp_kernels_plain_avx2,
     tp_kernels_plain_avx512;
+tp_kpairs tp_pairs_multiply;
 #endif
 
 /* The dtype that accumulates a reduction of compute type d. */

@@ -18,6 +18,8 @@
  *                           defines elsewhere
  *   TP_FN, TP_ONCE, TP_AT  what the prelude asks for
  *
+ * GRID_MEET(p)             threads of all blocks come here, p a count of 0 at first; in CUDA C alone
+ *
  * MEET() stands where threads read each other, LEAF_ENDS() behind each leaf of a kernel of several.
  * In CUDA C threads meet at the first. In OpenCL C they meet at the second, which always suffices:
  * pocl 3.1 mixes threads up that go on from the loop of one leaf to that of the next.
@@ -111,6 +113,22 @@ typedef unsigned long long uint64_t;
 #define FLOAT4(a, b, c, d)      make_float4(a, b, c, d)
 #define LOAD4(p)                (*(const float4 *)(p))
 #define STORE4(p, v)            (*(float4 *)(p) = (v))
+#endif
+#if !defined(__OPENCL_VERSION__)
+/* Threads of all blocks come here; then each sees what the others wrote. The blocks are there at
+ * once. Bit 31 of the count turns when the last has come, and the others wait for that: the first
+ * adds what carries into it when each other one has added 1. */
+TP_FN void tp_grid_meet(uint32_t *count) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    const uint32_t was = atomicAdd(count, blockIdx.x ? 1u : 0x80000001u - gridDim.x);
+    while (!((was ^ *(volatile uint32_t *)count) >> 31)) __nanosleep(32);
+    __threadfence();
+  }
+  __syncthreads();
+}
+#define GRID_MEET(count) tp_grid_meet((uint32_t *)(count))
 #endif
 #define TP_AT GLOBAL
 #ifndef TP_FMA

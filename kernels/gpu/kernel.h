@@ -30,6 +30,20 @@ typedef struct {
   BARRIER(); \
   if (any_) return
 
+/* The same in a part of a kernel: they go on behind it. */
+#define TP_LEAVE_IF(ends, to) \
+  do { \
+    const int ends_ = (ends) != 0; \
+    BARRIER(); \
+    if (ends_) goto to; \
+  } while (0)
+#define TP_LEAVE_IF_ANY(ends, to) \
+  do { \
+    if (THREAD == 0) any_ = (ends) != 0; \
+    BARRIER(); \
+    TP_LEAVE_IF(any_, to); \
+  } while (0)
+
 /* A number that blocks of one kernel set and look at. */
 #define TP_SET(p)    ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 1)
 #define TP_IS_SET(p) ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 0)

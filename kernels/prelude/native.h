@@ -14,6 +14,9 @@ typedef struct tp_host {
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
   uint64_t seed;
 #ifndef TP_ALONE
+  /* In front of an iteration of the loop of this number, with env's variable one step back: is the
+   * part left there? NULL: it never is. */
+  int (*pause)(void *exec, int entry);
   /* by buffer: where rows of an input begin, in elements; NULL: one after another */
   const int64_t *const *rows;
   /* o[i * orow + j] = a[j * arow + i], elements of so many bytes */

@@ -177,6 +177,15 @@ for name, op in pairs { __lt = "<", __le = "<=" } do
   end
 end
 
+-- Without a ';', a line that begins with '(' calls what the line before it ends in.
+for what, class in pairs { ["a tensor"] = Tensor, ["an index expression"] = Index,
+  ["an array"] = Array } do
+  class.__call = function()
+    fail("option", "%s is called like a function: if the next line begins with '(', end this one "
+      .. "with ';'", what)
+  end
+end
+
 -- ---- ranges -------------------------------------------------------------------------------------
 local function range(a, b)
   check_integral("range", a)

@@ -87,6 +87,9 @@ local epsilon = { f16 = 2 ^ -10, bf16 = 2 ^ -7, f32 = 2 ^ -23, f64 = 2 ^ -52 }
 
 -- Checks logits or probs, one of them. Returns o.
 local function logits_or_probs(what, o, known)
+  if util.is_tensor(o) then
+    util.fail("option", "%s: options go by name: %s { logits = x }, or { probs = x }", what, what)
+  end
   o = util.options(what, o, "logits probs " .. known)
   if (o.logits == nil) == (o.probs == nil) then
     util.fail("option", "%s: give either logits or probs", what)

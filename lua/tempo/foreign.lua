@@ -7,7 +7,7 @@ local at_place = "x:put(axis, i, v), which is done in place"
 local by_compiler = "nothing: how a tensor lies in memory is the compiler's to choose"
 local no_gradient = "nothing: only what a loss reads has gradients; x:detach() stops one"
 local seed = "tempo.program { seed = 0 }, or f(inputs, bounds, { seed = 0 })"
-local cpu = "nothing: a program runs on the processor, which is the only device yet"
+local device = "an option: P:compile { device = 'cuda' }, or 'opencl'"
 local schedule = "a learning rate that is an expression: lr = 0.1 * 0.5 ^ i:floordiv(10):value()"
 local attention = "k[0 .. t + 1]:matmul(q):softmax(0):matmul(v[0 .. t + 1])"
 local option = "an option: x:dropout(0.5, { training = false })"
@@ -88,9 +88,9 @@ local ours = {
   "byte uint8", "'u8': x:to 'u8', { dtype = 'u8' }",
   "bool bool_", "x:to 'bool', or x:ne(0)",
   "cpu", "nothing: f(inputs, bounds) gives arrays of the host",
-  "cuda device is_cuda device_put device_get", cpu,
+  "cuda device is_cuda device_put device_get", device,
   "pmap shard_map psum DataParallel",
-    "P:compile { threads = 4 }: the processor is the only device yet",
+    "P:compile { threads = 4 }: a program runs on one device",
   "pi", "math.pi",
   "inf", "math.huge",
   "nan", "0 / 0",

@@ -13,7 +13,7 @@ local core = getmetatable(tempo)
 ---@class tempo.llm.Settings
 ---@field dtype? tempo.Dtype "f32", "bf16", "f16": of the weights (as they are)
 ---@field max_length? integer positions of a text (what the model was made for)
----@field precise? boolean products with weights in blocks take f32, not int8
+---@field precise? boolean products with weights in blocks or bf16 take f32 on the other side
 ---@field threads? integer
 ---@field tokenizer? tempo.llm.Tokenizer of llm.model
 
@@ -85,8 +85,8 @@ end
 --- Opens a model: a folder of Hugging Face (config.json, *.safetensors, tokenizer.json), a file of
 --- it, or a GGUF file. Weights stay in the file and are read where they lie. Option dtype: "f32",
 --- "bf16", "f16" converts them while loading; max_length: how many positions a text may have (what
---- the model was made for); precise: products with quantised weights take f32 and not int8;
---- threads.
+--- the model was made for); precise: products take f32 beside quantised weights, not int8, and
+--- beside bf16, not bf16; threads.
 ---@param path string
 ---@param o? tempo.llm.Settings
 ---@return tempo.llm.Model
@@ -99,7 +99,8 @@ function llm.load(path, o)
   end
   local from = tempo.open(path)
   local m = made(configured(path, from), from, o)
-  if not from:meta "general.architecture" or from:meta "tokenizer.ggml.model" then
+  local kind = from:meta "tokenizer.ggml.model"
+  if not from:meta "general.architecture" or (kind and kind ~= "no_vocab") then
     m.tokenizer = require "tempo.llm.tokenizer".beside(path)
   end
   return m
@@ -150,7 +151,8 @@ function Model:_program(kind, outputs)
     local P = tempo.program()
     local d = P:dim(kind == "next" and "b" or kind == "chunk" and "n" or "t")
     local net = Net.new(P, self.config,
-      { rows = { d }, time = kind ~= "next" and d or nil, past = kind ~= "text" })
+      { rows = { d }, time = kind ~= "next" and d or nil, past = kind ~= "text",
+        precise = self._precise })
     weights.declare(net, self._weights)
     local id = P:input("id", { domain = { d }, dtype = "i64" })
     local hidden, logits = self.config.model.forward(net, id)
@@ -181,7 +183,7 @@ function Model:record(P, id, t)
   util.program("record", P)
   util.expect("record: id", "tensor", id)
   util.expect("record: t", "dim", t)
-  local net = Net.new(P, self.config, { rows = id:domain(), time = t })
+  local net = Net.new(P, self.config, { rows = id:domain(), time = t, precise = self._precise })
   weights.declare(net, self._weights)
   return self.config.model.forward(net, id)
 end
@@ -191,16 +193,16 @@ end
 ---@return table inputs
 function Model:inputs(inputs) return weights.inputs(self._weights, inputs) end
 
--- A list or an array of ids, checked.
-local function checked(m, what, ids)
+-- A list or an array of ids, checked; `most`: how many there may be, nil: any number.
+local function checked(m, what, ids, most)
   if type(ids) == "userdata" and util.is_array(ids) then
     if #ids:shape() ~= 1 then util.fail("shape", "%s: expected ids of one axis", what) end
     ids = ids:totable()
   end
   util.sequence(what, ids, "{ 1, 15, 2 }")
   if #ids == 0 then util.fail("shape", "%s: no tokens", what) end
-  if #ids > m.max_length then
-    util.fail("shape", "%s: %d tokens, and the model takes %d", what, #ids, m.max_length)
+  if most and #ids > most then
+    util.fail("shape", "%s: %d tokens, and the model takes %d", what, #ids, most)
   end
   for k, id in ipairs(ids) do
     if type(id) ~= "number" or id ~= math.floor(id) or id < 0 or id >= m.config.vocabulary then
@@ -216,7 +218,7 @@ Model._checked = checked
 ---@param ids integer[]|tempo.Array
 ---@return tempo.Array
 function Model:logits(ids)
-  ids = checked(self, "logits", ids)
+  ids = checked(self, "logits", ids, self.max_length)
   return self:_program("text", "logits")({ id = ids }, { T = #ids }).logits
 end
 
@@ -224,7 +226,7 @@ end
 ---@param ids integer[]|tempo.Array
 ---@return tempo.Array
 function Model:embed(ids)
-  ids = checked(self, "embed", ids)
+  ids = checked(self, "embed", ids, self.max_length)
   return self:_program("text", "hidden")({ id = ids }, { T = #ids }).hidden
 end
 

@@ -80,7 +80,9 @@ function methods.randint(shape, lo, hi, dtype, domain, name, key)
   local from = limit(lo)
   local width = (limit(hi) - from):maximum(0)              -- by 0: an error at run time
   options.dtype = "i64"
-  return (core.integers(shape, 0, options) % width + from):to(dtype or "i64")
+  local drawn = (core.integers(shape, 0, options) % width)
+    :name((name or "randint") .. ", which has no number to draw")
+  return (drawn + from):to(dtype or "i64")
 end
 
 function methods.randperm(shape, dtype, domain, name, key)

@@ -40,7 +40,8 @@ local sets = {}
 function util.options(what, o, known)
   if o == nil then return {} end
   if type(o) ~= "table" then
-    util.fail("option", "%s: expected a table of options, got a %s", what, type(o))
+    util.fail("option", "%s: expected a table of options, got %s", what,
+      type(o) == "userdata" and tostring(o) or "a " .. type(o))
   end
   local set = sets[known]
   if not set then

@@ -641,6 +641,79 @@ static void test_thin(const tp_kernels *k, tp_dtype d) {
   }
 }
 
+/* An element by the formula of kernel_pairs.c, and its terms in double. */
+static float pairs_sum(const tp_mm *s, const uint16_t *a, const uint16_t *b, int64_t i, int64_t j,
+    float c, bool acc, double *want) {
+  *want = acc ? c : 0;
+  for (int64_t p0 = 0; p0 < s->k; p0 += 512) {
+    float lane[4] = { 0 };
+    for (int64_t p = p0; p < p0 + 512; p++) {
+      int64_t at = p ^ 1;
+      if (at >= s->k) continue;
+      double x = tp_get(TP_BF16, a, i * s->sam + at), y = tp_get(TP_BF16, b, at + j * s->sbn);
+      lane[p % 8 / 2] = fmaf((float)x, (float)y, lane[p % 8 / 2]);
+      *want += x * y;
+    }
+    float block = lane[0] + lane[2] + (lane[1] + lane[3]);
+    c = acc || p0 ? c + block : block;
+  }
+  return c;
+}
+
+/* All elements of small products, some of large ones; a row alone has its bits. What lies beside
+ * operands is NaN, and C is left alone beside its elements. */
+static void test_pairs(void) {
+  enum { A = 300 * 700, B = 600 * 700, C = 300 * 600 };
+  static uint16_t a[A], b[B];
+  static float c[C], alone[600], room[1 << 18];
+  tp_kpairs *f = tp_kernels_pairs();
+  for (int round = 0; f && round < 150; round++) {
+    bool acc = below(2), ok = true;
+    int64_t m = 1 + below(below(4) ? 20 : 290), n = 1 + below(below(4) ? 40 : 590),
+            k = 1 +
+        below(below(4)     ? 100
+                : below(4) ? 690
+                           : 9000),
+            sa = k + below(3), sb = k + below(3), gap = below(2);
+    tp_mm s = { m, n, k, sa, 1, 1, sb, n + gap, 1, 0 };
+    if (below(3) == 0) s.scm = 1, s.scn = m + gap;
+    else if (below(5) == 0) s.scm = 2 * n, s.scn = 2;
+    if (m * sa > A || n * sb > B || m * s.scm + n * s.scn > C || tp_pairs_room(&s) > 1 << 18)
+      continue;
+    memset(a, 0xff, sizeof a), memset(b, 0xff, sizeof b);
+    for (int64_t i = 0; i < m * k; i++) tp_put(TP_BF16, a, i / k * sa + i % k, unit() - 0.5);
+    for (int64_t i = 0; i < n * k; i++) tp_put(TP_BF16, b, i / k * sb + i % k, unit() - 0.5);
+    for (int64_t i = 0; i < C; i++) c[i] = 1;
+    f(&s, a, b, c, acc, room);
+    double sum = 0, all = 0;
+    for (int64_t i = 0; i < C; i++) all += c[i];
+    for (int64_t i = 0; i < m; i++)
+      for (int64_t j = 0; j < n; j++) sum += c[i * s.scm + j * s.scn];
+    ok &= fabs(all - sum - (double)(C - m * n)) < 1e-6;
+    for (int q = 0; q < 300; q++) {
+      double want;
+      int64_t i = below(m), j = below(4) ? below(n) : n - 1;
+      float got = c[i * s.scm + j * s.scn];
+      ok &= got == pairs_sum(&s, a, b, i, j, 1, acc, &want);
+      ok &= fabs(got - want) <= 1e-6 * (double)(k + 10);
+    }
+    tp_mm one = s;
+    int64_t row = below(m);
+    one.m = 1, one.scn = 1;
+    for (int64_t j = 0; j < n; j++) alone[j] = 1;
+    f(&one, a + row * sa, b, alone, acc, NULL);
+    for (int64_t j = 0; j < n; j++) ok &= alone[j] == c[row * s.scm + j * s.scn];
+    CHECKF(ok, "product of pairs: %d %d %d, acc %d", (int)m, (int)n, (int)k, acc);
+  }
+  /* 2^-127 is 0 to it, 2^-126 is not; no result is between them */
+  static const uint16_t in[] = { 0x0040, 0x0080 }, big = 0x7f00, half = 0x3f00;
+  tp_mm s = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 0 };
+  float y[3];
+  for (int i = 0; f && i < 2; i++) f(&s, in + i, &big, y + i, false, NULL);
+  if (f) f(&s, in + 1, &half, y + 2, false, NULL);
+  CHECK(!f || (y[0] == 0 && y[1] == 2 && y[2] == 0));
+}
+
 /* Enough rows, columns and terms that A is copied as well; of some elements. */
 static void test_large_mm(const tp_kernels *k, tp_dtype d) {
   enum { M = 270, N = 322, TERMS = 140, SOME = 500 };
@@ -721,6 +794,7 @@ int main(int argc, char **argv) {
     test_random(k);
     test_normal_ends(k);
   }
+  test_pairs();
   for (int i = 0; i < 400; i++)
     for (size_t d = 1; d < TP_LEN(plain); d++)
       test_contraction(plain[d], i < 200 ? 6 : i < 380 ? 20 : 90);

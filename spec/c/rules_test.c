@@ -164,6 +164,15 @@ static tp_val scattered(const tp_ruleterm *x, tp_dtype d, form f) {
   return node(TP_OP_SCATTER_ADD, 3, in, (tp_attr){ .axis = axis });
 }
 
+static tp_val added_rows(const tp_ruleterm *x, tp_dtype d, form f) {
+  if (!f.rank) return tp_none;
+  int axis = below(f.rank);
+  form some = f, one = { 1, { some.shape[axis] = size() } };
+  tp_val in[3] = { in_form(gen(x->kid[0], d, f), f), gen(x->kid[1], TP_I64, one),
+    in_form(gen(x->kid[2], d, some), some) };
+  return node(TP_OP_INDEX_ADD, 3, in, (tp_attr){ .axis = axis });
+}
+
 static tp_val reduced(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
   int axes[TP_MAXRANK], n = 0;
   bool keep = f.rank && chance(40);
@@ -204,6 +213,7 @@ static tp_val an_operator(const tp_ruleterm *x, tp_dtype d, form f) {
         (tp_attr){ .nix = f.rank, .ix = f.shape });
   case TP_OP_INDEX_SELECT: return picked(x, d, f);
   case TP_OP_SCATTER_ADD: return scattered(x, d, f);
+  case TP_OP_INDEX_ADD: return added_rows(x, d, f);
   case TP_OP_MATMUL: return multiplied(x, d, f);
   default:
     CHECKF(tp_ops[op].cls == TP_CLS_RED, "%s: no program is made of '%s'", rule->name,

@@ -11,4 +11,4 @@ end
 function game.observe() return 0 end
 local P = tempo.program()
 local t = P:dim "t"
-tempo.rl.trace(P, game, { domain = { t }, time = t, actions = 2, paths = 100 })
+tempo.rl.trace(P, game, { domain = { t }, time = t, actions = 2, paths = 5 })

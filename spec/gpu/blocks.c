@@ -1,12 +1,21 @@
 /* Launches. Blocks run one after the other, in an order that the seed turns; the threads of a block
  * from one barrier to the next, those of a warp from one shuffle or vote to the next, forwards and
- * backwards by turns, so that nothing can rest on their order. */
+ * backwards by turns, so that nothing can rest on their order. Blocks of a cooperative launch run by
+ * turns, each until one of its threads sleeps; in other launches no other block is there then. */
 #include "own.h"
 #include <stdlib.h>
 
-static emu_thread *threads;
-static uint64_t *saved;
-static size_t saved_room;
+static emu_thread *threads; /* of the block that runs */
+
+/* A block that is there. asleep: threads sleep in this interval; met: barriers so far. */
+typedef struct resident {
+  emu_block b;
+  emu_thread *threads;
+  unsigned turn;
+  uint32_t who;
+  int met;
+  bool asleep, over;
+} resident;
 
 static void cut(int t) { emu_now.who = (emu_now.who & ~1023u) | (uint32_t)t; }
 
@@ -56,12 +65,18 @@ static void exchange(emu_thread *w, uint32_t mask) {
     if (mask >> i & 1) w[i].got = got[i], w[i].ok = ok[i];
 }
 
-/* Runs a warp's threads until each has ended or is at a barrier of the block. */
-static bool run_warp(const emu_kernel *k, const emu_block *b, int first, int n, bool back) {
+static bool sleeps(const emu_thread *t) { return t->at && t->meet == EMU_SLEEP; }
+
+/* Runs a warp's threads until each has ended, sleeps or is at a barrier of the block. wakes: those
+ * that sleep go on. */
+static bool run_warp(
+    const emu_kernel *k, const emu_block *b, int first, int n, bool back, bool wakes) {
   emu_thread *w = threads + first;
   uint32_t ready = n == 32 ? 0xffffffffu : (1u << n) - 1, done = 0;
-  for (int i = 0; i < n; i++)
+  for (int i = 0; i < n; i++) {
     if (w[i].at == 0 && w[i].place == -2) ready &= ~(1u << i), done |= 1u << i;
+    if (wakes && !sleeps(&w[i])) ready &= ~(1u << i);
+  }
   emu_now.warp++;
   while (ready) {
     for (int q = 0; q < n; q++) {
@@ -72,8 +87,10 @@ static bool run_warp(const emu_kernel *k, const emu_block *b, int first, int n, 
     }
     ready = 0;
     uint32_t wait = 0;
+    bool asleep = false;
     for (int i = 0; i < n; i++) {
-      if (w[i].at == 0 || w[i].meet < EMU_WARP) continue;
+      asleep = asleep || sleeps(&w[i]);
+      if (w[i].at == 0 || w[i].meet < EMU_WARP || w[i].meet == EMU_SLEEP) continue;
       uint32_t all = n == 32 ? 0xffffffffu : (1u << n) - 1, mask = w[i].mask & all, there = 0;
       wait |= 1u << i;
       for (int l = 0; l < n; l++)
@@ -84,7 +101,7 @@ static bool run_warp(const emu_kernel *k, const emu_block *b, int first, int n, 
       ready |= mask;
       if (w[i].meet == EMU_WARP) emu_now.warp++;
     }
-    if (wait && !ready) {
+    if (wait && !ready && !asleep) {
       int i = __builtin_ctz(wait);
       cut(first + i);
       emu_tell(EMU_LAUNCH_FAILED, w[i].place,
@@ -130,30 +147,71 @@ static bool meet(int n, bool *ended) {
   return true;
 }
 
-static bool run_block(const emu_kernel *k, const emu_block *b, int n, unsigned turn) {
+static void begin_block(const emu_kernel *k, resident *r, int n, uint64_t *saved) {
   for (int t = 0; t < n; t++) {
-    emu_thread *x = &threads[t];
+    emu_thread *x = &r->threads[t];
     memset(x, 0, sizeof *x);
-    x->tid[0] = (uint32_t)t % b->ntid[0];
-    x->tid[1] = (uint32_t)t / b->ntid[0] % b->ntid[1];
-    x->tid[2] = (uint32_t)t / b->ntid[0] / b->ntid[1];
-    x->who = (emu_now.who & ~1023u) | (uint32_t)t;
+    x->tid[0] = (uint32_t)t % r->b.ntid[0];
+    x->tid[1] = (uint32_t)t / r->b.ntid[0] % r->b.ntid[1];
+    x->tid[2] = (uint32_t)t / r->b.ntid[0] / r->b.ntid[1];
+    x->who = r->who | (uint32_t)t;
     x->local = emu_now.local + (size_t)t * (size_t)k->local;
     x->saved = saved + (size_t)t * (size_t)k->saved;
   }
+  r->b.shared = emu_now.shared;
+  r->met = 0, r->asleep = r->over = false;
+}
+
+/* Runs a block until it ends or one of its threads sleeps; false: it is given up. */
+static bool run_block(const emu_kernel *k, resident *r, int n) {
+  int warps = (n + 31) / 32;
+  threads = r->threads;
   if (!k->stops) {
     for (int q = 0; q < n; q++)
-      if (!enter(k, b, turn & 1 ? n - 1 - q : q)) return false;
-    return true;
+      if (!enter(k, &r->b, r->turn & 1 ? n - 1 - q : q)) return false;
+    return r->over = true;
   }
-  int warps = (n + 31) / 32, met = 0;
-  for (bool ended = false; !ended; turn++) {
-    if (!met++ || met - 1 != emu_knob.deaf) watch_begin_interval();
+  while (!r->over) {
+    bool wakes = r->asleep;
+    if (!wakes && (!r->met++ || r->met - 1 != emu_knob.deaf)) watch_begin_interval();
     for (int q = 0; q < warps; q++) {
-      int w = (int)((unsigned)(turn & 1 ? warps - 1 - q : q) + turn / 2) % warps;
-      if (!run_warp(k, b, 32 * w, n - 32 * w < 32 ? n - 32 * w : 32, turn & 1)) return false;
+      int w = (int)((unsigned)(r->turn & 1 ? warps - 1 - q : q) + r->turn / 2) % warps,
+          left = n - 32 * w;
+      if (!run_warp(k, &r->b, 32 * w, left < 32 ? left : 32, r->turn & 1, wakes)) return false;
     }
-    if (!meet(n, &ended)) return false;
+    r->asleep = false;
+    for (int t = 0; t < n; t++) r->asleep = r->asleep || sleeps(&threads[t]);
+    if (r->asleep) return true;
+    r->turn++;
+    if (!meet(n, &r->over)) return false;
+  }
+  return true;
+}
+
+/* Runs blocks that are there at once until all have ended. */
+static bool run_residents(const emu_kernel *k, resident *r, unsigned count, int n) {
+  unsigned left = count;
+  for (int idle = 0; left; idle++) {
+    for (unsigned i = 0; i < count; i++) {
+      resident *x = &r[idle & 1 ? count - 1 - i : i];
+      int met = x->met;
+      if (x->over) continue;
+      emu_now.who = x->who;
+      emu_calls.fuel = emu_knob.fuel;
+      watch_go_on((int)(x - r));
+      if (!run_block(k, x, n)) return false;
+      if (x->over || x->met != met) idle = 0;
+      left -= x->over;
+    }
+    if (idle < 100) continue;
+    for (int t = 0; t < n; t++)
+      if (sleeps(&threads[t])) {
+        cut(t);
+        emu_tell(EMU_LAUNCH_TIMEOUT, threads[t].place,
+            "this waits for what no block does that is there (%u of them)", count);
+        break;
+      }
+    return false;
   }
   return true;
 }
@@ -161,28 +219,33 @@ static bool run_block(const emu_kernel *k, const emu_block *b, int n, unsigned t
 static unsigned common(unsigned a, unsigned b) { return b ? common(b, a % b) : a; }
 
 int emu_launch(const emu_module *m, const emu_kernel *k, const emu_grid *g, const char *params) {
-  emu_block b = { 0 };
   unsigned blocks = g->blocks[0] * g->blocks[1] * g->blocks[2], seed = (unsigned)emu_knob.seed;
   unsigned n = g->threads[0] * g->threads[1] * g->threads[2], step = 2 * seed + 1;
-  if ((uint64_t)n * (uint64_t)k->local > (64u << 20)) return EMU_LAUNCH_RESOURCES;
-  if (!threads) threads = calloc(1024, sizeof *threads);
-  if (saved_room < (size_t)n * (size_t)k->saved) {
-    saved_room = (size_t)n * (size_t)k->saved;
-    saved = realloc(saved, saved_room * sizeof *saved);
-  }
+  unsigned there = g->together ? blocks : 1;
   watch_begin_launch(m, k, (int)n);
+  if (!watch_together((int)there, (int)g->dynamic)) return EMU_LAUNCH_RESOURCES;
+  resident *r = calloc(there, sizeof *r);
+  emu_thread *all = calloc((size_t)there * n, sizeof *all);
+  uint64_t *saved = calloc((size_t)there * n * (size_t)k->saved + 1, sizeof *saved);
   while (common(blocks, step) != 1) step++;
-  memcpy(b.ntid, g->threads, sizeof b.ntid), memcpy(b.nctaid, g->blocks, sizeof b.nctaid);
-  b.shared = emu_now.shared, b.params = params, b.dynamic = g->dynamic;
-  for (unsigned i = 0; i < blocks; i++) {
+  bool ok = true;
+  for (unsigned i = 0; i < blocks && ok; i++) {
     unsigned at = (unsigned)(((uint64_t)i * step + seed) % blocks);
-    b.ctaid[0] = at % g->blocks[0], b.ctaid[1] = at / g->blocks[0] % g->blocks[1];
-    b.ctaid[2] = at / g->blocks[0] / g->blocks[1];
-    emu_now.who = (at & 0x7ffff) << 10;
-    emu_calls.fuel = emu_knob.fuel;
-    watch_begin_block((int)g->dynamic);
-    if (!run_block(k, &b, (int)n, i + seed)) break;
+    unsigned slot = there == 1 ? 0 : at;
+    resident *x = &r[slot];
+    *x = (resident){ .threads = all + (size_t)slot * n, .turn = i + seed };
+    memcpy(x->b.ntid, g->threads, sizeof g->threads);
+    memcpy(x->b.nctaid, g->blocks, sizeof g->blocks);
+    x->b.params = params, x->b.dynamic = g->dynamic;
+    x->b.ctaid[0] = at % g->blocks[0], x->b.ctaid[1] = at / g->blocks[0] % g->blocks[1];
+    x->b.ctaid[2] = at / g->blocks[0] / g->blocks[1];
+    emu_now.who = x->who = (at & 0x3ffff) << 10;
+    watch_begin_block((int)slot, (int)g->dynamic);
+    begin_block(k, x, (int)n, saved + (size_t)slot * n * (size_t)k->saved);
+    if (there == 1) ok = run_residents(k, x, 1, (int)n);
   }
+  if (there > 1) run_residents(k, r, there, (int)n);
   emu_now.kernel = NULL, emu_now.module = NULL;
+  free(r), free(all), free(saved);
   return emu_now.error;
 }

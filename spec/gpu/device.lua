@@ -39,6 +39,7 @@ int cuModuleGetFunction(void **, void *, const char *);
 int cuFuncGetAttribute(int *, int, void *);
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, void *, int, size_t);
 int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+int cuLaunchCooperativeKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **);
 int cuCtxSynchronize(void);
 int cuStreamCreate(void **, unsigned);
 int cuStreamSynchronize(void *);
@@ -219,12 +220,16 @@ function device.given(array, bytes)
   assert(cuda.cuMemcpyHtoD_v2(p, array, bytes) == 0)
   return p
 end
---- Arguments: pointers of the device, and Lua numbers for int64_t.
-function device.launch(f, blocks, threads, args, stream)
+--- Arguments: pointers of the device, and Lua numbers for int64_t. together: all blocks are there
+--- at once.
+function device.launch(f, blocks, threads, args, stream, together)
   local value, at = ffi.new("int64_t[?]", #args + 1), ffi.new("void *[?]", #args + 1)
   for i, v in ipairs(args) do
     value[i - 1] = v
     at[i - 1] = value + (i - 1)
+  end
+  if together then
+    return cuda.cuLaunchCooperativeKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream, at)
   end
   return cuda.cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream, at, nil)
 end

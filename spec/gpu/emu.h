@@ -32,6 +32,7 @@ enum {
   EMU_VOTE_ALL,
   EMU_VOTE_SAME,
   EMU_VOTE_BALLOT,
+  EMU_SLEEP, /* other blocks go on */
 };
 
 typedef struct emu_block {
@@ -72,6 +73,7 @@ typedef struct emu_api {
   void *(*local)(char *p, int size, int n, int place, int how);
   void (*stuck)(int place);
   void (*trap)(int place);
+  void (*fence)(void);
   uint64_t (*clock)(void);
 } emu_api;
 typedef struct emu_module {
@@ -87,6 +89,7 @@ enum { EMU_LOAD, EMU_STORE, EMU_SYNC_LOAD, EMU_SYNC_STORE };
 #ifdef EMU_MODULE
 static emu_api *E;
 #ifdef EMU_UNWATCHED
+#define FENCE_() ((void)0)
 #define AT_global_load(p, size, n, place)       ((void *)(p))
 #define AT_global_store(p, size, n, place)      ((void *)(p))
 #define AT_global_sync_load(p, size, n, place)  ((void *)(p))
@@ -94,6 +97,7 @@ static emu_api *E;
 #define AT_shared_(p, size, n, place, how)      ((void *)(p))
 #define AT_local_(p, size, n, place, how)       ((void *)(p))
 #else
+#define FENCE_() E->fence()
 #define AT_global_load(p, size, n, place)       E->load(p, size, n, place)
 #define AT_global_store(p, size, n, place)      E->store(p, size, n, place)
 #define AT_global_sync_load(p, size, n, place)  E->sync_load(p, size, n, place)

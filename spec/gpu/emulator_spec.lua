@@ -26,8 +26,9 @@ local function run(text, arrays, opts)
     args[i] = type(a) == "number" and a or type(a) == "table" and assert(device.take(a[1]))
       or device.given(a)
   end
-  assert(device.launch(device.kernel(m, opts.name or "k"), opts.blocks or 1, opts.threads or 64,
-    args) == 0)
+  local put = device.launch(device.kernel(m, opts.name or "k"), opts.blocks or 1,
+    opts.threads or 64, args, nil, opts.together)
+  if put ~= 0 then return put, device.found() end
   local status = cuda.cuCtxSynchronize()
   for i, a in ipairs(arrays) do
     if type(a) == "cdata" and status == 0 then
@@ -228,6 +229,94 @@ KERNEL_OF(64, k)(GLOBAL float *y, int64_t n) {
   if (THREAD < n) v = v + SHUFFLE_DOWN(v, 1);
   y[THREAD] = v;
 }]], { floats(64), 20 }, 719, { "line 3", "threads of a warp wait for others" })
+  end)
+
+  -- Each block adds what all others wrote in the round before; MEETING is what stands between.
+  local function rounds(meeting, n)
+    return ([[
+TP_FN void meeting(uint32_t *count) { %s }
+KERNEL_OF(64, k)(GLOBAL int64_t *x, GLOBAL uint32_t *count) {
+  LOCAL int64_t s[64];
+  for (int r = 0; r < %d; r++) {
+    const int64_t *in = x + (r & 1) * 64 * BLOCKS;
+    int64_t *out = x + (~r & 1) * 64 * BLOCKS, sum = 0;
+    for (int b = 0; b < BLOCKS; b++) sum += in[b * 64 + (THREAD + b) %% 64];
+    s[THREAD] = sum;
+    BARRIER();
+    out[BLOCK * 64 + THREAD] = s[63 - THREAD];
+    meeting(count);
+  }
+}]]):format(meeting, n or 3)
+  end
+  local function numbers()
+    local x, count = ffi.new "int64_t[640]", ffi.new "uint32_t[1]"
+    for i = 0, 319 do x[i] = i * i % 97 end
+    return { x, count }
+  end
+  local together = { blocks = 5, together = true }
+
+  it("nothing where blocks that are there at once meet, and each sees what the others wrote",
+    function()
+    local want = {}
+    for i = 0, 319 do want[i] = i * i % 97 end
+    for _ = 1, 3 do
+      local next = {}
+      for t = 0, 63 do
+        local sum = 0
+        for b = 0, 4 do sum = sum + want[b * 64 + (t + b) % 64] end
+        for b = 0, 4 do next[b * 64 + 63 - t] = sum end
+      end
+      want = next
+    end
+    for _, seed in ipairs { 0, 3 } do
+      local given = numbers()
+      local status, found = run(rounds "tp_grid_meet(count);", given,
+        { blocks = 5, together = true, words = "seed=" .. seed })
+      assert.equal("", found)
+      assert.equal(0, status)
+      for i = 0, 319 do assert.equal(want[i], tonumber(given[1][320 + i])) end
+      assert.equal(0, bit.band(given[2][0], 0x7fffffff))
+    end
+  end)
+
+  it("a meeting of blocks that one of its steps is missing from", function()
+    local whole = [[__syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    const uint32_t was = atomicAdd(count, blockIdx.x ? 1u : 0x80000001u - gridDim.x);
+    while (!((was ^ *(volatile uint32_t *)count) >> 31)) __nanosleep(32);
+    __threadfence();
+  }
+  __syncthreads();]]
+    local status, found = run(rounds(whole), numbers(), together)
+    assert.equal("", found)
+    assert.equal(0, status)
+    local missing = 0
+    for _, step in ipairs { "__syncthreads%(%);", "__threadfence%(%);" } do
+      local first = whole:gsub(step, "", 1)
+      local last = whole:reverse():gsub(step:gsub("%%", ""):reverse():gsub("[%(%)]", "%%%0"), "", 1)
+        :reverse()
+      for _, text in ipairs { first, last } do
+        assert.is_true(#text < #whole)
+        planted(rounds(text), numbers(), 719, { "race" }, together)
+        missing = missing + 1
+      end
+    end
+    assert.equal(4, missing)
+    for n = 1, 2 do -- to the watch
+      planted(rounds "tp_grid_meet(count);", numbers(), 719, { "race" },
+        { blocks = 5, together = true, words = "apart=" .. n })
+    end
+  end)
+
+  it("blocks that wait for one that is not there, and more than fit", function()
+    planted(rounds "tp_grid_meet(count);", numbers(), 702, { "waits for what no block does" },
+      { blocks = 5 })
+    planted([[
+KERNEL_OF(64, k)(GLOBAL int64_t *x, GLOBAL uint32_t *count) { if (BLOCK) tp_grid_meet(count); }]],
+      numbers(), 702, { "waits for what no block does", "(5 of them)" }, together)
+    planted(rounds "tp_grid_meet(count);", numbers(), 720, { "cannot be there at once, but 32" },
+      { blocks = 33, together = true, words = "units=1" })
   end)
 
   it("more shared memory than there is, more threads than a kernel is for, text that is no PTX",

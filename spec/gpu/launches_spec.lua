@@ -9,10 +9,14 @@ if not device.nvrtc or not device.cuda then
   return
 end
 
+-- What TEMPO_KERNELS says: "apart" joins no kernels.
+local kernels = ""
+local function choose(value) kernels = value end
+
 -- Results by name, lists of texts of numbers; what runs where; all that was said.
 local function run(program, rows, steps, more, emulator)
-  local words = ("TEMPO_CUDA=%s TEMPO_DEVICE= TEMPO_PIECE=1000000 TEMPO_EMU=%s "):format(
-    device.emulator, emulator or "")
+  local words = ("TEMPO_CUDA=%s TEMPO_DEVICE= TEMPO_PIECE=1000000 TEMPO_EMU=%s TEMPO_KERNELS=%s ")
+    :format(device.emulator, emulator or "", kernels)
   local out = helper.lua(("spec/gpu_rows.lua %s %d %d %s"):format(program, rows, steps, more or ""),
     words)
   local got = {}
@@ -27,13 +31,33 @@ end
 local function launches(text) return tonumber(text:match "(%d+) launches, %d+ copies") end
 
 -- Values of the interpreter and of the device.
-local function both(program, rows, steps, more)
-  local got, text, out = run("cuda " .. program, rows, steps, more)
+local function both(program, rows, steps, more, emulator)
+  local got, text, out = run("cuda " .. program, rows, steps, more, emulator)
   assert.falsy(out:find "race", out)
   return run("- " .. program, rows, steps, more), got, text
 end
 
+local function same(want, got, names, tolerance)
+  for _, name in ipairs(names) do
+    for k, v in ipairs(want[name]) do
+      assert.near(tonumber(v), tonumber(got[name][k]), math.abs(tonumber(v)) * tolerance)
+    end
+  end
+end
+
+-- How many of the first n barriers (deaf), or meetings of all blocks (apart), the watch misses.
+local function missed(kind, n, program, rows, steps, more)
+  local races = 0
+  for k = 1, n do
+    local _, _, out = run("cuda " .. program, rows, steps, more, ("%s=%d"):format(kind, k))
+    if out:find("race", 1, true) then races = races + 1 end
+  end
+  return races
+end
+
 describe("kernels of a program", function()
+  after_each(function() choose "" end)
+
   it("are two in an iteration of small leaves, before and after the host looks at the loss",
     function()
     local want, got, few = both("adam", 70, 9)
@@ -42,14 +66,22 @@ describe("kernels of a program", function()
     assert.equal(20, launches(many) - launches(few))
   end)
 
+  it("are two in an iteration of many updates of large leaves, however many these are", function()
+    local count = {}
+    for _, updates in ipairs { 3, 7 } do
+      local want, got, few = both("epochs", 3000, 4, "- " .. updates)
+      same(want, got, { "loss" }, 1e-5) -- sums of 3,000 products
+      local _, _, many = both("epochs", 3000, 5, "- " .. updates)
+      count[#count + 1] = launches(many) - launches(few)
+    end
+    assert.same({ 2, 2 }, count)
+  end)
+
   it("sum up over rows in a place for each block, which a second kernel joins", function()
+    choose "apart"
     local want, got, text = both("sums", 70, 9)
     assert.same(want.up, got.up) -- integers
-    for _, name in ipairs { "loss", "grad" } do
-      for k, v in ipairs(want[name]) do
-        assert.near(tonumber(v), tonumber(got[name][k]), math.abs(tonumber(v)) * 1e-6)
-      end
-    end
+    same(want, got, { "loss", "grad" }, 1e-6)
     assert.equal(2, select(2, text:gsub("64 blocks by rows", "")))
     assert.equal(2, select(2, text:gsub("sums of loop", "")))
     assert.equal(4, launches(text))
@@ -58,15 +90,39 @@ describe("kernels of a program", function()
     assert.falsy(text:find "sums of loop")
   end)
 
+  it("are one where they follow each other: its blocks meet, and no host waits between", function()
+    local want, got, text = both("sums", 70, 9)
+    assert.same(want.up, got.up)
+    same(want, got, { "loss", "grad" }, 1e-6)
+    assert.equal(1, launches(text))
+    for _, words in ipairs { "seed=3", "units=1", "units=33" } do
+      local _, again = both("sums", 70, 9, "", words)
+      assert.same(want.up, again.up)
+      same(want, again, { "loss", "grad" }, 1e-6)
+    end
+    want, got, text = both("crossing", 1, 3)
+    assert.same(want, got)
+    assert.equal(1, launches(text))
+  end)
+
+  it("tell a fault in one of their parts, the first by the plan's order", function()
+    local want, got, text = both("fails", 6, 8)
+    assert.is_table(want.error)
+    assert.same(want, got)
+  end)
+
   it("meet where threads read each other: without one of these barriers the watch finds a race",
     function()
+    choose "apart"
     local want, got = both("crossing", 1, 3)
     assert.same(want, got)
-    local races = 0
-    for n = 1, 18 do
-      local _, _, out = run("cuda crossing", 1, 3, "", "deaf=" .. n)
-      if out:find("race", 1, true) then races = races + 1 end
-    end
-    assert.equal(8, races)
+    assert.equal(9, missed("deaf", 18, "crossing", 1, 3))
+  end)
+
+  it("meet in all blocks where parts read each other: without one meeting there is a race",
+    function()
+    -- between others only one block has points
+    assert.equal(5, missed("apart", 10, "epochs", 3000, 2, "- 2"))
+    assert.equal(4, missed("apart", 5, "sums", 70, 9))
   end)
 end)

@@ -97,7 +97,7 @@ static void settings(void) {
   } number[] = { { "alloc=", &emu_knob.alloc }, { "launch=", &emu_knob.launch },
     { "seed=", &emu_knob.seed }, { "units=", &emu_knob.units }, { "memory=", &emu_knob.memory },
     { "arch=", &emu_knob.arch }, { "driver=", &emu_knob.driver }, { "fuel=", &emu_knob.fuel },
-    { "deaf=", &emu_knob.deaf } };
+    { "deaf=", &emu_knob.deaf }, { "apart=", &emu_knob.apart } };
   emu_knob = (emu_knobs){ .units = 8,
     .memory = 4096,
     .arch = 90,
@@ -314,6 +314,7 @@ enum {
   BAD_HANDLE = 400,
   NOT_FOUND = 500,
   NOT_READY = 600,
+  TOO_LARGE = 720,
   CAPTURING = 900,
   UNJOINED = 904,
   NOT_CAPTURING = 901
@@ -849,9 +850,13 @@ API cuModuleGetFunction(function **f, module *m, const char *name) {
     if (!strcmp(m->is->kernels[i].name, name)) LEAVE((*f = &m->functions[i], 0));
   LEAVE(NOT_FOUND);
 }
+/* An estimate from PTX, kept to what a thread may have, as ptxas does. */
+static int registers(const emu_kernel *k) {
+  return k->registers < 24 ? 24 : k->registers > 255 ? 255 : k->registers;
+}
 API cuFuncGetAttribute(int *v, int which, function *f) {
   const emu_kernel *k = f->kernel;
-  const int value[] = { k->threads, k->taken, 0, k->local, k->registers < 24 ? 24 : k->registers,
+  const int value[] = { k->threads, k->taken, 0, k->local, registers(k),
     (int)emu_knob.arch, (int)emu_knob.arch, 0, 49152 - k->taken };
   if (which < 0 || which > 8) return EMU_INVALID;
   return *v = value[which], 0;
@@ -863,33 +868,51 @@ API cuFuncSetAttribute(function *f, int which, int v) {
 /* The occupancy of compute capability 9.0. */
 API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, function *f, int n, size_t dynamic) {
   const emu_kernel *k = f->kernel;
-  int warps = (n + 31) / 32, regs = ((k->registers < 24 ? 24 : k->registers) + 7) / 8 * 8;
+  int warps = (n + 31) / 32, regs = (registers(k) + 7) / 8 * 8;
   int most = 64 / warps, by_regs = 65536 / (regs * 32 * warps);
   int by_local = 233472 / (int)(((size_t)k->taken + dynamic + 1024 + 127) / 128 * 128);
   if (n < 1 || n > k->threads) return *blocks = 0, n < 1 ? EMU_INVALID : 0;
   most = most > 32 ? 32 : most, most = by_regs < most ? by_regs : most;
   return *blocks = by_local < most ? by_local : most, 0;
 }
-API cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-    unsigned bz, unsigned dynamic, stream *s, void **p, void **extra) {
+static int launch(function *f, emu_grid g, stream *s, void **p, void **extra) {
   ENTER;
   const emu_kernel *k = f ? f->kernel : NULL;
-  uint64_t threads = (uint64_t)bx * by * bz;
+  uint64_t threads = (uint64_t)g.threads[0] * g.threads[1] * g.threads[2];
   if (!k) LEAVE(BAD_HANDLE);
-  if (!gx || !gy || !gz || !threads || threads > 1024 || gy > 65535 || gz > 65535 ||
-      gx > 0x7fffffff || threads > (uint64_t)k->threads || extra || (k->nparams && !p) ||
-      dynamic + (uint32_t)k->taken > (f->dynamic > 49152 ? f->dynamic : 49152)) {
+  if (!g.blocks[0] || !g.blocks[1] || !g.blocks[2] || !threads || threads > 1024 ||
+      g.blocks[1] > 65535 || g.blocks[2] > 65535 || g.blocks[0] > 0x7fffffff ||
+      threads > (uint64_t)k->threads || extra || (k->nparams && !p) ||
+      g.dynamic + (uint32_t)k->taken > (f->dynamic > 49152 ? f->dynamic : 49152)) {
     emu_say("kernel '%s' cannot run as %u x %u x %u blocks of %llu threads (at most %d) with %u "
             "bytes of shared memory",
-        k->name, gx, gy, gz, (unsigned long long)threads, k->threads, dynamic);
+        k->name, g.blocks[0], g.blocks[1], g.blocks[2], (unsigned long long)threads, k->threads,
+        g.dynamic);
     LEAVE(EMU_INVALID);
   }
+  uint64_t blocks = (uint64_t)g.blocks[0] * g.blocks[1] * g.blocks[2];
+  int fit = 0;
+  cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, f, (int)threads, g.dynamic);
+  if (g.together && blocks > (uint64_t)fit * (uint64_t)emu_knob.units) {
+    emu_say("kernel '%s': %llu blocks cannot be there at once, but %d", k->name,
+        (unsigned long long)blocks, fit * (int)emu_knob.units);
+    LEAVE(TOO_LARGE);
+  }
   op *o = made(LAUNCH);
-  o->fn = f, o->args = calloc(1, 4096);
-  o->grid = (emu_grid){ { gx, gy, gz }, { bx, by, bz }, dynamic };
+  o->fn = f, o->args = calloc(1, 4096), o->grid = g;
   for (int i = 0; i < k->nparams; i++)
     memcpy(o->args + k->params[i].at, p[i], (size_t)k->params[i].bytes);
   LEAVE(put(s, o));
+}
+API cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz, unsigned dynamic, stream *s, void **p, void **extra) {
+  emu_grid g = { { gx, gy, gz }, { bx, by, bz }, dynamic, false };
+  return launch(f, g, s, p, extra);
+}
+API cuLaunchCooperativeKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+    unsigned by, unsigned bz, unsigned dynamic, stream *s, void **p) {
+  emu_grid g = { { gx, gy, gz }, { bx, by, bz }, dynamic, true };
+  return launch(f, g, s, p, NULL);
 }
 
 API cuGetErrorName(int e, const char **s) {
@@ -907,6 +930,7 @@ API cuGetErrorName(int e, const char **s) {
     { EMU_LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT" },
     { EMU_MISALIGNED, "CUDA_ERROR_MISALIGNED_ADDRESS" },
     { EMU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED" },
+    { TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE" },
     { CAPTURING, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" },
     { NOT_CAPTURING, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED" },
     { UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED" },

@@ -16,13 +16,14 @@
  *   arch=N             90: compute capability 9.0
  *   driver=N           12040: what cuDriverGetVersion says
  *   deaf=N             to the watch, the N-th barrier of each block is none
+ *   apart=N            to the watch, the N-th meeting of all blocks is none
  *   fuel=N             jumps back that a block may make before it is taken for stuck
  *   counts=PATH        a file with counts of what was done, written where somebody waits
  *   log=PATH           findings go there, added to what it has, instead of to stderr
  *   sync               work is done as it comes, not as late as it may be
  *   keep               files of modules stay readable beside what was built of them */
 typedef struct emu_knobs {
-  int64_t alloc, launch, seed, units, memory, arch, driver, fuel, deaf;
+  int64_t alloc, launch, seed, units, memory, arch, driver, fuel, deaf, apart;
   bool watched, races, fresh, own, sync, keep;
   char counts[1024], log[1024];
 } emu_knobs;
@@ -56,10 +57,13 @@ void watch_set(void *to, uint64_t n);
 /* A library reads (writes) n bytes: what is wrong with that, or NULL. */
 const char *watch_library(const void *p, uint64_t n, bool writes);
 
-/* The state of the running launch. Times only grow: an access is before those of another thread if
- * it was made before the interval began. */
+/* The state of the running launch. Times only grow: an access is before those of another thread of
+ * its block if it was made before the interval began; before those of another block, if that has
+ * learnt since that it was made: knows[c] is the time before which it knows all of block c, most
+ * the latest of these times. */
 typedef struct watch_now {
-  uint32_t launch, block, interval, warp, who;
+  uint32_t launch, block, interval, warp, who, most;
+  const uint32_t *knows;
   const emu_kernel *kernel;
   const emu_module *module;
   char *shared, *local;
@@ -70,15 +74,20 @@ typedef struct watch_now {
 extern watch_now emu_now;
 extern emu_api emu_calls;
 void watch_begin_launch(const emu_module *m, const emu_kernel *k, int threads);
-void watch_begin_block(int dynamic);
+/* Blocks of the launch that are there at once: how many, and which one runs now. slot: of these. */
+bool watch_together(int blocks, int dynamic); /* false: they have no room */
+void watch_begin_block(int slot, int dynamic);
+void watch_go_on(int slot);
 void watch_begin_interval(void);
 /* A finding: a line on stderr. place: an index of the module's, or -1. */
 void emu_tell(int error, int place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void emu_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- blocks.c ---- */
+/* together: all blocks are there at once. */
 typedef struct emu_grid {
   uint32_t blocks[3], threads[3], dynamic;
+  bool together;
 } emu_grid;
 int emu_launch(const emu_module *m, const emu_kernel *k, const emu_grid *g, const char *params);
 #endif

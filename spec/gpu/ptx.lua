@@ -517,8 +517,7 @@ function OP.red(p, a, t, has)
 end
 
 local function nothing() return ";" end
-OP.membar, OP.fence, OP.nanosleep, OP.prefetch, OP.griddepcontrol = nothing, nothing, nothing,
-  nothing, nothing
+OP.prefetch, OP.griddepcontrol = nothing, nothing
 OP.prefetchu, OP.pmevent = nothing, nothing
 function OP.trap() return ("E->trap(%d);"):format(place()) end
 
@@ -533,6 +532,11 @@ local function meet(kind, set, after)
   return { stop = F.stops,
     before = ("t_->meet = EMU_%s; t_->place = %d; %s"):format(kind, place(), set), after = after }
 end
+
+-- Orders what a thread did with what it does next, for other blocks.
+function OP.membar(p, a, t, has) return has.cta and ";" or "FENCE_();" end
+OP.fence = OP.membar
+function OP.nanosleep() return meet("SLEEP", "", "") end
 
 function OP.bar(p, a, t, has)
   if has.warp then return meet("WARP", ("t_->mask = %s;"):format(val(a[1], "u32")), "") end

@@ -3,7 +3,12 @@
  * One reserved stretch of addresses, the arena, has all allocations, with wide gaps between them;
  * its beginning is shared memory and threads' own. Beside it lie, by byte, a state (not allocated,
  * fresh, set) and, by word of four bytes, a cell: who wrote it last and who read it, when and
- * where. Words of which single bytes are used have a cell for each byte. Fresh memory is 0xA5. */
+ * where. Words of which single bytes are used have a cell for each byte. Fresh memory is 0xA5.
+ *
+ * A block learns what another one has done as PTX's memory model has it: thread a of that block, all
+ * of which came to a barrier before, has a fence and then an atomic operation (or a volatile write);
+ * thread b of this block sees that by one (or a volatile read) of its own, then has a fence and comes
+ * to a barrier with the others. */
 #include "own.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,18 +18,19 @@
 enum { NONE = 0, FRESH = 2, SET = 3 };
 enum { GAP = 1 << 16, PAGE = 4096, FREED = 1024 };
 #define SHARED_AT ((uint64_t)1 << 16)
-#define LOCAL_AT  ((uint64_t)1 << 20)
-#define LOW       ((uint64_t)65 << 20) /* allocations begin here */
+#define LOCAL_AT  ((uint64_t)64 << 20)
+#define LOW       ((uint64_t)192 << 20) /* allocations begin here */
 
 /* wt, rt: times of the last write and read; ww, rw: by whom (see WHO); wp, rp: at which place. */
 typedef struct cell {
   uint32_t wt, ww, wp, rt, rw, rp;
 } cell;
 #define BYTEWISE  0xffffffffu /* wt: the word's bytes have cells of their own */
-#define WHO       0x1fffffffu /* thread, ten bits, and block */
+#define WHO       0x0fffffffu /* thread, ten bits, and block */
 #define SYNC      0x80000000u /* atomic, or volatile */
 #define MANY      0x40000000u /* several threads of a warp */
 #define MANYWARPS 0x20000000u
+#define MANYBLOCKS 0x10000000u
 
 typedef struct region {
   uint64_t at, bytes;
@@ -42,6 +48,30 @@ static struct {
 } W;
 watch_now emu_now;
 static char spare[256];
+
+/* A block that is there: what emu_now has of it while it runs; by block, what it knows and what one
+ * thread, `seer`, has seen since (due: it has had a fence after that); `fencer`: the thread that had
+ * a fence last; fenced: when the block met last before that; told: how often it told others of such
+ * a time, the latest `last`. */
+typedef struct there {
+  uint32_t block, interval, most, fenced, last;
+  uint32_t *knows, *seen;
+  char *shared, *local;
+  int seer, fencer, told;
+  bool due;
+} there;
+/* A place of atomic operations, and what is known to one who sees its value. */
+typedef struct mailbox {
+  const char *at;
+  uint32_t *says;
+} mailbox;
+enum { MAILBOXES = 256 };
+static struct {
+  there *slot, *now;
+  int n, nmail;
+  uint64_t stride; /* of shared memory */
+  mailbox mail[MAILBOXES];
+} T;
 
 /* ---- findings ---- */
 void emu_say(const char *fmt, ...) {
@@ -178,7 +208,8 @@ const char *watch_where(const void *p) {
     return text;
   }
   if (off >= SHARED_AT && off < LOCAL_AT) {
-    snprintf(text, sizeof text, "byte %lld of shared memory", (long long)(off - SHARED_AT) - 128);
+    snprintf(text, sizeof text, "byte %lld of shared memory",
+        (long long)((off - SHARED_AT) % T.stride) - 128);
     return text;
   }
   if (off >= LOCAL_AT && off < LOW) return "a thread's own memory";
@@ -233,24 +264,89 @@ void watch_begin_launch(const emu_module *m, const emu_kernel *k, int threads) {
   }
   emu_now.launch = emu_now.block = emu_now.interval = ++emu_now.warp;
   emu_now.kernel = k, emu_now.module = m, emu_now.threads = threads;
-  emu_now.shared = W.base + SHARED_AT, emu_now.local = W.base + LOCAL_AT;
   emu_now.local_bytes = k->local, emu_now.error = emu_now.told = 0;
 }
 
-void watch_begin_block(int dynamic) {
+bool watch_together(int blocks, int dynamic) {
   const emu_kernel *k = emu_now.kernel;
-  emu_now.block = emu_now.interval = ++emu_now.warp;
+  uint64_t local = (uint64_t)emu_now.threads * (uint64_t)k->local, n = (uint64_t)blocks;
+  T.stride = ((uint64_t)k->span + (uint64_t)dynamic + 1024 + 127) / 128 * 128;
+  if (n * T.stride > LOCAL_AT - SHARED_AT || n * local > (LOW - LOCAL_AT) / 2) return false;
+  for (int i = 0; i < T.n; i++) free(T.slot[i].knows);
+  for (; T.nmail; T.nmail--) free(T.mail[T.nmail - 1].says);
+  free(T.slot);
+  T.slot = calloc(n, sizeof *T.slot), T.n = blocks;
+  for (int i = 0; i < blocks; i++) {
+    there *s = &T.slot[i];
+    s->knows = calloc(2 * n, sizeof *s->knows), s->seen = s->knows + n;
+    s->shared = W.base + SHARED_AT + (uint64_t)i * T.stride;
+    s->local = W.base + LOCAL_AT + (uint64_t)i * local;
+  }
+  return true;
+}
+
+void watch_go_on(int which) {
+  there *s = T.now = &T.slot[which];
+  emu_now.block = s->block, emu_now.interval = s->interval;
+  emu_now.shared = s->shared, emu_now.local = s->local;
+  emu_now.knows = T.n > 1 ? s->knows : NULL, emu_now.most = s->most;
+}
+
+void watch_begin_block(int which, int dynamic) {
+  const emu_kernel *k = emu_now.kernel;
+  there *s = &T.slot[which];
+  s->block = s->interval = ++emu_now.warp;
+  s->seer = s->fencer = -1;
+  watch_go_on(which);
   if (!emu_knob.watched) return;
   uint64_t local = (uint64_t)emu_now.threads * (uint64_t)k->local;
-  memset(emu_now.shared, 0xA5, (size_t)k->span + (size_t)dynamic);
-  memset(W.state + SHARED_AT, NONE, (size_t)k->span + (size_t)dynamic + 1024);
+  uint8_t *shared = W.state + (s->shared - W.base);
+  memset(s->shared, 0xA5, (size_t)k->span + (size_t)dynamic);
+  memset(shared, NONE, (size_t)k->span + (size_t)dynamic + 1024);
   for (int i = 0; i < k->narrays; i++)
-    memset(W.state + SHARED_AT + k->arrays[i].at, FRESH, (size_t)k->arrays[i].bytes);
-  if (dynamic) memset(W.state + SHARED_AT + k->span, FRESH, (size_t)dynamic);
-  memset(emu_now.local, 0xA5, local);
-  memset(W.state + LOCAL_AT, FRESH, local);
+    memset(shared + k->arrays[i].at, FRESH, (size_t)k->arrays[i].bytes);
+  if (dynamic) memset(shared + k->span, FRESH, (size_t)dynamic);
+  memset(s->local, 0xA5, local);
+  memset(W.state + (s->local - W.base), FRESH, local);
 }
-void watch_begin_interval(void) { emu_now.interval = ++emu_now.warp; }
+
+static void learn(uint32_t *to, const uint32_t *from) {
+  for (int i = 0; i < T.n; i++)
+    if (to[i] < from[i]) to[i] = from[i];
+}
+
+void watch_begin_interval(void) {
+  there *s = T.now;
+  s->interval = emu_now.interval = ++emu_now.warp;
+  if (!s->due || s->told == emu_knob.apart) return;
+  learn(s->knows, s->seen);
+  for (int i = 0; i < T.n; i++)
+    if (s->most < s->knows[i]) s->most = s->knows[i];
+  emu_now.most = s->most;
+  s->due = false, s->seer = -1;
+}
+
+static void on_fence(void) {
+  there *s = T.now;
+  s->fencer = (int)(emu_now.who & 1023), s->fenced = emu_now.interval;
+  s->due = s->due || s->seer == s->fencer;
+}
+
+/* Where blocks tell each other. */
+static void tell_others(const char *p, bool store) {
+  there *s = T.now;
+  int me = (int)(s - T.slot), thread = (int)(emu_now.who & 1023), i = 0;
+  while (i < T.nmail && T.mail[i].at != p) i++;
+  if (i == MAILBOXES) return;
+  mailbox *m = &T.mail[i];
+  if (i == T.nmail) *m = (mailbox){ p, calloc((size_t)T.n, sizeof *m->says) }, T.nmail++;
+  learn(s->seen, m->says), s->seer = thread;
+  if (!store || s->fencer != thread) return;
+  if (s->last != s->fenced) s->last = s->fenced, s->told++;
+  if (s->told == emu_knob.apart) return;
+  learn(m->says, s->knows);
+  if (m->says[me] < s->fenced) m->says[me] = s->fenced;
+}
 
 /* ---- accesses ---- */
 #define ALWAYS static inline __attribute__((always_inline))
@@ -258,7 +354,8 @@ void watch_begin_interval(void) { emu_now.interval = ++emu_now.warp; }
 /* Is an access at time t by `who` not ordered with one that is made now? */
 ALWAYS bool beside(uint32_t t, uint32_t who) {
   uint32_t other = (who ^ emu_now.who) & WHO;
-  if (t < emu_now.block) return true; /* of another block: shared memory has no such times */
+  if (__builtin_expect(other >> 10 || who & MANYBLOCKS, 0))
+    return !emu_now.knows || t >= (who & MANYBLOCKS ? emu_now.most : emu_now.knows[(who & WHO) >> 10]);
   if (t < emu_now.interval) return false;
   if (who & MANYWARPS) return true;
   if (who & MANY) return t >= emu_now.warp || other >> 5;
@@ -285,9 +382,11 @@ ALWAYS void touch(cell *c, int how, uint32_t since, const char *p, int place) {
     c->wt = emu_now.warp, c->ww = emu_now.who | (sync ? SYNC : 0), c->wp = (uint32_t)place;
     return;
   }
-  /* A read by a block before this one says more than this one's. */
-  if (c->rt >= since && c->rt < emu_now.block) return;
   uint32_t other = (c->rw ^ emu_now.who) & WHO, more = 0;
+  if (c->rt >= since && (other >> 10 || c->rw & MANYBLOCKS) && beside(c->rt, c->rw)) {
+    c->rw = (c->rw | MANYBLOCKS) & ~(sync ? 0 : SYNC), c->rt = emu_now.warp; /* by both */
+    return;
+  }
   if (c->rt >= emu_now.interval && other)
     more = c->rw & MANYWARPS || other >> 5 ? MANY | MANYWARPS : MANY;
   else if (c->rt >= emu_now.interval) more = c->rw & (MANY | MANYWARPS);
@@ -387,8 +486,16 @@ static void *elsewhere(char *p, int size, int n, int place, int how) {
   }
 ACCESS(on_load, EMU_LOAD)
 ACCESS(on_store, EMU_STORE)
-ACCESS(on_sync_load, EMU_SYNC_LOAD)
-ACCESS(on_sync_store, EMU_SYNC_STORE)
+ACCESS(on_seen_load, EMU_SYNC_LOAD)
+ACCESS(on_seen_store, EMU_SYNC_STORE)
+static void *on_sync_load(char *p, int size, int n, int place) {
+  if (T.n > 1) tell_others(p, false);
+  return on_seen_load(p, size, n, place);
+}
+static void *on_sync_store(char *p, int size, int n, int place) {
+  if (T.n > 1) tell_others(p, true);
+  return on_seen_store(p, size, n, place);
+}
 
 static void *on_shared(char *p, int size, int n, int place, int how) {
   uint64_t off = (uint64_t)(p - W.base);
@@ -412,4 +519,4 @@ static void on_stuck(int place) {
 static void on_trap(int place) { emu_tell(EMU_LAUNCH_FAILED, place, "a trap"); }
 static uint64_t on_clock(void) { return emu_now.warp; }
 emu_api emu_calls = { 0, on_load, on_store, on_sync_load, on_sync_store, on_shared, on_local,
-  on_stuck, on_trap, on_clock };
+  on_stuck, on_trap, on_fence, on_clock };

@@ -159,6 +159,7 @@ static bool env_ok(const tp_env *e, tp_error *err) {
     wrong = "nstate and shape[0] must be at least 1, other numbers not negative";
   else if (e->nactions < 0 || e->nact < 0 || !e->nactions == !e->nact)
     wrong = "one of nactions and nact must be greater than 0, the other 0";
+  else if (e->masked && !e->nactions) wrong = "only actions that are counted have a mask";
   else if (!e->reset || !e->observe || !e->step)
     wrong = "reset, observe and step must all be there";
   return !wrong ||
@@ -218,7 +219,7 @@ const tempo_env_list *tp_env_load(const char *path, tp_error *err) {
 int tp_env_nobs(const tp_env *e) {
   int n = 1;
   for (int k = 0; k < (int)TP_LEN(e->shape) && e->shape[k]; k++) n *= e->shape[k];
-  return n;
+  return n + (e->masked ? e->nactions : 0);
 }
 
 int64_t tp_env_lane(const tp_env *e) {

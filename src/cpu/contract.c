@@ -9,8 +9,10 @@
  * product has the last one, whatever its extent.
  *
  * An operand of 16-bit floats is read as it is stored if the other one has few rows, or if both are
- * contiguous along k; else blocks of both become f32. Our kernels add the terms of an element in an
- * order that rows and columns beside it do not change, if terms are many (kernels/prelude/fold.h).
+ * contiguous along k; else blocks of both become f32. Two of bf16 that are contiguous along k are
+ * multiplied by pairs of terms where the processor can (kernels/cpu/kernel_pairs.c). Our kernels
+ * add the terms of an element in an order that rows and columns beside it do not change, if terms
+ * are many (kernels/prelude/fold.h).
  */
 #include "cpu/contract.h"
 #include "kernels/prelude/fold.h"
@@ -149,9 +151,20 @@ static bool has_few_rows(const tp_contraction *t) {
   return (t->s.sbn == 1 || t->s.n == 1) && t->s.m <= TP_WORK_THIN;
 }
 
+/* Makes the operand with few lines A; else columns of C are contiguous, if one side is. */
+static tp_mmkind choose_pairs(tp_contraction *t) {
+  const tp_mm *s = &t->s;
+  bool few = TP_MIN(s->m, s->n) <= TP_PAIR_FEW;
+  if (few ? s->n < s->m : s->scm == 1) turn_over(t);
+  return TP_MM_PAIRS;
+}
+
 /* Makes B the larger operand, or the only one of 16-bit floats; and where rows of B are
  * contiguous, A has few rows. */
 static tp_mmkind choose_widening(tp_contraction *t) {
+  if (t->in[0] == TP_BF16 && t->in[1] == TP_BF16 && t->s.sak == 1 && t->s.sbk == 1 &&
+      !t->cpu->same && tp_kernels_pairs())
+    return choose_pairs(t);
   bool b = tp_half(type_of_b(t)), both = b && tp_half(type_of_a(t));
   if (!b || (both && t->s.lanes && t->s.m > t->s.n)) turn_over(t);
   if (t->s.lanes || has_few_rows(t)) return TP_MM_THIN;
@@ -233,13 +246,15 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
 
 /* How a library adds terms with fewer rows is not known. */
 static bool is_ours(const tp_contraction *t) {
-  return t->kind == TP_MM_OWN || t->kind == TP_MM_THIN || t->kind == TP_MM_BLOCKS;
+  return t->kind == TP_MM_OWN || t->kind == TP_MM_THIN || t->kind == TP_MM_PAIRS ||
+      t->kind == TP_MM_BLOCKS;
 }
 
 bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part) {
   if (part->kind == TP_MM_NOTHING) return true;
   if (whole->kind == TP_MM_ZERO) return part->kind == TP_MM_ZERO;
-  return is_ours(whole) && is_ours(part) && whole->s.lanes == part->s.lanes;
+  return is_ours(whole) && is_ours(part) && whole->s.lanes == part->s.lanes &&
+      (whole->kind == TP_MM_PAIRS) == (part->kind == TP_MM_PAIRS);
 }
 
 /* ---- running ---- */
@@ -295,6 +310,9 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
   case TP_MM_THIN:
     if (type_of_a(t) == t->d) K->thin[type_of_b(t)](&t->s, a, b, c, acc);
     else widened_rows(t, K, a, b, c, acc, room);
+    break;
+  case TP_MM_PAIRS:
+    tp_kernels_pairs()(&t->s, (const uint16_t *)a, (const uint16_t *)b, (float *)c, acc, room);
     break;
   case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
   case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
@@ -363,6 +381,7 @@ int64_t tp_contraction_room(const tp_contraction *t) {
   const tp_mm *s = &t->s;
   if (t->kind == TP_MM_THIN && type_of_a(t) != t->d)
     return TP_MIN(s->m, ROWS_M) * TP_MIN(s->k, ROWS_K);
+  if (t->kind == TP_MM_PAIRS) return tp_pairs_room(s);
   if (t->kind != TP_MM_BLOCKS) return 0;
   return TP_MIN(s->k, BLOCK_K) * (TP_MIN(s->m, BLOCK_M) + TP_MIN(s->n, BLOCK_N));
 }

@@ -8,6 +8,7 @@ typedef enum {
   TP_MM_ZERO,
   TP_MM_OWN,
   TP_MM_THIN,
+  TP_MM_PAIRS,
   TP_MM_GEMM,
   TP_MM_GEMV,
   TP_MM_BLOCKS

@@ -1,6 +1,7 @@
 /* lines.c: computes operators along one axis: scans, arg max and min, sort. The other axes, leading
  * ones too, number the lines. */
 #include "cpu/priv.h"
+#include <math.h>
 
 /* ---- scans ---- */
 
@@ -60,17 +61,40 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
 
 /* ---- arg max, arg min: the first at ties, the first NaN wins ---- */
 
-/* Goes through a block of lines that lie side by side at once, each row of the block as it lies. */
+/* ARG_SHORT: elements of a contiguous line that is turned, to be one of many side by side. */
+enum { ARG_SHORT = 32, ARG_TURNED = 64 };
+
+/* Where the best of `lanes` lines stands: side by side, or turned a few at a time. */
+static void best_of_lines(const tp_kernels *K, const tp_dnd *in, bool max, const char *line,
+    int64_t step, int64_t apart, int64_t n, int64_t lanes, int64_t *at) {
+  uint64_t turned[ARG_SHORT * ARG_TURNED];
+  tp_kbest *best = K->best[max][in->dtype];
+  if (apart == 1) {
+    best(at, line, step, n, lanes);
+    return;
+  }
+  for (int64_t j = 0, m; j < lanes; j += m) {
+    m = TP_MIN(lanes - j, ARG_TURNED);
+    K->turn[tp_log2_of(in->size)](turned, m, line + j * apart * in->size, apart, n, m);
+    best(at + j, turned, m, n, m);
+  }
+}
+
+/* Goes through a block of lines at once if they lie side by side, or are many short ones. */
 bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
+  const tp_kernels *K = tp_cpu(x)->K;
   int axis = r->nlead + r->rg->how.axis;
-  int64_t n = in->v.shape[axis], step = in->v.stride[axis], total = 1, apart = 0, at[TP_BLOCK];
+  int64_t n = in->v.shape[axis], step = in->v.stride[axis], total = 1, apart = 0, by = 0,
+          at[TP_BLOCK];
   bool max = r->rg->op == TP_OP_ARGMAX;
   tp_view li = tp_view_without(&in->v, axis),
           lo = r->rg->how.keepdim ? tp_view_without(&o->v, axis) : o->v;
-  int lane = n > 1 && step != 1 ? lanes_of(&li, 1) : -1;
+  int last = li.rank - 1;
+  while (last > 0 && li.shape[last] == 1) last--;
+  int lane = n <= 1 ? -1 : step != 1 ? lanes_of(&li, 1) : n <= ARG_SHORT ? last : -1;
   if (lane >= 0) {
-    total = li.shape[lane], apart = lo.stride[lane];
+    total = li.shape[lane], apart = lo.stride[lane], by = li.stride[lane];
     li = tp_view_without(&li, lane), lo = tp_view_without(&lo, lane);
   }
   tp_walk w;
@@ -81,10 +105,10 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
     for (int64_t j = 0; j < total; j += TP_BLOCK) {
       int64_t lanes = TP_MIN(total - j, TP_BLOCK),
               *to = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride) + j * apart;
-      const char *line = tp_view_at(&li, &w, in->size) + j * in->size;
-      if (step == 1 || n == 1) *to = tp_cpu(x)->K->bestof[max][in->dtype](line, n);
+      const char *line = tp_view_at(&li, &w, in->size) + j * by * in->size;
+      if (lane < 0 && (step == 1 || n == 1)) *to = K->bestof[max][in->dtype](line, n);
       else {
-        tp_cpu(x)->K->best[max][in->dtype](at, line, step, n, lanes);
+        best_of_lines(K, in, max, line, step, lane < 0 ? 1 : by, n, lanes, at);
         for (int64_t k = 0; k < lanes; k++) to[k * apart] = at[k];
       }
     }
@@ -150,6 +174,45 @@ static void sort_items(sort_key *a, sort_key *other, int64_t n) {
     if (begin[k] - from > 1) sort_items(a + from, other + from, begin[k] - from);
 }
 
+/* ---- the first few of a line ---- kept in order while the line is gone through. An f32 that does
+ * not go before the last of them is not looked at further. */
+enum { FIRST_MOST = 64, FIRST_SHARE = 4, FIRST_STRIP = 64 };
+
+/* Does an element of a strip go before v? One that is no number never does. */
+static bool any_before(const float *a, float v, bool down) {
+  int any = 0;
+  if (down)
+    for (int i = 0; i < FIRST_STRIP; i++) any |= a[i] > v;
+  else
+    for (int i = 0; i < FIRST_STRIP; i++) any |= a[i] < v;
+  return any;
+}
+
+static void keep_first(sort_key *a, int64_t k, sort_key new) {
+  int64_t j = k - 1;
+  if (new.key >= a[j].key) return;
+  for (; j > 0 && a[j - 1].key > new.key; j--) a[j] = a[j - 1];
+  a[j] = new;
+}
+
+static void keep_firsts(
+    const tp_dnd *in, const char *p, int64_t step, int64_t n, bool down, sort_key *a, int64_t k) {
+  const float *line = (const float *)p;
+  bool dense = in->dtype == TP_F32 && step == 1;
+  for (int64_t i = 0; i < k; i++) a[i] = (sort_key){ key_of(in, p, i * step, down), i };
+  sort_few(a, k);
+  for (int64_t i = k, end; i < n; i = end) {
+    float last = dense ? line[a[k - 1].at] : NAN;
+    end = TP_MIN(i + FIRST_STRIP, n);
+    if (last == last && end - i == FIRST_STRIP && !any_before(line + i, last, down)) continue;
+    for (; i < end; i++) {
+      if (dense && last == last && !(down ? line[i] > last : line[i] < last)) continue;
+      keep_first(a, k, (sort_key){ key_of(in, p, i * step, down), i });
+      if (dense) last = line[a[k - 1].at];
+    }
+  }
+}
+
 bool tp_run_sort(tp_exec *x, tp_dreg *r) {
   const tp_dnd *in = &r->in[0], *vd = &r->out[0], *kd = r->nout > 1 ? &r->out[1] : NULL;
   int axis = r->nlead + r->rg->how.axis;
@@ -159,20 +222,23 @@ bool tp_run_sort(tp_exec *x, tp_dreg *r) {
   void *mem = tp_work(x, r, n, 2 * TP_WORK_PAIR);
   if (!mem) return false;
   bool want_v = vd->buf >= 0, want_k = kd && kd->buf >= 0;
-  int64_t step = in->v.stride[axis];
+  int64_t step = in->v.stride[axis], first = r->rg->how.first,
+          made = first > 0 && first < n ? first : n;
+  bool down = r->rg->how.descending, few = made <= FIRST_MOST && made * FIRST_SHARE <= n;
   sort_key *a = mem;
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
     const char *p = tp_view_at(&li, &w, in->size);
     char *v = tp_view_at(&lv, &w, vd->size);
     int64_t *at = (int64_t *)lk.p + tp_walk_offset(&w, lk.stride);
-    for (int64_t i = 0; i < n; i++)
-      a[i] = (sort_key){ key_of(in, p, i * step, r->rg->how.descending), i };
-    if (n) sort_items(a, a + n, n);
-    for (int64_t i = 0; i < n && want_v; i++)
+    for (int64_t i = 0; i < n && !few; i++)
+      a[i] = (sort_key){ key_of(in, p, i * step, down), i };
+    if (few && n) keep_firsts(in, p, step, n, down, a, made);
+    else if (n) sort_items(a, a + n, n);
+    for (int64_t i = 0; i < made && want_v; i++)
       memcpy(
           v + i * vd->v.stride[axis] * in->size, p + a[i].at * step * in->size, (size_t)in->size);
-    for (int64_t i = 0; i < n && want_k; i++) at[i * kd->v.stride[axis]] = a[i].at;
+    for (int64_t i = 0; i < made && want_k; i++) at[i * kd->v.stride[axis]] = a[i].at;
   }
   return true;
 }

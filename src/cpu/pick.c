@@ -138,8 +138,9 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
 
 /* ---- sums of floats: in f64, in order, rounded once ---- */
 
-/* PICK_PART: bytes of a row that are on their way while another row is looked at. */
-enum { PICK_LINE = 256, PICK_PART = 256 };
+/* PICK_PART: bytes of a row that are on their way while another row is looked at. ROW_LEAST: a
+ * shorter row of hits is taken element by element. */
+enum { PICK_LINE = 256, PICK_PART = 256, ROW_LEAST = 4 };
 
 /* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense
  * image of it. */
@@ -189,19 +190,14 @@ static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t 
   return tp_cpu(x)->K->even(at, n, by, m) && n <= m / (int64_t)tp_gcd((uint64_t)m, (uint64_t)by);
 }
 
-/* was: a row's first element; next: the row's next hit, 0: none; later: there was a hit before. */
-typedef struct row_hit {
-  float was;
-  uint32_t next;
-  bool later;
-} row_hit;
-/* to, from: a row, wherever it was looked at last; they lie so and si bytes apart. */
+/* to, from: a row, wherever it was looked at last; they lie so and si bytes apart. dense: both are
+ * so many contiguous f32, else 0. */
 typedef struct row_hits {
   tp_view to, from;
   char *first;
   const char *src;
   const int64_t *index;
-  int64_t n, step, so, si;
+  int64_t n, step, so, si, dense;
 } row_hits;
 
 static int64_t row_index(const row_hits *h, int64_t j) { return h->index[j * h->step]; }
@@ -218,11 +214,11 @@ static const tp_view *hit_by(row_hits *h, int64_t j, int64_t then) {
   return &h->from;
 }
 
-static void link_rows(row_hits *h, row_hit *t) {
+static void link_rows(row_hits *h, tp_row_hit *t) {
   for (int64_t j = 0; j < h->n; j++) {
     uint32_t *place = hit_row(h, j)->p, before = *place - HIT_MARK;
     bool later = before < j && row_index(h, before) == row_index(h, j);
-    t[j] = (row_hit){ .later = later };
+    t[j] = (tp_row_hit){ .later = later };
     memcpy(&t[j].was, place, sizeof t[j].was);
     if (later) t[before].next = (uint32_t)j;
     *place = HIT_MARK + (uint32_t)j;
@@ -230,7 +226,12 @@ static void link_rows(row_hits *h, row_hit *t) {
 }
 
 static void sum_row(
-    const tp_exec *x, const tp_dreg *r, row_hits *h, const row_hit *t, int64_t j, double *sum) {
+    const tp_exec *x, const tp_dreg *r, row_hits *h, const tp_row_hit *t, int64_t j, double *sum) {
+  if (h->dense) {
+    tp_cpu(x)->K->sum_rows(
+        hit_row(h, j)->p, (const float *)h->src, h->si / (int64_t)sizeof(float), t, j, h->dense);
+    return;
+  }
   sum_start(x, sum, hit_row(h, j));
   for (int64_t next; j >= 0; j = next) {
     next = t[j].next ? (int64_t)t[j].next : -1;
@@ -240,12 +241,16 @@ static void sum_row(
 }
 
 static void add_row_once(const tp_exec *x, const tp_dreg *r, row_hits *h, int64_t j) {
-  tp_view_add(x, r->out[0].dtype, hit_row(h, j), hit_by(h, j, TP_MIN(j + 1, h->n - 1)));
+  if (h->dense) {
+    void *to = hit_row(h, j)->p;
+    const void *from = hit_by(h, j, TP_MIN(j + 1, h->n - 1))->p;
+    tp_cpu(x)->K->ew[TP_OP_ADD][TP_F32](to, to, from, to, h->dense);
+  } else tp_view_add(x, r->out[0].dtype, hit_row(h, j), hit_by(h, j, TP_MIN(j + 1, h->n - 1)));
 }
 
 /* One point of the leading axes. A row that is hit once costs one addition and no other memory;
  * others are summed in f64. */
-static void add_rows_hit(const tp_exec *x, const tp_dreg *r, row_hits *h, row_hit *t, double *sum) {
+static void add_rows_hit(const tp_exec *x, const tp_dreg *r, row_hits *h, tp_row_hit *t, double *sum) {
   int64_t around = TP_MAX(r->out[0].v.shape[r->nlead + r->rg->how.axis], 1);
   if (!sum || (h->step == 1 && goes_around(x, h->index, h->n, around))) {
     for (int64_t j = 0; j < h->n; j++) add_row_once(x, r, h, j);
@@ -260,32 +265,50 @@ static void add_rows_hit(const tp_exec *x, const tp_dreg *r, row_hits *h, row_hi
   }
 }
 
+/* Has each row of what is added one index for all of it? `scatter_add` asks, whose index has the
+ * axes of what is added. */
+static bool has_row_index(const tp_dreg *r) {
+  const tp_view *k = &r->in[1].v;
+  int64_t row = 1;
+  bool all = !r->halved;
+  for (int i = r->nlead; i < k->rank; i++) {
+    if (i == r->nlead + r->rg->how.axis) continue;
+    all &= k->stride[i] == 0 || k->shape[i] == 1;
+    row *= k->shape[i];
+  }
+  return all && row >= ROW_LEAST;
+}
+
 static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
-  int axis = r->rg->how.axis, size = r->out[0].size;
+  int axis = r->rg->how.axis, size = r->out[0].size,
+      by = r->rg->op == TP_OP_SCATTER_ADD ? axis : 0;
   tp_view b = rest_at(&r->out[0].v, r->nlead, w, size), k = rest_at(&r->in[1].v, r->nlead, w, 8),
           s = rest_at(&r->in[2].v, r->nlead, w, size);
   bool many = k.rank;
-  return (row_hits){ .to = tp_view_without(&b, axis),
+  for (int i = 0; i < b.rank; i++)
+    if (i != axis) b.shape[i] = s.shape[i - (i > axis && !many)];
+  row_hits h = { .to = tp_view_without(&b, axis),
     .from = many ? tp_view_without(&s, axis) : s,
     .first = b.p,
     .src = s.p,
     .index = k.p,
-    .n = many ? k.shape[0] : 1,
-    .step = many ? k.stride[0] : 0,
+    .n = many ? k.shape[by] : 1,
+    .step = many ? k.stride[by] : 0,
     .so = b.stride[axis] * size,
     .si = many ? s.stride[axis] * size : 0 };
+  tp_pair p;
+  tp_pair_make(&p, &h.to, &h.from);
+  if (r->out[0].dtype == TP_F32 && !r->halved && p.rank == 1 && p.so[0] == 1 && p.si[0] == 1)
+    h.dense = p.ext[0];
+  return h;
 }
 
-bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
+static bool add_rows(tp_exec *x, tp_dreg *r, int64_t n) {
+  const tp_dnd *o = &r->out[0];
   int axis = r->rg->how.axis;
-  if (tp_view_count(&src->v) && !tp_check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis]))
-    return false;
-  copy_base(x, r);
-  if (tp_view_count(&src->v) == 0) return true;
-  int64_t n = kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1, row = 1;
+  int64_t row = 1;
   for (int i = r->nlead; i < o->v.rank; i++) row *= i == r->nlead + axis ? 1 : o->v.shape[i];
-  row_hit *t = tp_work(x, r, n, TP_WORK_PAIR);
+  tp_row_hit *t = tp_work(x, r, n, TP_WORK_PAIR);
   double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, row, sizeof *sum) : NULL;
   if (!t || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
   if (n > UINT32_MAX)
@@ -297,6 +320,16 @@ bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
     add_rows_hit(x, r, &h, t, sum);
   }
   return true;
+}
+
+bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
+  const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
+  if (tp_view_count(&src->v) &&
+      !tp_check_indices(x, r, &kd->v, o->v.shape[r->nlead + r->rg->how.axis]))
+    return false;
+  copy_base(x, r);
+  if (tp_view_count(&src->v) == 0) return true;
+  return add_rows(x, r, kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1);
 }
 
 /* ---- element by element ---- */
@@ -393,7 +426,8 @@ typedef struct hits {
   double *sum;
 } hits;
 
-enum { HITS_FEW = 64 };
+/* IMAGE_PLACES: places for each hit, at most; there is memory for as many doubles. */
+enum { HITS_FEW = 64, IMAGE_PLACES = 4 };
 
 /* Puts the numbers of hits from `from` to `to` at their places, and their values aside. Is some
  * value such a number? */
@@ -448,6 +482,15 @@ static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t 
   }
 }
 
+/* Adds so many hits that the places, all of them in f64, take less time than to look which hits
+ * share one. */
+static void add_to_image(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m, double *sum) {
+  float *first = &h->first->f;
+  tp_cpu(x)->K->cast[TP_F32][TP_F64](sum, first, first, first, m);
+  for (int64_t j = 0; j < h->n; j++) sum[h->at[j]] += h->v[j];
+  (r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32])(first, sum, sum, sum, m);
+}
+
 /* Puts a line behind what is in h; its places are counted from h->first. */
 static void append_line(hits *h, int64_t *at, float *v, const line *l) {
   const float *from = (const float *)l->near;
@@ -492,7 +535,9 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
     if (axis == last && l->sk == 1 && l->sn == 1 && l->apart == 1) {
       hits alone = { l->n, l->index, (const float *)l->near, (hit_place *)l->far, h.was, h.which,
         h.who, sum };
-      add_hits(x, r, &alone, around);
+      if (l->n > HITS_FEW && around <= IMAGE_PLACES * l->n)
+        add_to_image(x, r, &alone, around, (double *)at);
+      else add_hits(x, r, &alone, around);
       continue;
     }
     append_line(&h, at, v, l);
@@ -507,6 +552,8 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   line l;
   if (!tp_check_indices(x, r, &r->in[1].v, o->v.shape[axis])) return false;
   copy_base(x, r);
+  if (o->dtype == TP_F32 && tp_view_count(&r->in[2].v) && has_row_index(r))
+    return add_rows(x, r, r->in[1].v.shape[axis]);
   line_start(&l, &o->v, &r->in[2].v, &r->in[1].v, axis, o->size);
   if (o->dtype == TP_F32) return scatter_f32(x, r, &l);
   for (; line_is_there(&l); tp_walk_next(&l.w)) {

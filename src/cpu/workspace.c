@@ -146,7 +146,15 @@ static bool reads_stored(const worker *w, int half) {
       rows <= TP_WORK_THIN;
 }
 
-/* Bytes for blocks of both operands in f32, or for rows of one, the most that any roles need. */
+/* Floats for rows of pairs, and for sums of them by columns. */
+static const tp_ix *work_pairs(const worker *w, const tp_ix *n, const tp_ix *depth) {
+  const tp_ix *k = least(w, tp_ix_addc(w->c, depth, 31), num(w, TP_PAIR_DEEP)),
+              *columns = least(w, tp_ix_addc(w->c, n, 15), num(w, TP_PAIR_WIDE));
+  return times(w, least(w, n, num(w, TP_PAIR_TALL)), plus(w, k, columns));
+}
+
+/* Bytes for blocks of both operands in f32, or for rows of one, or for pairs, the most that any
+ * roles need. */
 static const tp_ix *work_product(const worker *w) {
   const tp_nd *a = &w->r->in[0], *o = &w->r->out[0];
   bool both = is_half(w, a) && is_half(w, &w->r->in[1]);
@@ -161,7 +169,8 @@ static const tp_ix *work_product(const worker *w) {
   const tp_ix *blocks = times(w, least(w, depth, num(w, TP_WORK_BLOCK_K)), sides),
               *rows = times(
                   w, least(w, n, num(w, TP_WORK_ROWS_M)), least(w, depth, num(w, TP_WORK_ROWS_K)));
-  return bytes(w, both ? most(w, blocks, rows) : blocks, sizeof(float));
+  if (both) blocks = most(w, blocks, most(w, rows, work_pairs(w, n, depth)));
+  return bytes(w, blocks, sizeof(float));
 }
 
 /* Bytes for some rows in whole blocks of 256 numbers, and for a row of weights whose bytes lie

@@ -149,9 +149,17 @@ static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char
       x->step > 0 ? "<" : ">=", end, v, x->step);
 }
 
-/* Each iteration looks at the run's flag, each 256th asks the host (tp_run.interrupted). */
-static void put_cancel(tp_emit *e, int pos) {
+/* Each iteration looks at the run's flag, each 256th asks the host (tp_run.interrupted); at a loop
+ * where a run may go on it may also stop. at: the text of the iteration's variable. */
+static void put_cancel(tp_emit *e, const tp_pnode *x, const char *at, int entry) {
+  int pos = x->pos;
   if (!e->to->host) return;
+  if (entry) {
+    emit_open(e, "if (__builtin_expect(h->pause != 0, 0)) {\n");
+    tp_emit_line(e, "env[%d] = %s - %d;\n", x->var->id, at, x->step);
+    tp_emit_line(e, "TP_END_IF(h->pause(h->exec, %d));\n", entry);
+    emit_shut(e, 1);
+  }
   emit_open(e, "if (__builtin_expect(*cancel || !++looks, 0)) {\n");
   tp_emit_ends(e);
   tp_emit_line(e, "TP_END_IF(h->cancelled(h->exec, %d));\n", pos);
@@ -228,7 +236,7 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
   tp_emit_line(e, "const int64_t b%d_end = %s;\n", v, emit_ix(e, up ? x->hi : x->lo));
   emit_open(e, "for (int64_t %s = %s, %s; %s %s b%d_end; %s = %s) {\n", from,
       tp_emit_start(e, x, entry), to, from, up ? "<" : ">=", v, from, to);
-  put_cancel(e, x->pos);
+  put_cancel(e, x, from, entry);
   if (up)
     tp_emit_line(
         e, "%s = b%d_end - %s > %d ? %s + %d : b%d_end;\n", to, v, from, span, from, span, v);
@@ -265,7 +273,7 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
   else {
     put_for(e, x, NULL, NULL, entry);
-    put_cancel(e, x->pos);
+    put_cancel(e, x, tp_printf(e->a, "s%d", v), entry);
     put_iteration(e, x, carried);
     emit_shut(e, 1);
   }

@@ -14,32 +14,36 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 
 /* ---- kernels for devices (kernel/) ---- */
 
-/* A leaf, a loop or a stretch that a device can run. A leaf goes over any number of blocks, or over
+/* A leaf, a loop, a stretch, or several of these as parts, that a device can run. A leaf goes over any number of blocks, or over
  * one. A loop is run by one block, whose threads meet between leaves that need it (kernel/meet.c);
  * or, where the target finds that shares of `rows` may run apart, by a block for each share. A
  * stretch is neighbours in the plan: leaves, branches, short loops. It goes over any number of
  * blocks if its threads meet nowhere, else over one. Buffers of loops and stretches share no
- * memory.
+ * memory. Parts are kernels by themselves; all blocks, which are there at once, meet between two of
+ * them that touch one buffer (kernel/parts.c).
  *
  * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it,
- * that of sums by block; then the numbers: the seed, a loop's first value and end (for a leaf 0, 0;
- * for sums 0 and how many blocks), symbols `sym`, bytes of a block's sums, the place of each sum
- * there. Sums are those that the blocks of a loop by rows add up (tp_cut_loop). Notes
+ * that of sums by block, if it adds any; then the numbers: the seed, a loop's first value and end
+ * (for a leaf 0, 0; for sums 0 and how many blocks), symbols `sym`. Sums are those that the blocks of a loop by rows add up (tp_cut_loop). Notes
  * are int64s: 1 + the position of the leaf that failed first, 0 until then; by symbol, the
- * variables of loops there; by buffer, its place in the arena; has anything failed? Then, for each
+ * variables of loops there; by buffer, its place in the arena; has anything failed; how often blocks met. Then, for each
  * block of a loop by rows, the same as the first two, for blocks are not at one iteration. If
  * something failed, kernels do nothing. */
 typedef struct tp_kernel {
   const tp_pnode *node;
-  int n; /* nodes of a stretch, `node` the first; else 1 */
+  int n; /* nodes of a stretch, or of parts, `node` the first; else 1 */
   const tp_pnode *const *all;
   char name[24];
   /* one: a single block must run it, unless it is printed by rows, as the target says before; the
-   * last four are known when it is printed */
+   * last six are known when it is printed */
   bool loop, stretch, one, by_rows;
   const tp_cut_loop *rows; /* NULL: not by rows */
   /* It adds what each block of a loop by rows has added up (rows->added) to the buffers. */
   bool sums;
+  /* in the order of the plan; a loop's sums come behind it */
+  struct tp_kernel *part;
+  int nparts;
+  bool adds;
   int nbuf, nsym;
   int *buf, *sym;
   bool *written; /* does it write buf[i]? */
@@ -58,6 +62,9 @@ tp_kernel *tp_emit_stretch_kernel(tp_arena *a, int n, const tp_pnode *const *all
 int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out);
 /* The kernel that adds sums up after `loop`. */
 tp_kernel *tp_emit_sums_kernel(tp_arena *a, const tp_kernel *loop);
+/* The kernel of n neighbours, or of one loop, which the parts, as they are now, make up. */
+tp_kernel *tp_emit_parts_kernel(tp_arena *a, int n, const tp_pnode *const *all, int nparts,
+    const tp_kernel *const *part);
 /* Prints these in the dialect of devices, with all that they need. No memory: to the latest
  * guard. */
 void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n);

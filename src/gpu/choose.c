@@ -1,7 +1,8 @@
 /* choose.c: chooses the kernels of a plan for given bounds, by counts of work. A loop whose leaves
  * are small is one kernel; of large ones each is one. A loop whose leaves can all be cut along one
  * axis, and whose shares never meet, goes by rows. Leaves and branches that follow each other, and
- * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. */
+ * short loops, are one kernel, a stretch, if its threads meet nowhere, or each leaf is small. Where
+ * blocks can wait for each other, kernels become parts of one (join.c). */
 #include "gpu/exec.h"
 
 enum {
@@ -19,13 +20,8 @@ bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
   return x != NULL;
 }
 
-typedef struct {
-  int64_t runs;
-  double work;
-} amount;
-
-static amount amount_of(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
-  amount a = { 0 };
+tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
+  tp_amount a = { 0 };
   TP_EACH_NODE (k, node) {
     if (!k.x->rg) continue;
     a.runs += at[k.x->pos].runs;
@@ -122,8 +118,9 @@ static bool holds_rows(const tp_device *d, const tp_chosen *loop) {
 
 static void choose(tp_exec *x, const tp_counted *at) {
   tp_device *d = x->device;
-  /* for tests: "all" whatever it costs, or "leaves" alone */
+  /* for tests: "all" whatever it costs, or "leaves" alone; "apart": as ever, none of parts */
   const char *asked = tp_setting("TEMPO_KERNELS");
+  if (asked && !strcmp(asked, "apart")) asked = NULL;
   bool leaves = asked && !strcmp(asked, "leaves");
   /* the loop that was chosen last: kernels go from outside inwards */
   const tp_pnode *inside = NULL;
@@ -136,7 +133,7 @@ static void choose(tp_exec *x, const tp_counted *at) {
   }
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];
-    amount a = amount_of(x, k->of->node, at);
+    tp_amount a = tp_gpu_amount(x, k->of->node, at);
     double each = a.work / (double)TP_MAX(a.runs, 1) / (double)k->blocks;
     k->chosen = a.runs && !(inside && tp_gpu_is_around(inside, k->of->node));
     if (asked) k->chosen &= !leaves || !k->of->loop;
@@ -170,7 +167,7 @@ typedef struct {
   TP_VEC(const tp_pnode *) v;
 } gathering;
 
-static tp_chosen *kernel_of(const tp_device *d, const tp_pnode *node) {
+tp_chosen *tp_gpu_kernel_of(const tp_device *d, const tp_pnode *node) {
   for (int i = 0; i < d->n; i++)
     if (d->kernel[i].of->node == node) return &d->kernel[i];
   return NULL;
@@ -178,7 +175,7 @@ static tp_chosen *kernel_of(const tp_device *d, const tp_pnode *node) {
 
 static bool makes_little(const gathering *g, const tp_pnode *x) {
   TP_EACH_NODE (k, x) {
-    amount a = amount_of(g->x, k.x, g->at);
+    tp_amount a = tp_gpu_amount(g->x, k.x, g->at);
     int64_t runs = k.x->kind == TP_P_FOR ? g->runs : a.runs;
     if ((k.x->rg || k.x->kind == TP_P_FOR) && a.work > (double)TP_MAX(runs, 1) * LOOP_WORK)
       return false;
@@ -193,7 +190,7 @@ static bool may_join(const gathering *g, const tp_pnode *x) {
   if (!tp_emit_stretch_takes(g->s, x)) return false;
   TP_EACH_NODE (k, x) {
     const tp_chosen *c = k.x->rg ? d->leaf[k.x->pos] : NULL,
-                    *loop = k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
+                    *loop = k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
     if (loop && (loop->of->by_rows || !g->runs || !makes_little(g, k.x))) return false;
     /* a product goes by tiles, or by the library */
     if (k.x->rg && k.x->rg->op == TP_OP_MATMUL && !makes_little(g, k.x)) return false;
@@ -237,7 +234,7 @@ static void end_stretch(gathering *g) {
     d->begins[c->of->node->pos] = c;
     for (int i = 0; i < g->v.n; i++)
       TP_EACH_NODE (k, g->v.v[i]) {
-        tp_chosen *in = k.x->rg || k.x->kind == TP_P_FOR ? kernel_of(d, k.x) : NULL;
+        tp_chosen *in = k.x->rg || k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
         if (in) in->chosen = false;
       }
   }
@@ -266,15 +263,14 @@ static void join(gathering *g, const tp_pnode *x, bool again) {
   else if (!x->rg) gather(g, x);
 }
 
-/* The branch that bounds decide for; NULL: none; x: they decide nothing. */
-static const tp_pnode *decided(const gathering *g, const tp_pnode *x) {
-  if (x->kind != TP_P_IF || !tp_ix_of_bounds(x->cond)) return x;
-  int branch = !tp_ix_evalq(x->cond, g->x->env);
-  return branch < x->n ? x->kid[branch] : NULL;
+const tp_pnode *tp_gpu_decided(const tp_exec *x, const tp_pnode *node) {
+  if (node->kind != TP_P_IF || !tp_ix_of_bounds(node->cond)) return node;
+  int branch = !tp_ix_evalq(node->cond, x->env);
+  return branch < node->n ? node->kid[branch] : NULL;
 }
 
 /* SPILL and FETCH do nothing where kernels run. */
-static bool does_nothing(const tp_pnode *x) {
+bool tp_gpu_does_nothing(const tp_pnode *x) {
   TP_EACH_NODE (k, x)
     if (k.x->kind != TP_P_SEQ && k.x->kind != TP_P_IF && k.x->kind != TP_P_SPILL &&
         k.x->kind != TP_P_FETCH)
@@ -282,17 +278,17 @@ static bool does_nothing(const tp_pnode *x) {
   return true;
 }
 
-static int64_t most_runs(const gathering *g, const tp_pnode *x) {
-  int64_t runs = x && x->rg ? g->at[x->pos].runs : 0;
-  for (int i = 0; x && x->kind == TP_P_SEQ && i < x->n; i++)
-    runs = TP_MAX(runs, most_runs(g, decided(g, x->kid[i])));
+int64_t tp_gpu_most_runs(const tp_exec *x, const tp_pnode *node) {
+  int64_t runs = node && node->rg ? x->device->at[node->pos].runs : 0;
+  for (int i = 0; node && node->kind == TP_P_SEQ && i < node->n; i++)
+    runs = TP_MAX(runs, tp_gpu_most_runs(x, tp_gpu_decided(x, node->kid[i])));
   return runs;
 }
 
 static void gather_each(gathering *g, const tp_pnode *x) {
-  if (!x || does_nothing(x)) return;
+  if (!x || tp_gpu_does_nothing(x)) return;
   if (x->kind == TP_P_SEQ) {
-    for (int i = 0; i < x->n; i++) gather_each(g, decided(g, x->kid[i]));
+    for (int i = 0; i < x->n; i++) gather_each(g, tp_gpu_decided(g->x, x->kid[i]));
   } else if (may_join(g, x)) join(g, x, true);
   else {
     end_stretch(g);
@@ -302,10 +298,10 @@ static void gather_each(gathering *g, const tp_pnode *x) {
 
 /* Finds stretches in what x contains, but not in a loop that is a kernel. */
 static void gather(gathering *g, const tp_pnode *x) {
-  const tp_chosen *c = x->kind == TP_P_FOR ? kernel_of(g->x->device, x) : NULL;
+  const tp_chosen *c = x->kind == TP_P_FOR ? tp_gpu_kernel_of(g->x->device, x) : NULL;
   int64_t runs = g->runs;
   for (int i = 0; i < x->n && !(c && c->chosen); i++) {
-    g->runs = most_runs(g, x->kid[i]);
+    g->runs = tp_gpu_most_runs(g->x, x->kid[i]);
     begin_stretch(g);
     gather_each(g, x->kid[i]);
     end_stretch(g);
@@ -314,7 +310,7 @@ static void gather(gathering *g, const tp_pnode *x) {
 }
 
 /* Numbers that a kernel takes at most: symbols of bounds, of loops around, of ends by data. */
-static int most_numbers(const tp_exec *x) {
+int tp_gpu_numbers(const tp_exec *x) {
   int n = 3 + x->nbound, deep = 0;
   TP_EACH_NODE (k, x->plan->body) {
     int loops = 0;
@@ -334,9 +330,9 @@ static void choose_stretches(tp_exec *x) {
   if (tp_setting("TEMPO_KERNELS") && !strcmp(tp_setting("TEMPO_KERNELS"), "leaves")) return;
   tp_scratch_init(&g.a);
   g.outside = TP_NEWN(&g.a, bool, x->plan->bufs.n + 1);
-  g.most = (d->driver->spec(d->dev)->parameters / 8 - most_numbers(x)) / 2 - 2;
+  g.most = (d->driver->spec(d->dev)->parameters / 8 - tp_gpu_numbers(x)) / 2 - 2;
   begin_stretch(&g);
-  g.runs = most_runs(&g, x->plan->body);
+  g.runs = tp_gpu_most_runs(x, x->plan->body);
   gather_each(&g, x->plan->body);
   end_stretch(&g);
   tp_arena_free(&g.a);
@@ -365,6 +361,13 @@ static bool build(tp_exec *x) {
   tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
   for (int i = 0; m && i < n; i++)
     if (!(new[i]->fn = d->driver->kernel(m, v[i]->name, x->err))) m = NULL;
+  for (int i = 0; m && i < n; i++) {
+    tp_gneeds needs;
+    if (!v[i]->nparts) continue;
+    d->driver->needs(new[i]->fn, TP_KERNEL_THREADS, &needs);
+    new[i]->blocks = TP_MAX(needs.fit, 1);
+    if (d->noting) new[i]->blocks = TP_MIN(new[i]->blocks, d->noting);
+  }
   tp_buf_drop(&text, &hold);
   return m != NULL;
 }
@@ -387,5 +390,6 @@ bool tp_gpu_choose(tp_exec *x) {
   if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
   choose(x, d->at);
   choose_stretches(x);
+  tp_gpu_join(x);
   return d->ready = build(x);
 }

@@ -202,6 +202,7 @@ static void cuda_describe(int device, tp_gspec *to, tp_buf *why) {
   to->local = cuda_attribute(device, 8);
   to->warp = cuda_attribute(device, 10);
   to->units = cuda_attribute(device, 16);
+  to->together = cuda_attribute(device, 95);
   to->parameters = CUDA_PARAMETERS;
   if (cuda_open_nvrtc(why))
     cuda_choose_arch(to, 10 * cuda_attribute(device, 75) + cuda_attribute(device, 76), why);
@@ -460,6 +461,9 @@ static bool cuda_launch(tp_gqueue *q, const tp_glaunch *l, tp_error *err) {
   }
   for (int i = 0; i < l->nnum; i++) value[n++] = (uint64_t)l->num[i];
   for (int i = 0; i < n; i++) parameter[i] = &value[i];
+  if (l->together)
+    return CUDA_DO(cuda_of(&q->is), err, LaunchTogether, l->kernel->is.handle, (unsigned)l->blocks,
+        1, 1, (unsigned)l->threads, 1, 1, 0, q->is.handle, parameter);
   return CUDA_DO(cuda_of(&q->is), err, LaunchKernel, l->kernel->is.handle, (unsigned)l->blocks, 1,
       1, (unsigned)l->threads, 1, 1, 0, q->is.handle, parameter, NULL);
 }

@@ -30,18 +30,18 @@ static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
   return *m != NULL;
 }
 
-/* Numbers of a note of a fault; where the notes say whether there is any; of all notes. */
+/* Numbers of a note of a fault; where the notes say whether there is any, and, behind the count of
+ * meetings, where those of blocks begin; of all notes. */
 static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
-static int notes_of(const tp_exec *x) {
-  return tp_gpu_failed_at(x) + 1 + note_size(x) * x->device->noting;
-}
+static int blocks_at(const tp_exec *x) { return tp_gpu_failed_at(x) + 2; }
+static int notes_of(const tp_exec *x) { return blocks_at(x) + note_size(x) * x->device->noting; }
 
 static bool forget_faults(tp_exec *x) {
   tp_device *d = x->device;
   int64_t one = sizeof *d->note, failed = one * tp_gpu_failed_at(x);
   return d->driver->fill(d->queue, (tp_gplace){ d->notes, 0 }, 0, one * note_size(x), x->err) &&
       d->driver->fill(d->queue, (tp_gplace){ d->notes, failed }, 0,
-          one * (1 + note_size(x) * x->device->noting), x->err);
+          one * (notes_of(x) - tp_gpu_failed_at(x)), x->err);
 }
 
 /* No fault, and where buffers lie. */
@@ -76,15 +76,18 @@ static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
 static int64_t find_places(tp_exec *x, int64_t *sums) {
   tp_device *d = x->device;
   int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
+  *sums = 0;
   for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
   for (int i = 0; i < d->n + d->more.n; i++) {
     const tp_chosen *k = tp_gpu_kernel(d, i);
-    if (k->chosen && (k->of->loop || k->of->stretch)) bytes = part_buffers(x, k->of, bytes);
+    if (k->chosen && !k->of->sums && (k->of->n > 1 || k->of->node->kind == TP_P_FOR))
+      bytes = part_buffers(x, k->of, bytes);
+    if (!k->chosen) continue;
+    if (k->of->by_rows) *sums = TP_MAX(*sums, tp_gpu_sums(x, k->of, NULL) * k->blocks);
+    for (int q = 0; q < k->of->nparts; q++)
+      if (k->of->part[q].sums)
+        *sums = TP_MAX(*sums, tp_gpu_sums(x, &k->of->part[q], NULL) * k->blocks);
   }
-  *sums = 0;
-  for (int i = 0; i < d->n; i++)
-    if (d->kernel[i].sums && d->kernel[i].sums->chosen)
-      *sums = TP_MAX(*sums, tp_gpu_sums(x, d->kernel[i].of, NULL) * d->kernel[i].blocks);
   return bytes;
 }
 
@@ -137,7 +140,7 @@ static bool tell_fault(tp_exec *x) {
   const int64_t *first = NULL, *note = d->note;
   for (int i = 0; i <= d->noting; i++) {
     if (note[0] && is_earlier(x, note, first)) first = note;
-    note = d->note + tp_gpu_failed_at(x) + 1 + i * note_size(x);
+    note = d->note + blocks_at(x) + i * note_size(x);
   }
   tp_dreg *r = x->regat[first[0] - 1];
   for (int i = 0; i < x->plan->nsym; i++)
@@ -217,12 +220,32 @@ static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
   return tp_times_bytes(leads, own);
 }
 
+/* At most how many points a leaf in it has. */
+static int64_t most_points(const tp_exec *x, const tp_kernel *of) {
+  int64_t most = 1;
+  for (int i = 0; i < of->n; i++)
+    TP_EACH_NODE (k, of->all[i])
+      if (k.x->rg) most = TP_MAX(most, points_of(x, x->regat[k.x->pos]));
+  return most;
+}
+
+/* Points of as many blocks as a part can use. */
+static int64_t points_in_parts(const tp_exec *x, const tp_kernel *of) {
+  int64_t most = 1;
+  for (const tp_kernel *k = of->part; k < of->part + of->nparts; k++)
+    if (k->by_rows)
+      most = TP_MAX(most, tp_ix_evalq(k->rows->share.whole, x->env) * TP_KERNEL_THREADS);
+    else if (!k->one) most = TP_MAX(most, most_points(x, k));
+  return most;
+}
+
 static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64_t end) {
   tp_device *d = x->device;
   const tp_kernel *of = k->of;
-  int n = 0, sums = of->by_rows || of->sums ? of->rows->nadded : 0, nnum = 0;
+  int n = 0, nnum = 0;
   tp_gplace place[3 + of->nbuf];
-  int64_t num[4 + of->nsym + sums], most = (int64_t)d->driver->spec(d->dev)->units * MOST_BLOCKS;
+  int64_t num[3 + of->nsym], most = (int64_t)d->driver->spec(d->dev)->units * MOST_BLOCKS;
+  if (of->nparts) most = TP_MIN(most, k->blocks);
   int64_t blocks = of->by_rows ? k->blocks : (points + TP_KERNEL_THREADS - 1) / TP_KERNEL_THREADS;
   place[n++] = (tp_gplace){ d->notes, 0 };
   place[n++] = (tp_gplace){ d->arena, 0 };
@@ -232,11 +255,7 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   }
   num[nnum++] = (int64_t)x->run->seed, num[nnum++] = from, num[nnum++] = end;
   for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
-  if (sums) {
-    place[n++] = (tp_gplace){ d->sums, 0 };
-    num[nnum] = tp_gpu_sums(x, of, num + nnum + 1);
-    nnum += 1 + sums;
-  }
+  if (of->adds) place[n++] = (tp_gplace){ d->sums, 0 };
   d->doubtful = true;
   d->launches++;
   k->launches++;
@@ -247,7 +266,8 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
           .nplace = n,
           .place = place,
           .nnum = nnum,
-          .num = num },
+          .num = num,
+          .together = of->nparts > 0 },
       x->err);
 }
 
@@ -305,7 +325,7 @@ static bool finish(tp_exec *x) {
 /* A piece of the loop, and what its blocks added up. */
 static bool launch_range(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   int64_t most = 1;
-  if (!launch(x, k, 1, from, end)) return false;
+  if (!launch(x, k, k->of->nparts ? points_in_parts(x, k->of) : 1, from, end)) return false;
   if (!k->of->by_rows || !k->of->rows->nadded) return true;
   for (int i = 0; i < k->of->rows->nadded; i++)
     most = TP_MAX(most, x->count[k->of->rows->added[i]]);
@@ -346,27 +366,22 @@ static bool launch_loop(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
 
 static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
   tp_device *d = x->device;
-  for (int i = 0; i < d->n; i++) {
-    tp_chosen *k = &d->kernel[i];
-    if (k->of->node == node && may_launch(x, k)) return launch_loop(x, k, from, end) ? 1 : -1;
+  for (int i = 0; i < d->n + d->more.n; i++) {
+    tp_chosen *k = tp_gpu_kernel(d, i);
+    bool is = (k->of->loop || (k->of->nparts && k->of->n == 1)) && k->of->node == node;
+    if (is && may_launch(x, k)) return launch_loop(x, k, from, end) ? 1 : -1;
   }
   return 0;
-}
-
-/* At most how many points a leaf in it has. */
-static int64_t most_points(const tp_exec *x, const tp_kernel *of) {
-  int64_t most = 1;
-  for (int i = 0; i < of->n; i++)
-    TP_EACH_NODE (k, of->all[i])
-      if (k.x->rg) most = TP_MAX(most, points_of(x, x->regat[k.x->pos]));
-  return most;
 }
 
 static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
   tp_chosen *k = x->device->begins[first->pos];
   if (!k || k->of->node != first || !may_launch(x, k)) return 0;
   *last = k->of->all[k->of->n - 1];
-  return launch(x, k, k->of->one ? 1 : most_points(x, k->of), 0, 0) ? 1 : -1;
+  int64_t points = k->of->nparts ? points_in_parts(x, k->of)
+      : k->of->one               ? 1
+                                 : most_points(x, k->of);
+  return launch(x, k, points, 0, 0) ? 1 : -1;
 }
 
 static bool begin(tp_exec *x) {
@@ -459,12 +474,15 @@ static void tell(const tp_exec *x, tp_buf *b) {
     const char *kind = k->of->loop ? "loop"
         : k->of->stretch           ? "stretch"
         : k->of->sums              ? "sums of loop"
+        : k->of->nparts            ? "parts"
                                    : "leaf";
     tp_putf(b, "%s: %s %d..%d, %lld launches", k->of->name, kind, k->of->node->pos, last_of(k->of),
         (long long)k->launches);
     if (k->products) tp_putf(b, ", %lld products by the library", (long long)k->products);
     if (needs.registers >= 0) tp_putf(b, ", %d registers", needs.registers);
     if (needs.spilled > 0) tp_putf(b, ", %d bytes spilled", needs.spilled);
+    if (k->of->nparts)
+      tp_putf(b, ", %d parts, at most %lld blocks", k->of->nparts, (long long)k->blocks);
     if (k->of->by_rows) tp_putf(b, ", %lld blocks by rows", (long long)k->blocks);
     else tp_puts(b, k->of->one ? ", one block" : "");
     tp_putf(b, ", %.0f bytes a call\n", bytes_by(x, k->of));

@@ -10,7 +10,8 @@ struct tp_chosen {
   tp_kernel *of;
   const tp_gkernel *fn; /* NULL: no call has chosen it yet */
   bool chosen;
-  /* products: how many the device's library made; blocks: of a loop by rows */
+  /* products: how many the device's library made; blocks: of a loop by rows; of parts, as many as
+   * fit on the device */
   int64_t launches, products, blocks;
   double each;     /* seconds of an iteration, as last measured; 0: not yet */
   tp_chosen *sums; /* of a loop by rows that adds up: what is launched after it */
@@ -41,7 +42,7 @@ struct tp_device {
   int n;
   tp_chosen *kernel;
   tp_chosen **leaf; /* by position */
-  /* stretches and sums that any call chose; by position: the stretch that begins there, for these
+  /* stretches, sums and kernels of parts that any call chose; by position: the stretch that begins there, for these
    * bounds */
   TP_VEC(tp_chosen *) more;
   tp_chosen **begins;
@@ -102,7 +103,29 @@ static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
 /* The place among the notes of the word that says whether there was a fault. */
 static inline int tp_gpu_failed_at(const tp_exec *x) { return 1 + x->plan->nsym + x->plan->bufs.n; }
 
+/* product.c: may the library make the leaf, if it is large? */
+bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r);
+
+/* join.c: makes chosen kernels parts of fewer. */
+void tp_gpu_join(tp_exec *x);
+
 /* choose.c */
+/* Of the leaves in it, in all of a call. */
+typedef struct tp_amount {
+  int64_t runs;
+  double work;
+} tp_amount;
+tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at);
+/* The kernel of a leaf or loop, or NULL. */
+tp_chosen *tp_gpu_kernel_of(const tp_device *d, const tp_pnode *node);
+/* Numbers that a kernel takes at most: symbols of bounds, of loops around, of ends by data. */
+int tp_gpu_numbers(const tp_exec *x);
+/* SPILL and FETCH do nothing where kernels run. */
+bool tp_gpu_does_nothing(const tp_pnode *x);
+/* The branch that bounds decide for; NULL: none; the node itself: they decide nothing. */
+const tp_pnode *tp_gpu_decided(const tp_exec *x, const tp_pnode *node);
+/* How often a sequence runs, as its leaves say; 0: it has none. */
+int64_t tp_gpu_most_runs(const tp_exec *x, const tp_pnode *node);
 /* Is the loop, or the node itself, around x? */
 bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x);
 /* Bytes of the sums of one block; at: the place of each, or NULL. */

@@ -32,12 +32,13 @@ typedef struct tp_gplace {
  * warp: threads that go together. threads: most in a block. local: bytes of memory that a block
  * shares, at most; memory, most: bytes of all of it, and of one tp_gmem; parameters: bytes that a
  * kernel's take at most. ieee: are division and square root of f32 rounded to nearest, and
- * subnormal numbers kept? */
+ * subnormal numbers kept? together: may blocks of a launch
+ * wait for each other? */
 typedef struct tp_gspec {
   char name[96], arch[24];
   int units, warp, threads, parameters;
   int64_t memory, most, local;
-  bool f64, i64_atomics, ieee, tapes;
+  bool f64, i64_atomics, ieee, tapes, together;
 } tp_gspec;
 
 /* The needs of a kernel. spilled: bytes of registers in memory; fit: blocks of `threads` threads at
@@ -47,7 +48,8 @@ typedef struct tp_gneeds {
   int64_t local;
 } tp_gneeds;
 
-/* Parameters of a kernel are its places, two for each, then its numbers. */
+/* Parameters of a kernel are its places, two for each, then its numbers. together: all blocks are
+ * there at once, as many as fit (tp_gneeds). */
 typedef struct tp_glaunch {
   const tp_gkernel *kernel;
   int blocks, threads;
@@ -55,6 +57,7 @@ typedef struct tp_glaunch {
   const tp_gplace *place;
   int nnum;
   const int64_t *num;
+  bool together;
 } tp_glaunch;
 
 /* c (m x n) = a (m x k) b (k x n), or added to it: batches of row-major matrices of one dtype, f32

@@ -24,7 +24,7 @@ static tp_gplace operand(const tp_exec *x, const tp_dnd *d) {
 }
 
 /* A parameter keeps its value where a run fails before its leaf: a library does not look. */
-static bool is_for_library(const tp_exec *x, const tp_dreg *r) {
+bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r) {
   const tp_dnd *c = r->out;
   if (r->rg->kind != TP_RG_OP || r->rg->op != TP_OP_MATMUL || r->dynamic || x->plan->reproducible)
     return false;
@@ -95,7 +95,7 @@ static bool multiply_all(tp_exec *x, tp_dreg *r, tp_contraction *t, int *product
 
 bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products) {
   tp_contraction t;
-  if (!is_for_library(x, r)) return true;
+  if (!tp_gpu_is_for_library(x, r)) return true;
   tp_matmul_contraction(x, r, &t);
   if (t.kind == TP_MM_NOTHING || t.kind == TP_MM_ZERO ||
       (double)t.s.m * (double)t.s.n * (double)t.s.k < TP_TUNE_GPU_PRODUCT)

@@ -79,6 +79,7 @@ static int module_environment(lua_State *L) {
   else push_extents(L, &e->nact, 1);
   lua_setfield(L, -2, "actions");
   if (e->max_steps) lua_pushinteger(L, e->max_steps), lua_setfield(L, -2, "max_steps");
+  if (e->masked) lua_pushboolean(L, 1), lua_setfield(L, -2, "masked");
   lua_pushinteger(L, e->nreset), lua_setfield(L, -2, "reset_uniforms");
   lua_pushinteger(L, tp_env_nu(e)), lua_setfield(L, -2, "uniforms");
   return 1;

@@ -49,7 +49,7 @@ typedef struct tp_work {
 typedef bool tp_passfn(tp_work *job, tp_error *err);
 tp_passfn tp_pass_params; /* close.c: after tp_grad_expand; PARAM becomes MERGE of READs */
 tp_passfn tp_pass_cse, tp_pass_fold, tp_pass_watch, tp_pass_keep, tp_pass_rows, tp_pass_layout,
-    tp_pass_ends, tp_pass_hold, tp_pass_evolve, tp_pass_branches, tp_pass_draws;
+    tp_pass_ends, tp_pass_hold, tp_pass_evolve, tp_pass_branches, tp_pass_draws, tp_pass_firsts;
 tp_passfn tp_pass_ticks;               /* tick.c */
 tp_passfn tp_pass_sums, tp_pass_widen; /* sums.c */
 tp_passfn tp_pass_direct, tp_pass_share;

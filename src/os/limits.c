@@ -9,6 +9,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -123,6 +126,16 @@ void tp_os_advise(char *p, int64_t n, tp_os_advice what) {
     [TP_OS_WRITE] = MADV_POPULATE_WRITE,
     [TP_OS_LEAVE] = MADV_DONTNEED };
   madvise(p, (size_t)n, advice[what]);
+}
+
+bool tp_os_has_dots(void) {
+#ifdef __ARM_FEATURE_DOTPROD
+  return true;
+#elif defined(HWCAP_ASIMDDP)
+  return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+#else
+  return false;
+#endif
 }
 
 /* Linux: the first processor's lines in /proc/cpuinfo. */

@@ -23,6 +23,8 @@ void tp_os_setenv(const char *name, const char *value); /* NULL: removes it */
  * bytes; 0: the system's choice. */
 bool tp_os_thread(pthread_t *t, size_t stack, void *(*fn)(void *), void *arg);
 void tp_os_at_fork(void (*before)(void), void (*after)(void), void (*in_child)(void));
+/* Does the processor have ARM's sdot, which adds up the products of four bytes? */
+bool tp_os_has_dots(void);
 /* Lines that describe the processor, up to n - 1 bytes of them. */
 void tp_os_processor(char *text, size_t n);
 

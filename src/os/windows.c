@@ -43,6 +43,7 @@ bool tp_os_thread(pthread_t *t, size_t stack, void *(*fn)(void *), void *arg) {
 
 void tp_os_at_fork(void (*before)(void), void (*after)(void), void (*in_child)(void)) {}
 
+bool tp_os_has_dots(void) { return false; }
 void tp_os_processor(char *text, size_t n) {
   const char *name = getenv("PROCESSOR_IDENTIFIER");
   snprintf(text, n, "%s", name ? name : "");

@@ -94,7 +94,11 @@ static tp_region *turned(fuser *f, const tp_region *a, const int *order) {
   r->lead = reordered(f, a->lead, sizeof *a->lead, a->nlead, order);
   r->leadvar = reordered(f, a->leadvar, sizeof *a->leadvar, a->nlead, order);
   r->leadlo = reordered(f, a->leadlo, sizeof *a->leadlo, a->nlead, order);
-  TP_WINDOWS (x, r) x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
+  TP_WINDOWS (x, r) {
+    x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
+    for (int k = 0, was = x->wrap; k < a->nlead; k++)
+      if (order[k] == was) x->wrap = k;
+  }
   return r;
 }
 

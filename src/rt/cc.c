@@ -36,6 +36,9 @@ static uint64_t hash_program(const char *command, uint64_t h) {
 /* Flags for the instructions that our kernels may use. */
 static const char *isa_flags(void) {
   const char *isa = tp_setting("TEMPO_ISA");
+#ifndef __x86_64__
+  isa = NULL;
+#endif
   return !isa ? "" : !strcmp(isa, "base") ? "-mno-avx" : !strcmp(isa, "avx2") ? "-mno-avx512f" : "";
 }
 

@@ -11,9 +11,21 @@ static bool follow(tp_exec *x, int64_t row, double until) {
   tp_flow *f = x->flow;
   const tp_inst *i = f->inst + f->back.pc;
   bool ok = true;
+  f->ends = NULL;
   enter_back(x, true);
   for (bool more = true; ok && more && tp_flow_before(x, &f->back, &f->front);
        f->back.pc = (int)(i - f->inst)) {
+    if (i == f->ends) tp_native_learnt(f);
+    /* a part is in one BEHIND as a whole */
+    if (i->side >= 0 && i->part && tp_native_takes(x, i, until)) {
+      if ((f->backrow = tp_dx_get(&f->inst[i->side].lo, x->env)) > row) break;
+      if (i->entry) tp_flow_turn(x, i, false);
+      ok = tp_native_run(x, i, until);
+      more = !f->left && (!until || tp_now() < until);
+      i = f->left ? f->left : f->inst + i->next;
+      f->left = NULL;
+      continue;
+    }
     if (!tp_is_leaf(i)) {
       i = tp_flow_turn(x, i, false);
       continue;
@@ -50,6 +62,7 @@ void tp_flow_split(tp_exec *x, bool split) {
   int64_t *env = f->back.env;
   TP_COPYN(env, f->front.env, x->nsym);
   f->split = split;
+  f->left = NULL;
   f->back = f->front;
   f->back.env = env;
   f->backrow = INT64_MIN;
@@ -61,6 +74,7 @@ void tp_flow_split(tp_exec *x, bool split) {
 void tp_flow_begin(tp_exec *x) {
   x->flow->front.pc = 0;
   x->flow->front.pos = -1;
+  x->flow->left = NULL;
   x->flow->split = x->flow->inback = false;
   x->flow->nshown = 0;
 }
@@ -88,14 +102,22 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   tp_flow *f = x->flow;
   const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst, *to;
   tp_stand s = TP_AT_END;
-  bool ok;
+  bool ok, begun = f->left && f->front.pc == f->leftpc; /* its iteration */
+  if (begun) i = f->left;
+  f->left = f->ends = NULL;
   while (i < end && s == TP_AT_END) {
+    if (i == f->ends) tp_native_learnt(f);
     if (i->entry && f->ask) tp_native_ask(x);
-    if (tp_native_takes(x, i, g)) {
+    if (tp_native_takes(x, i, g->until)) {
       /* an iteration is over */
-      if (i->entry) tp_flow_turn(x, i, f->split);
-      if (!tp_native_run(x, i)) s = TP_AT_ERROR;
+      if (i->entry && !begun) tp_flow_turn(x, i, f->split);
+      if (!tp_native_run(x, i, g->until)) s = TP_AT_ERROR;
+      else if (f->left) i = f->left, s = TP_AT_TIME;
       else i = f->inst + i->next;
+      begun = false;
+    } else if (begun) { /* no time for native code */
+      i = f->inst + f->leftpc;
+      begun = false;
     } else if (device_takes(x, i, g, &to, &ok)) {
       if (!ok) s = TP_AT_ERROR;
       else i = to;
@@ -117,6 +139,7 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
     }
   }
   f->front.pc = (int)((s == TP_AT_ERROR ? i : tp_flow_stop(x, i)) - f->inst);
+  f->leftpc = f->front.pc;
   if (s == TP_AT_END && !tp_flow_catch_up(x, 0)) s = TP_AT_ERROR;
   return s;
 }

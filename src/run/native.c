@@ -2,6 +2,7 @@
  * leaves of the interpreter. A run that is split, poisoned, or has a buffer in a file interprets
  * the part instead, with the same result. */
 #include "run/priv.h"
+#include "os/os.h"
 
 /* The run's exec; x is that, or the exec of a thread of a team. */
 static tp_exec *of_run(tp_exec *x) { return x->worker ? x->worker->all->x : x; }
@@ -68,6 +69,35 @@ static int native_meet(void *exec) {
   return w && !tp_crew_meet(w->all->crew);
 }
 
+static double *stride_from(const tp_flow *f, const tp_inst *i) { return &f->stride[i - f->inst]; }
+
+/* Notes how long the thread ran since it looked at f->at; an old maximum fades. It looks at i. */
+static void look(tp_flow *f, const tp_inst *i) {
+  double now = tp_os_thread_clock(), *most = stride_from(f, f->at);
+  *most = TP_MAX(now - f->looked, *most * 0.99);
+  f->looked = now;
+  f->at = i;
+}
+
+/* Is there time to go on from i to where the run looks next? Unknown: no. */
+static bool has_time(const tp_flow *f, const tp_inst *i, double until) {
+  double most = *stride_from(f, i);
+  return most > 0 && tp_now() + most < until;
+}
+
+/* Leaves a part in front of an iteration for which there is no time, but not the first. */
+static int native_pause(void *exec, int entry) {
+  tp_flow *f = ((tp_exec *)exec)->flow;
+  const tp_inst *i = f->inst;
+  while (i->part != f->at->part || i->entry != entry) i++;
+  bool fresh = f->fresh;
+  f->fresh = false;
+  look(f, i);
+  if (fresh || has_time(f, i, f->until)) return 0;
+  f->left = i;
+  return 1;
+}
+
 tp_host tp_native_host(tp_exec *x) {
   static const bool goes_on;
   const tp_worker *w = x->worker;
@@ -92,29 +122,45 @@ tp_host tp_native_host(tp_exec *x) {
     .team = tp_native_team };
 }
 
-/* Is there time for the whole part? As much as its longest execution took; unknown: there is
- * none. */
-static bool fits(const tp_exec *x, const tp_inst *i, double until) {
-  const tp_clock *c = &x->flow->partclock[i->part - 1];
-  return !until || (c->most > 0 && tp_now() + c->most < until);
+/* The first time that it is interpreted, a part, or an iteration, tells how long native code takes at
+ * most. */
+static void learn(tp_flow *f, const tp_inst *i) {
+  if (*stride_from(f, i) > 0 || f->ends) return;
+  f->at = i;
+  f->ends = i->entry ? i : f->inst + i->next;
+  f->looked = tp_os_thread_clock();
 }
 
-bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
+void tp_native_learnt(tp_flow *f) {
+  look(f, NULL);
+  f->ends = NULL;
+}
+
+bool tp_native_takes(tp_exec *x, const tp_inst *i, double until) {
   tp_flow *f = x->flow;
   bool may = i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->file.p;
-  return may && fits(x, i, g->until) && (!f->late || (i->entry && !--f->late));
+  if (may && until && !has_time(f, i, until)) return learn(f, i), false;
+  return may && (!f->late || (i->entry && !--f->late));
 }
 
-bool tp_native_run(tp_exec *x, const tp_inst *i) {
+bool tp_native_run(tp_exec *x, const tp_inst *i, double until) {
   tp_clock *c = &x->flow->partclock[i->part - 1];
-  tp_native *fn = x->flow->native[i->part - 1];
+  tp_flow *f = x->flow;
+  tp_native *fn = f->native[i->part - 1];
   tp_host h = tp_native_host(x);
-  x->flow->front.pc = (int)(i - x->flow->inst);
+  (f->inback ? &f->back : &f->front)->pc = (int)(i - f->inst);
   h.entry = i->entry;
-  if (c->calls++ != c->next) return !fn(&h);
-  double from = tp_clock_begin(x, c);
-  bool ok = !fn(&h);
-  tp_clock_end(x, c, from);
+  f->left = NULL;
+  f->ends = NULL;
+  f->fresh = true;
+  f->until = until;
+  f->at = i;
+  if (until) h.pause = native_pause, f->looked = tp_os_thread_clock();
+  bool timed = c->calls++ == c->next;
+  double from = timed ? tp_clock_begin(x, c) : 0;
+  bool ok = !fn(&h) || f->left;
+  if (timed) tp_clock_end(x, c, from);
+  if (until && !f->left) look(f, NULL);
   return ok;
 }
 
@@ -123,6 +169,7 @@ void tp_exec_native(tp_exec *x, tp_native *const *fn) {
   f->native = fn;
   if (!fn || f->partclock) return;
   f->partclock = TP_NEWN(&x->a, tp_clock, x->plan->npos + 1);
+  f->stride = TP_NEWN(&x->a, double, f->ninst);
   f->loopclock = TP_NEWN(&x->a, tp_loopclock, x->plan->npos + 1);
 }
 

@@ -185,6 +185,7 @@ bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
   take_cursor(x, front, r);
   take_cursor(x, back, r);
   f->backrow = INT64_MIN;
+  f->left = NULL;
   bool ok = !r->bad && tp_flow_possible(x, front) && tp_flow_possible(x, back) &&
       !tp_flow_before(x, front, back) && !(f->split && tp_flow_side(x, front));
   if (ok) tp_first_passed(x, front->pc < f->ninst ? f->inst[front->pc].pos : x->plan->npos);

@@ -93,6 +93,16 @@ typedef struct tp_flow {
   void *asked;
   /* seconds of running since `ask` was called; the time when that was last counted */
   double ran, asking;
+  /* A part that runs: the time at which it stops (0: none), where and when it last looked, and by
+   * instruction the longest that it takes from there to its next look (0: unknown). fresh: it has
+   * not looked at an iteration. ends: where a part that is interpreted looks; NULL: nowhere */
+  double until, looked, *stride;
+  const tp_inst *at, *ends;
+  bool fresh;
+  /* left: NEXT of the loop whose iteration native code has yet to begin, while the cursor is at
+   * leftpc; NULL: none */
+  const tp_inst *left;
+  int leftpc;
   /* TEMPO_LATE: iterations until a run may go on in native code */
   int late;
   /* split: front leaves BEHIND (there is some) to back, which follows it */
@@ -124,8 +134,10 @@ typedef struct tp_store {
 
 /* native.c */
 /* May a compiled part run from here on? */
-bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
-bool tp_native_run(tp_exec *x, const tp_inst *i);
+bool tp_native_takes(tp_exec *x, const tp_inst *i, double until);
+/* false: the run ends; f->left: it was left at an iteration */
+bool tp_native_run(tp_exec *x, const tp_inst *i, double until);
+void tp_native_learnt(tp_flow *f); /* it came to f->ends */
 void tp_native_ask(tp_exec *x);   /* between iterations */
 void tp_native_begin(tp_exec *x); /* and end: around a run */
 void tp_native_end(tp_exec *x);

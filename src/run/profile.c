@@ -34,12 +34,13 @@ double tp_clock_begin(tp_exec *x, tp_clock *c) {
 }
 
 /* An execution's time without waits, which began `before` after a look at the thread's clock; < 0:
- * the waits hide it. NaN and infinity of that clock: unknown. */
+ * the waits hide it, and it took that much at most. NaN and infinity of that clock: unknown. */
 static double without_waits(tp_exec *x, const tp_clock *c, double took, double before) {
   see_run(x);
   double most = x->ran - c->ran, waited = x->looked - c->looked - most;
-  if (waited > before) return took - waited > before ? took - waited : -1;
-  return most < took ? most : took;
+  if (waited > before && took - waited > before) return took - waited;
+  if (most < took) took = most;
+  return waited > before ? -took : took;
 }
 
 void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
@@ -47,7 +48,7 @@ void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
   if (c->looks) return;
   if (took > LONG_ENOUGH) took = without_waits(x, c, took, from - c->looked);
   if (took < 0 && c->calls > FIRST) return;
-  if (took < 0) took = c->calls > 1 ? c->first / (double)(c->calls - 1) : 0;
+  if (took < 0) took = c->calls > 1 ? c->first / (double)(c->calls - 1) : -took;
   if (c->calls <= FIRST) c->first += took;
   else c->later += took, c->nlater++, c->most = TP_MAX(c->most, took);
 }

@@ -5,7 +5,8 @@
 ---
 --- Chunks begin at multiples of `chunk` of their own prompt, draws are keyed by seed and position,
 --- and an element of a product does not depend on the rows beside it: so a text does not depend on
---- what else runs, or when.
+--- what else runs, or when. A prompt that begins like one that was read before (the next turn of a
+--- chat) takes over its whole chunks.
 local tempo = require "tempo"
 local util = require "tempo.util"
 local text = require "tempo.llm.text"
@@ -24,6 +25,7 @@ Engine.__index = Engine
 ---@field reason string? nil while it runs; "eos", "stop", "length", "cancelled" or "error"
 ---@field error any what its on_token raised
 ---@field prompt_tokens integer
+---@field cached integer how many of them were read for a request before
 
 local PLACES = 64           -- places grow by these
 
@@ -108,8 +110,8 @@ function Engine:submit(o)
   o = o or {}
   local stop = checked(m, o)
   local prompt = prompt_ids(m, o.prompt)
-  local r = { prompt = prompt, prompt_tokens = #prompt, ids = {}, done = 0, settings = o,
-    logprobs = o.logprobs and {} or nil, index = o.index, on_token = o.on_token,
+  local r = { prompt = prompt, prompt_tokens = #prompt, ids = {}, done = 0, cached = 0,
+    settings = o, logprobs = o.logprobs and {} or nil, index = o.index, on_token = o.on_token,
     max_tokens = o.max_tokens or 64 }
   if m.tokenizer then r.writer = text.writer(m.tokenizer, stop) end
   if o.repetition_penalty and o.repetition_penalty ~= 1 then
@@ -145,7 +147,9 @@ function Engine:_finish(r, reason)
     end
   end
   if r.k then
-    self.spare[#self.spare + 1] = { r.k, r.v }
+    local whole = r.done <= r.k:shape()[3]            -- no place was written again
+    self.spare[#self.spare + 1] = { k = r.k, v = r.v, ids = r.prompt,
+      read = whole and math.min(r.done, r.prompt_tokens) or 0 }
     r.k, r.v = nil, nil
   end
 end
@@ -158,14 +162,28 @@ end
 
 -- ---- places of keys and values -----------------------------------------------------------------
 
--- Arrays for a request that begins; those of a finished one will do.
+-- How many positions of the prompt are in the places of a finished request: whole chunks, since
+-- bits depend on where a chunk begins, and not all, since the last one gives the logits.
+local function shared(e, r, spare)
+  local most, n = math.min(spare.read, r.prompt_tokens - 1), 0
+  while n < most and r.prompt[n + 1] == spare.ids[n + 1] do n = n + 1 end
+  return n - n % e.chunk
+end
+
+-- Arrays for a request that begins: those of the finished one that has the most of its prompt, of
+-- the one that ended first if none has any.
 local function place(e, r)
-  local c, spare = e.model.config, table.remove(e.spare)
+  local c, best = e.model.config, 1
+  for k, spare in ipairs(e.spare) do
+    local n = shared(e, r, spare)
+    if n > r.done then best, r.done = k, n end
+  end
+  local spare = table.remove(e.spare, best)
   if not spare then
     local one = tempo.array(0, "f32", { c.layers, c.kv_heads, 1, c.head })
-    spare = { one, one }
+    spare = { k = one, v = one }
   end
-  r.k, r.v = spare[1], spare[2]
+  r.k, r.v, r.cached = spare.k, spare.v, r.done
   for _, name in ipairs { "k", "v" } do
     if r[name]:shape()[3] < e.places then r[name] = core.llm_grow(r[name], e.places) end
   end

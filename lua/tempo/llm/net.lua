@@ -13,10 +13,12 @@ local Net = {}
 Net.__index = Net
 
 --- A net in P. `o`: rows (the dims of a token), time, past (keys and values of earlier positions
---- are inputs). Layers are dim l, so rows are dims that P has made before.
+--- are inputs), precise (no product rounds what it multiplies bf16 by). Layers are dim l, so rows
+--- are dims that P has made before.
 ---@protected
 function Net.new(P, config, o)
-  local net = setmetatable({ P = P, c = config, rows = o.rows, time = o.time, past = o.past }, Net)
+  local net = setmetatable({ P = P, c = config, rows = o.rows, time = o.time, past = o.past,
+    precise = o.precise }, Net)
   net.l, net.L = P:dim("l", "L")
   net.stored, net.w = {}, {}
   net.position = net.time and net.time:value()
@@ -35,12 +37,18 @@ local function widened(stored, format)
   return stored:dtype() ~= "f32" and stored:to "f32" or stored
 end
 
---- Makes a weight of an input: net.w[name], in f32 wherever it is used. `here`: the input has the
---- weight of the layers where that holds, in another format; net.w[name] is a list then, which
---- net.linear takes.
+-- The same for net.linear, which takes matrices of bf16 as they lie, unless the net is precise.
+local function multiplied(net, stored, format)
+  local rounds = not (net.precise or format) and stored:dtype() == "bf16" and #stored:shape() > 1
+  return rounds and stored or widened(stored, format)
+end
+
+--- Makes a weight of an input: net.w[name], a vector in f32 or a matrix for net.linear. `here`: the
+--- input has the weight of the layers where that holds, in another format; net.w[name] is a list
+--- then.
 ---@protected
 function Net:weight(name, stored, format, here)
-  local w = widened(stored, format)
+  local w = multiplied(self, stored, format)
   if not here then
     self.stored[name], self.w[name] = { stored, format }, w
     return
@@ -57,10 +65,10 @@ function Net:row(name, k)
   return widened(stored[1]:select(0, k), stored[2])
 end
 
---- The rows `k` (a vector) of a weight.
+--- The rows `k` (a vector) of a weight, for net.linear.
 function Net:rows_of(name, k)
   local stored = self.stored[name]
-  return widened(stored[1]:index_select(0, k), stored[2])
+  return multiplied(self, stored[1]:index_select(0, k), stored[2])
 end
 
 --- The residual stream: declared, one vector for each token and layer.
@@ -70,12 +78,15 @@ function Net:stream()
   return self.P:tensor { domain = domain, shape = { self.c.width }, name = "x" }
 end
 
---- x W' + b, with W as files have it, (out, in). For a weight in several formats each product
---- is made, and the layer's own taken: both together are less to read than f32.
+--- x W' + b, with W as files have it, (out, in). Beside a W of bf16 x is rounded to bf16; products
+--- of both are exact in f32, and added there. For a weight in several formats each product is made,
+--- and the layer's own taken: both together are less to read than f32.
 function Net.linear(x, w, b)
   local y
   for _, part in ipairs(type(w) == "table" and w or { { w = w } }) do
-    local product = x:matmul(part.w:transpose(-2, -1))
+    local rounds = part.w:dtype() == "bf16"
+    local left, right = rounds and x:to "bf16":to "f32" or x, part.w:to "f32"
+    local product = left:matmul(right:transpose(-2, -1))
     y = y and tempo.where(part.here, product, y) or product
   end
   return b and y + b or y

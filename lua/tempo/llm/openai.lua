@@ -212,9 +212,10 @@ local function logprobs(kind, tokens)
     top_logprobs = list(none) }
 end
 
---- Numbers of tokens.
-function openai.usage(prompt, made)
-  return { prompt_tokens = prompt, completion_tokens = made, total_tokens = prompt + made }
+--- Numbers of tokens; `cached` of the prompt's were read for a request before.
+function openai.usage(prompt, cached, made)
+  return { prompt_tokens = prompt, completion_tokens = made, total_tokens = prompt + made,
+    prompt_tokens_details = { cached_tokens = cached } }
 end
 
 local reasons = { eos = "stop", stop = "stop", length = "length" }

@@ -73,7 +73,7 @@ local function finish(job)
     request:write("data: " .. core.json_encode { error = e.error } .. "\n\n")
     return request:finish()
   end
-  local usage = openai.usage(run.prompt_tokens, #run.ids)
+  local usage = openai.usage(run.prompt_tokens, run.cached, #run.ids)
   if not job.stream then
     return send(request, 200,
       openai.whole(job.head, run.text, run.reason, take_tokens(job), usage))

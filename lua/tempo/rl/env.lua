@@ -8,7 +8,7 @@ local rl = {}
 
 --- Facts about each environment by its id, those that hosts, libraries (rl.load_env) and scripts
 --- (rl.add_env) have added included: observation, a shape; actions, their number or the shape of
---- one; max_steps, if there is a limit; uniforms, how many random numbers a step takes,
+--- one; masked, if some may be illegal; max_steps, if there is a limit; uniforms, how many random numbers a step takes,
 --- reset_uniforms of a reset. docs/environments.md describes ours.
 rl.envs = {}
 
@@ -65,9 +65,13 @@ end
 ---@return string name
 function rl.add_env(name, game) return games.add(name, game) end
 
--- An observation in its shape.
+-- An observation in its shape, and which actions are legal, if that stands behind it.
 local function seen(spec, obs)
-  return #spec.observation > 1 and obs:reshape(spec.observation) or obs
+  local n = 1
+  for _, extent in ipairs(spec.observation) do n = n * extent end
+  local legal = spec.masked and obs:narrow(0, n, spec.actions):gt(0.5)
+  if legal then obs = obs:narrow(0, 0, n) end
+  return #spec.observation > 1 and obs:reshape(spec.observation) or obs, legal
 end
 
 -- How frame.env runs one in C.
@@ -78,12 +82,14 @@ local function compiled(P, id, spec)
       local with = { dtype = "f64", domain = domain, name = name }
       return P:env_reset(id, tempo.uniform({ spec.reset_uniforms }, with))
     end,
-    observe = function(state) return seen(spec, P:env_obs(id, state)) end,
+    observe = function(state) return (seen(spec, P:env_obs(id, state))) end,
+    legal = spec.masked and function(state) return (select(2, seen(spec, P:env_obs(id, state)))) end,
     step = function(env, action)
       local with = { dtype = "f64", domain = env.domain, name = env.name .. ".reset" }
       local next, next_obs, reward, terminated, truncated =
         P:env_step(id, env.state, action, tempo.uniform({ spec.uniforms }, with))
-      return next, seen(spec, next_obs), reward, terminated, truncated
+      next_obs, env.next_legal = seen(spec, next_obs)
+      return next, next_obs, reward, terminated, truncated
     end,
   }
 end
@@ -96,6 +102,8 @@ end
 ---   is called
 ---   env.next_obs                                the observation after the step, before any reset
 ---   env.begins                                  bool: an episode's first point
+---   env.legal, .next_legal                      bool: the actions that may be taken before the step,
+---   after it, if the environment masks some
 --- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step
 --- of i-1 is continued.
 ---@param P tempo.Program

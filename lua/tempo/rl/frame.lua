@@ -11,6 +11,7 @@ local frame = {}
 ---@field done tempo.Tensor bool: terminated or truncated
 ---@field begins tempo.Tensor bool: an episode's first point
 ---@field legal tempo.Tensor? bool: the actions that may be taken, where the environment masks some
+---@field next_legal tempo.Tensor? the same of next_obs
 ---@field state tempo.Tensor|table
 local Env = {}
 

@@ -54,6 +54,7 @@ function game_room.add(name, game)
   g.observation = g.observation or { g.state }
   util.expect("rl.add_env: observation", "table", g.observation)
   g.nobs = shape("observation", g.observation)
+  g.name = name
   if g.pointers and not jit then
     util.fail("option", "rl.add_env: pointers needs LuaJIT; leave it out for lists")
   end
@@ -73,8 +74,11 @@ local function take(to, from, at, n)
   for j = 1, n do to[j] = from[at + j] end
   return to
 end
-local function put(to, at, from, n)
+local function put(to, at, from, n, g, what)
   for j = 1, n do to[at + j] = from[j] end
+  if from[n + 1] == nil then return end
+  util.fail("callback", "environment '%s': %s has %d numbers, and element %d was written", g.name,
+    what, n, n + 1)
 end
 
 -- From functions of one game those of n, as with `batch`.
@@ -87,21 +91,22 @@ function functions.lists(g)
   return {
     reset = function(k, S, U)
       reset(s, take(w, U, k * nu + g.uniforms, g.reset_uniforms))
-      put(S, k * width, s, g.state)
+      put(S, k * width, s, g.state, g, "a state")
     end,
     step = function(n, S, A, U, R, E, C)
       for k = 0, n - 1 do
         take(s, S, k * width, g.state)
         local action = wide and take(a, A, k * wide, wide) or A[k + 1]
         local r, e, c = step(s, action, take(v, U, k * nu, g.uniforms))
-        put(S, k * width, s, g.state)
+        put(S, k * width, s, g.state, g, "a state")
         R[k + 1], E[k + 1], C[k + 1] = r, e or false, c or false
       end
     end,
     observe = function(n, S, O)
       for k = 0, n - 1 do
         take(s, S, k * width, g.state)
-        if look then look(s, seen) put(O, k * nobs, seen, nobs) else put(O, k * nobs, s, nobs) end
+        if look then look(s, seen) end
+        put(O, k * nobs, look and seen or s, nobs, g, "an observation")
       end
     end,
   }
@@ -168,11 +173,28 @@ end
 -- The numbers of an array that the callback was lent.
 local function numbers_of(g, a, list) return g.pointers and a:pointer() or a:copy_to(list) end
 
+-- By key of a room: what lies there, in the words of errors.
+local made = { state = "an element of the state", obs = "an element of the observation",
+  next_obs = "an element of the observation", reward = "the reward, step's first result,",
+  terminated = "step's second result", truncated = "step's third result" }
+
+-- The array of a key with the numbers of its list; what is none is named.
+local function filled(g, r, key)
+  local list, n = r.at[key], 1
+  for _, extent in ipairs(r[key]:shape()) do n = n * extent end
+  for k = 1, n do
+    local is = type(list[k])
+    if is ~= "number" and not (is == "boolean" and r[key]:dtype() == "bool") then
+      util.fail("callback", "environment '%s': %s is %s, and must be a number%s", g.name, made[key],
+        is, r[key]:dtype() == "bool" and " or a boolean" or "")
+    end
+  end
+  return r[key]:copy_from(list)
+end
+
 local function give(g, r, keys)
   local out = {}
-  for k, key in ipairs(keys) do
-    out[k] = g.pointers and r[key] or r[key]:copy_from(r.at[key])
-  end
+  for k, key in ipairs(keys) do out[k] = g.pointers and r[key] or filled(g, r, key) end
   return unpack(out)
 end
 

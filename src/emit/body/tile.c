@@ -150,8 +150,10 @@ bool emit_tile(const nest *l) {
   int inner = 0, rows = t.down * t.side_m, columns = t.over * t.side_n;
   t.terms = d == TP_F64 ? 8 : 16;
   t.mad = tp_printf(e->a, "tp_mad_%s", tp_emit_sfx(d));
-  e->local = tp_printf(e->a, "LOCAL %s tile_a[%d], tile_b[%d];\n", t.type, (rows + 1) * t.terms,
-      (columns + 1) * t.terms);
+  const char *local = tp_printf(e->a, "LOCAL %s tile_a[%d], tile_b[%d];\n", t.type,
+      (rows + 1) * t.terms, (columns + 1) * t.terms);
+  if (e->local && strcmp(e->local, local)) return false; /* of another part of the kernel */
+  e->local = local;
   open_tiles(l, &t);
   tp_emit_line(e, "%s acc_[%d] = { 0 };\n", t.type, t.side_m * t.side_n);
   for (int i = 0; i < l->nax; i++)

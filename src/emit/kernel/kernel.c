@@ -193,7 +193,8 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
     put_barrier(m);
-    tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
+    if (m->part) tp_emit_line(e, "TP_LEAVE_IF(fault_[0], ends_%d);\n", m->part);
+    else tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
     return;
   default: return;
   }
@@ -213,13 +214,6 @@ static bool writes_any(const tp_pnode *x, int buf) {
   return false;
 }
 
-/* Each block has a share of the rows, and its threads all points of it. */
-static void put_share(tp_emit *e, const tp_share *s) {
-  const char *all = emit_ix(e, s->whole);
-  tp_emit_line(e, "const int64_t s%d = BLOCK*%s/BLOCKS, s%d = (BLOCK + 1)*%s/BLOCKS - s%d;\n",
-      s->from->id, all, s->n->id, all, s->from->id);
-}
-
 /* ---- sums by block ---- */
 
 static int sums_of(const tp_kernel *k) { return k->by_rows || k->sums ? k->rows->nadded : 0; }
@@ -230,12 +224,24 @@ static bool adds_to(const tp_kernel *k, int buf) {
   return false;
 }
 
+/* The place of each sum among those of a block, and how many bytes these take (tp_gpu_sums). */
+static void put_sum_places(tp_emit *e, const tp_kernel *k) {
+  int n = sums_of(k);
+  if (n) tp_emit_line(e, "const int64_t q0 = 0");
+  for (int i = 0; i < n; i++) {
+    const tp_pbuf *b = e->p->bufs.v[k->rows->added[i]];
+    tp_putf(e->b, ", q%d = q%d + (%s*%d + 63)/64*64", i + 1, i, emit_ix(e, b->size),
+        tp_dtype_size(b->dtype));
+  }
+  if (n) tp_puts(e->b, ";\n");
+}
+
 /* The sum of block `block`. */
 static void put_block_sum(
     tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
   const char *cell = tp_emit_cell(e, e->p->bufs.v[k->rows->added[i]]->dtype);
-  tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*each_ + q%d);\n", cell, name,
-      k->rows->added[i], cell, block, i);
+  tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*q%d + q%d);\n", cell, name,
+      k->rows->added[i], cell, block, sums_of(k), i);
 }
 
 static void put_empty_sums(tp_emit *e, const tp_kernel *k) {
@@ -257,12 +263,104 @@ static void put_block_sums(tp_emit *e, const tp_kernel *k) {
     emit_open(e, "for (int64_t i_ = first_; i_ < %s; i_ += step_) {\n",
         emit_ix(e, e->p->bufs.v[buf]->size));
     tp_emit_line(e, "%s sum_ = b%d[i_];\n", tp_dtype_float(d) ? "double" : "uint64_t", buf);
-    emit_open(e, "for (int64_t block_ = 0; block_ < to_; block_++) {\n");
+    emit_open(e, "for (int64_t block_ = 0; block_ < shares_; block_++) {\n");
     put_block_sum(e, k, i, "s", "block_");
     tp_emit_line(e, "sum_ += s%d[i_];\n", buf);
     emit_shut(e, 1);
     tp_emit_line(e, "b%d[i_] = (%s)sum_;\n", buf, tp_emit_type(d));
     emit_shut(e, 1);
+  }
+}
+
+/* ---- kernels ---- */
+
+bool kernel_may_fail(const tp_plan *p, const tp_kernel *k) {
+  for (int i = 0; i < k->n; i++)
+    TP_EACH_NODE (x, k->all[i])
+      if (x.x->rg && kernel_fails(p, x.x->rg)) return true;
+  return false;
+}
+
+/* shares_ blocks have a share of the rows each, and their threads all points of it. In a part of a
+ * kernel other blocks leave, and so do all but one where one runs it. */
+static void put_blocks(tp_emit *e, const tp_kernel *k, int part, int home) {
+  const char *rows = k->by_rows || k->sums ? emit_ix(e, k->rows->share.whole) : NULL;
+  if (rows && k->sums && !part) tp_emit_line(e, "const int64_t shares_ = to_;\n");
+  else if (rows) tp_emit_line(e, "const int64_t shares_ = tp_index_min(BLOCKS, %s);\n", rows);
+  if (k->by_rows && part) tp_emit_line(e, "if (BLOCK >= shares_) goto ends_%d;\n", part);
+  else if (part && k->one)
+    tp_emit_line(e, "if (BLOCK != %d%%BLOCKS) goto ends_%d;\n", home, part);
+  bool alone = k->by_rows || (part && k->one);
+  tp_emit_line(e, "const int64_t block_ = %s, blocks_ = %s; /* which have points of one leaf */\n",
+      alone ? "0" : "BLOCK", alone ? "1" : "BLOCKS");
+  tp_emit_line(e, "const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n");
+  if (k->by_rows)
+    tp_emit_line(e, "GLOBAL int64_t *const fault_ = meets_ + 1 + (int64_t)BLOCK*%d;\n",
+        1 + e->p->nsym);
+  else tp_emit_line(e, "GLOBAL int64_t *const fault_ = note_;\n");
+  tp_emit_line(e, "(void)first_, (void)step_, (void)blocks_, (void)fault_;\n");
+}
+
+/* Threads of a block leave if the run has failed: they agree, because one of them may note a fault
+ * before another one has begun. */
+static void put_check(tp_emit *e, const tp_kernel *k, int part) {
+  bool fails = kernel_may_fail(e->p, k);
+  const char *ends = k->by_rows ? "note_[0] || fault_[0]" : "TP_IS_SET(failed_)";
+  if (part && fails) tp_emit_line(e, "TP_LEAVE_IF_ANY(%s, ends_%d);\n", ends, part);
+  else if (part) return;
+  else if (fails || k->loop || k->stretch || k->by_rows)
+    tp_emit_line(e, "TP_RETURN_IF_ANY(%s);\n", ends);
+  else tp_emit_line(e, "if (*failed_) return;\n");
+}
+
+void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
+  const tp_share *s = k->by_rows ? &k->rows->share : NULL;
+  put_blocks(e, k, part, home);
+  put_check(e, k, part);
+  put_sum_places(e, k);
+  if (s) {
+    const char *all = emit_ix(e, s->whole);
+    tp_emit_line(e, "const int64_t s%d = BLOCK*%s/shares_, s%d = (BLOCK + 1)*%s/shares_ - s%d;\n",
+        s->from->id, all, s->n->id, all, s->from->id);
+    put_empty_sums(e, k);
+  }
+  meet_state m = { .e = e, .part = part };
+  if (k->loop) put_node(&m, s ? k->rows->as : k->node, !part);
+  else if (k->sums) put_block_sums(e, k);
+  else if (!k->stretch) put_kernel_leaf(e, k->node, true);
+  for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
+  if (s) e->sym[s->from->id] = e->sym[s->n->id] = false;
+  for (int i = 0; i < e->p->bufs.n && !part; i++) e->buf[i] &= k->sums || !adds_to(k, i);
+}
+
+/* Prints what the kernel needs to know, from what its body uses. */
+static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body) {
+  tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
+  tp_puts(b, ", GLOBAL char *arena_p, int64_t arena_o");
+  for (int i = 0; i < k->nbuf; i++)
+    if (!tp_in_arena(e->p->bufs.v[k->buf[i]]))
+      tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
+  if (k->adds) tp_puts(b, ", GLOBAL char *sums_p, int64_t sums_o");
+  tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
+  for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
+  int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
+  tp_putf(b,
+      ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n"
+      "  GLOBAL int64_t *const failed_ = note_ + %d, *const meets_ = failed_ + 1;\n"
+      "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
+      "  (void)h, (void)from_, (void)to_, (void)meets_;\n",
+      failed);
+  if (strstr(body, " room_")) tp_puts(b, "  TP_ROOM;\n");
+  if (strstr(body, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
+  if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
+  if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
+  if (e->local) tp_putf(b, "  %s", e->local);
+  for (int i = 0; i < k->nbuf; i++) {
+    int id = k->buf[i];
+    const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
+    tp_putf(b, "  %s *const b%d = (%s *)", cell, id, cell);
+    if (!tp_in_arena(e->p->bufs.v[id])) tp_putf(b, "(p%d + o%d);\n", id, id);
+    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", one + id);
   }
 }
 
@@ -275,64 +373,16 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
   e->depth = 1;
   e->local = NULL;
-  if (k->by_rows) put_share(e, &k->rows->share);
-  if (k->by_rows) put_empty_sums(e, k);
-  meet_state m = { .e = e };
-  if (k->loop) put_node(&m, k->by_rows ? k->rows->as : k->node, true);
-  else if (k->sums) put_block_sums(e, k);
-  else if (!k->stretch) put_kernel_leaf(e, k->node, true);
-  for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
-  if (k->by_rows) e->sym[k->rows->share.from->id] = e->sym[k->rows->share.n->id] = false;
-  for (int i = 0; i < e->p->bufs.n; i++) e->buf[i] &= k->sums || !adds_to(k, i);
+  k->adds = sums_of(k) > 0;
+  for (int i = 0; i < k->nparts; i++) k->adds |= sums_of(&k->part[i]) > 0;
+  if (k->nparts) kernel_put_parts(e, k);
+  else kernel_put_body(e, k, 0, 0);
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
   k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
   for (int i = 0; i < k->nbuf; i++)
     for (int j = 0; j < k->n; j++) k->written[i] |= writes_any(k->all[j], k->buf[i]);
-  tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
-  tp_puts(b, ", GLOBAL char *arena_p, int64_t arena_o");
-  for (int i = 0; i < k->nbuf; i++)
-    if (!tp_in_arena(e->p->bufs.v[k->buf[i]]))
-      tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
-  if (sums_of(k)) tp_puts(b, ", GLOBAL char *sums_p, int64_t sums_o");
-  tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
-  for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
-  if (sums_of(k)) tp_puts(b, ", int64_t each_");
-  for (int i = 0; i < sums_of(k); i++) tp_putf(b, ", int64_t q%d", i);
-  tp_puts(b, ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n");
-  int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
-  tp_putf(b, "  GLOBAL int64_t *const failed_ = note_ + %d;\n", failed);
-  if (k->by_rows)
-    tp_putf(b, "  GLOBAL int64_t *const fault_ = failed_ + 1 + (int64_t)BLOCK*%d;\n", one);
-  else tp_puts(b, "  GLOBAL int64_t *const fault_ = note_;\n");
-  bool fails = false;
-  for (int i = 0; i < k->n; i++)
-    TP_EACH_NODE (x, k->all[i]) fails |= x.x->rg && kernel_fails(e->p, x.x->rg);
-  tp_puts(b,
-      k->by_rows ? "  const int64_t block_ = 0, blocks_ = 1; /* which have points of one leaf */\n"
-                 : "  const int64_t block_ = BLOCK, blocks_ = BLOCKS;\n");
-  tp_puts(b,
-      "  const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n"
-      "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
-      "  (void)h, (void)from_, (void)to_, (void)fault_;\n");
-  /* a thread may note a fault before another one has begun, so the threads of a block agree */
-  bool agree = fails || k->loop || k->stretch;
-  const char *ends = k->by_rows ? "note_[0] || fault_[0]"
-      : agree                   ? "TP_IS_SET(failed_)"
-                                : "*failed_";
-  tp_putf(b, agree ? "  TP_RETURN_IF_ANY(%s);\n" : "  if (%s) return;\n", ends);
-  if (body.s && strstr(body.s, " room_")) tp_puts(b, "  TP_ROOM;\n");
-  if (body.s && strstr(body.s, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
-  if (body.s && strstr(body.s, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
-  if (body.s && strstr(body.s, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
-  if (e->local) tp_putf(b, "  %s", e->local);
-  for (int i = 0; i < k->nbuf; i++) {
-    int id = k->buf[i];
-    const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
-    tp_putf(b, "  %s *const b%d = (%s *)", cell, id, cell);
-    if (!tp_in_arena(e->p->bufs.v[id])) tp_putf(b, "(p%d + o%d);\n", id, id);
-    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", one + id);
-  }
+  put_head(e, b, k, body.s ? body.s : "");
   tp_putn(b, body.s ? body.s : "", body.n);
   tp_puts(b, "}\n");
   b->failed |= body.failed;

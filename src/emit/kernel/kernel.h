@@ -8,15 +8,23 @@ bool kernel_is_shared(tp_emit *e, const tp_region *r);
 /* Have windows of two LOOPs no element in common? */
 bool kernel_apart(
     tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b);
-/* Does the leaf note faults? */
+/* Does the leaf, or one of the kernel, note faults? */
 bool kernel_fails(const tp_plan *p, const tp_region *r);
+bool kernel_may_fail(const tp_plan *p, const tp_kernel *k);
+/* part: its number in a kernel of parts, from 1 on; 0: it is all of a kernel. home: the block that
+ * runs a part of one block. */
+void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home);
 
-/* meet.c. left: leaves since threads met last. */
+/* parts.c */
+void kernel_put_parts(tp_emit *e, const tp_kernel *k);
+
+/* meet.c. left: leaves since threads met last. part: as above. */
 typedef struct meet_use meet_use;
 typedef TP_VEC(meet_use *) meet_uses;
 typedef struct meet_state {
   tp_emit *e;
   meet_uses left;
+  int part;
 } meet_state;
 /* Must threads meet before the leaf? Then they do, and the leaf is run. */
 bool meet_before(meet_state *m, const tp_pnode *leaf);

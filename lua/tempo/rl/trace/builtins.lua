@@ -5,6 +5,7 @@ local builtins = {}
 
 local unpack = table.unpack or unpack       -- luacheck: globals unpack
 local type, pcall, assert, select = type, pcall, assert, select       -- they are replaced
+local error = error
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
 local function refused(name, why)
@@ -21,7 +22,7 @@ local plain = { type = type, tonumber = tonumber, rawequal = rawequal, rawget = 
 
 local function key_checked(name)
   return function(t, k, ...)
-    if id_of(k) then symbols.recorder().refuse(symbols.index_text, kind_of(k)) end
+    if id_of(k) then symbols.recorder().refuse_value(k, symbols.index_text) end
     return plain[name](t, k, ...)
   end
 end
@@ -50,6 +51,7 @@ function replaced.pcall(f, ...)
   local all = { n = 0 }
   local function keep(...) all = { n = select("#", ...), ... } end
   keep(pcall(f, ...))
+  if self.stopped then error(all[2], 0) end
   if not all[1] then
     self.refuse("pcall caught an error while the game is recorded: %s",
       (tostring(all[2]):gsub("^[^:]*:%d+: ", "")))

@@ -6,7 +6,8 @@
 -- instruction that is to be watched is one, so that a line hook is called in front of it and knows
 -- which it is. `sites` says for each such line where it is in the script and what is to be looked
 -- at:
---   { file =, line =, op = "test" | "index" | "equal", a =, b =, constant = }
+--   { file =, line =, op = "test" | "index" | "equal" | "bound" | "closure", a =, b =, constant =,
+--     flow =, range = (where the ways out of here meet: flow.lua) }
 -- a, b count registers as debug.getlocal does.
 local code = {}
 
@@ -14,6 +15,7 @@ local jit = rawget(_G, "jit")
 -- luacheck: globals setfenv getfenv
 local setfenv, getfenv, upvaluejoin = setfenv, getfenv, rawget(debug, "upvaluejoin")
 local load, pcall, assert = load, pcall, assert           -- they are replaced
+local flow = require "tempo.rl.trace.flow"
 local chunk = require("tempo.rl.trace." .. (jit and "chunk_luajit" or "chunk_54"))
 
 --- The chunk's name of all copies.
@@ -28,17 +30,19 @@ function code.place(line)
   if site then return site.file, site.line end
 end
 
--- Gives lines to the instructions of one function: `watched[pc]` is what to look at there,
--- `starts[pc]` asks for a line of its own, lines[pc] is the script's. Returns the first line and,
--- for each pc, how many lines later it is.
-local function number_lines(file, lines, watched, starts)
-  local first, n, of = last, 0, {}
+-- Gives lines to the instructions of one function: `watched[pc]` is what to look at there, how what
+-- flow.new takes, lines[pc] is the script's. Returns the first line and, for each pc, how many
+-- lines later it is.
+local function number_lines(file, lines, watched, how)
+  local first, n, of, starts = last, 0, {}, {}
+  flow.starts(how.code, starts)
+  local ways = flow.new(how.code, of, first, how.captured, how.size)
   sites[first] = { file = file, line = lines[1] }          -- where LuaJIT enters a function
   for pc = 1, #lines do
     if pc == 1 or watched[pc] or starts[pc] or lines[pc] ~= lines[pc - 1] then
       n = n + 1
       local site = watched[pc] or {}
-      site.file, site.line = file, lines[pc]
+      site.file, site.line, site.flow, site.range = file, lines[pc], ways, n
       sites[first + n] = site
     end
     of[pc] = n

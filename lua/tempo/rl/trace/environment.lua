@@ -5,6 +5,13 @@ local emit = require "tempo.rl.trace.emit"
 -- the field that counts an episode's steps, where max_steps ends it
 local clock = "(steps)"
 
+-- The action, looked for among all of them: one that is not there ends the run.
+local function among(P, action, count)
+  local all = {}
+  for k = 1, count do all[k] = k - 1 end
+  return P:constant(tempo.array(all, "i64")):select(0, action)
+end
+
 -- kind, as frame.env takes it.
 return function(P, got, o)
   local g, model, n = got.graph, got.model, #got.fields
@@ -67,7 +74,10 @@ return function(P, got, o)
 
   function kind.step(env, action)
     local state, components = env.state, {}
-    local x = action:detach():to "f64"           -- no gradient goes through a game
+    action = action:detach()                     -- no gradient goes through a game
+    if env.spec.actions then action = among(P, action, env.spec.actions) end
+    env.action = action                          -- messages call it by this name
+    local x = action:to "f64"
     if #action:shape() == 0 then components[1] = x
     else
       local flat = x:flatten()

@@ -4,6 +4,7 @@ local facts = {}
 facts.__index = facts
 
 local floor, ceil, huge = math.floor, math.ceil, math.huge
+local min, max, pairs = math.min, math.max, pairs
 
 function facts.new(graph) return setmetatable({ graph = graph, known = {}, ranges = {} }, facts) end
 
@@ -157,5 +158,58 @@ end
 
 --- Notes an answer and what follows from it.
 facts.learn = learn
+
+
+-- ---- paths that meet ----------------------------------------------------------------------------
+
+-- Numbers of one range or the other; nil where one of them may be NaN.
+local function hull(p, q)
+  if not (p and q) then return nil end
+  local r = { lo = min(p.lo, q.lo), hi = max(p.hi, q.hi), whole = p.whole and q.whole,
+    out = {} }
+  local function open(side, bound)
+    return (p[side] ~= bound or p[side .. "_open"]) and (q[side] ~= bound or q[side .. "_open"])
+      or nil
+  end
+  r.lo_open, r.hi_open = open("lo", r.lo), open("hi", r.hi)
+  for k in pairs(p.out or {}) do
+    if q.out and q.out[k] then r.out[k] = true end
+  end
+  return r
+end
+
+--- What holds on both paths.
+function facts.both(a, b)
+  local self = facts.new(a.graph)
+  for c, v in pairs(a.known) do
+    if b.known[c] == v then self.known[c] = v end
+  end
+  for id, r in pairs(a.ranges) do
+    if b.ranges[id] then self.ranges[id] = hull(r, b.ranges[id]) end
+  end
+  return self
+end
+
+--- The number `id` is x of the path a, or y of the path b.
+function facts:hull(id, a, x, b, y)
+  if self.graph.kinds[id] ~= "number" or self.graph:value(id) or self.ranges[id] then return end
+  local r = hull(range_of(a, x), range_of(b, y))
+  if r and r.lo ~= r.lo then r = nil end
+  self.ranges[id] = r
+end
+
+--- The same facts, to be learned from here on.
+function facts.copy(a)
+  local self = facts.new(a.graph)
+  for c, v in pairs(a.known) do self.known[c] = v end
+  for id, r in pairs(a.ranges) do
+    local q = { out = {} }
+    for k, v in pairs(r) do q[k] = v end
+    q.out = {}
+    for k in pairs(r.out or {}) do q.out[k] = true end
+    self.ranges[id] = q
+  end
+  return self
+end
 
 return facts

@@ -118,16 +118,19 @@ function outside:remember()
   end
 end
 
+local function idle() end
 local function differs(a, b) return not rawequal(a, b) and (a == a or b == b) end
 
---- Tells what has changed since then, as a text; nil: nothing. It has its old value again.
-function outside:changed()
+--- Tells what has changed since then, as a text; nil: nothing. It has its old value again, unless
+--- this only looks.
+function outside:changed(look)
   local what
+  local put, set = look and idle or setupvalue, look and idle or rawset
   for _, c in ipairs(self.cells) do
     local _, v = getupvalue(c.f, c.k)
     if differs(v, c.value) then
       what = what or ("the variable '%s'"):format(c.name)
-      setupvalue(c.f, c.k, c.value)
+      put(c.f, c.k, c.value)
     end
   end
   for t, copy in next, self.held do
@@ -135,13 +138,13 @@ function outside:changed()
       if differs(v, copy[k]) then
         what = what or ("'%s' of a table outside the state"):format(tostring(k))
         if t == _G then what = ("the global '%s'"):format(tostring(k)) end
-        rawset(t, k, copy[k])
+        set(t, k, copy[k])
       end
     end
     for k, v in next, copy do
       if rawget(t, k) == nil then
         what = what or ("'%s' of a table outside the state"):format(tostring(k))
-        rawset(t, k, v)
+        set(t, k, v)
       end
     end
   end

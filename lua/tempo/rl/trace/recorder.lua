@@ -1,12 +1,12 @@
--- Records a game's functions. A function runs once for each path through it: a condition that the
--- path does not decide is answered "yes" and run again with "no", and what the two give is joined
--- by `where`.
+-- Records a game's functions. A function runs along the ways through it (paths.lua): a condition
+-- that a run does not decide is answered "yes" and run again with "no", and what the two make is
+-- joined by `where`.
 local util = require "tempo.util"
 local builtins = require "tempo.rl.trace.builtins"
 local code = require "tempo.rl.trace.code"
-local facts = require "tempo.rl.trace.facts"
 local graph = require "tempo.rl.trace.graph"
 local outside = require "tempo.rl.trace.outside"
+local paths = require "tempo.rl.trace.paths"
 local shape = require "tempo.rl.trace.shape"
 local symbols = require "tempo.rl.trace.symbols"
 
@@ -76,8 +76,21 @@ end
 
 function look.index(self, site)
   local _, v = getlocal(3, site.a)
-  if id_of(v) then self.refuse(symbols.index_text, kind_of(v)) end
+  if id_of(v) then self.refuse_value(v, symbols.index_text) end
 end
+
+function look.bound(self, site)
+  for k = 0, 2 do
+    local _, v = getlocal(3, site.a + k)
+    if id_of(v) then
+      self.refuse_value(v, "a traced %s as the bound of a `for`: loop up to a constant, and leave "
+        .. "with `break` where the number is reached")
+    end
+  end
+end
+
+-- Closures are numbered in the order in which a run makes them.
+function look.closure(self, site) self.closures, self.making = self.closures + 1, site.a end
 
 -- Lua 5.4 compares a table with a number without asking. If they are equal the register holds
 -- the other value while the instruction runs; where two traced ones differ, nothing.
@@ -133,6 +146,10 @@ local function hook(event, line)
       self.borrowed = nil
       setlocal(2, lent[1], lent[2])
     end
+    if self.making then
+      self.ids[select(2, getlocal(2, self.making))], self.making = self.closures, nil
+    end
+    if site and site.flow then paths.arrive(self, line) end
     if site and site.op then look[site.op](self, site) end
     if self.previous then suspect(self, 3) end
   elseif event == "count" then
@@ -159,7 +176,8 @@ local function busiest(self)
 end
 
 local function too_many(self)
-  local p = busiest(self)
+  local p, doubt = busiest(self), self.doubt
+  if doubt then give_up(self, doubt.file, doubt.line, doubt.text) end
   give_up(self, p.file, p.line,
     ("'%s' has more than %d paths, and most come from this line: compute with math.min, math.max "
       .. "and numbers 0 and 1 in place of an `if`, leave loops with `break`, or give paths = N")
@@ -175,41 +193,33 @@ function recorder.new(limit)
   for name, lib in pairs(package.loaded) do
     if name == "tempo" or name:find "^tempo%." then self.outside.seen[lib] = true end
   end
-  function self.refuse(text, ...)
+  local function refuse(id, text)
     local file, line = game_place()
-    give_up(self, file, line, text:format(...))
+    if paths.excuse(self, { file = file, line = line, text = text }, id) then paths.leave(self) end
+    give_up(self, file, line, text)
   end
-  function self.ask(c)
-    local v = self.facts:implied(c)
-    if v ~= nil then return v end
-    local n = #self.trail + 1
-    local answer = self.answers[n]
-    if answer == nil then
-      answer = self.default
-      local file, line = game_place()
-      local place = tostring(file) .. ":" .. tostring(line)
-      self.places[place] = self.places[place] or { file = file, line = line, n = 0 }
-      self.places[place].n = self.places[place].n + 1
-    end
-    self.trail[n] = { c, answer }
-    if n >= self.limit then self.too_many() end
-    self.facts:learn(c, answer)
-    return answer
+  function self.refuse(text, ...) refuse(nil, text:format(...)) end
+  --- A traced value where none can be: %s of the text is its kind.
+  function self.refuse_value(v, text) refuse(id_of(v), text:format(kind_of(v))) end
+  function self.noted()
+    local file, line = game_place()
+    local place = tostring(file) .. ":" .. tostring(line)
+    self.places[place] = self.places[place] or { file = file, line = line, n = 0 }
+    self.places[place].n = self.places[place].n + 1
   end
+  function self.drew(n) self.draws[self.what] = math.max(self.draws[self.what] or 0, n) end
+  function self.is_known(v) return self.outside:knows(v) or self.outside.seen[v] ~= nil end
+  function self.ask(c) return paths.ask(self, c) end
   function self.too_many() too_many(self) end
   function self.watch() debug.sethook(hook, "cl", limits.every) end
-  function self.draw()
-    self.drawn = self.drawn + 1
-    return self.graph:leaf("draw", self.what .. " " .. self.drawn, "number", 0, 1)
-  end
+  function self.draw() return paths.draw(self) end
   return self
 end
 
 -- Calls fn under the hook, then finish(whether it ended well, its results or its error).
-local function call(self, answers, fn, given, finish)
-  self.answers, self.trail, self.drawn, self.borrowed = answers, {}, 0, nil
-  self.count, self.calls = 0, 0
-  self.facts = facts.new(self.graph)
+local function call(self, fn, given, finish)
+  paths.start(self)
+  self.given, self.borrowed, self.count, self.calls = given, nil, 0, 0
   self.watching = true
   self.watch()
   local function off(...)
@@ -221,10 +231,10 @@ local function call(self, answers, fn, given, finish)
 end
 
 -- The same run again, to find the line that changes what is outside the state.
-local function blame(self, answers, fn, arguments, changed)
+local function blame(self, fn, arguments, changed)
   local info = getinfo(self.original, "S")
   self.previous = { info.short_src, info.linedefined }
-  call(self, answers, fn, arguments(), function() end)
+  call(self, fn, arguments(), function() end)
   local at = self.culprit or self.previous
   self.outside:changed()
   give_up(self, at[1], at[2],
@@ -232,53 +242,30 @@ local function blame(self, answers, fn, arguments, changed)
     :format(self.what, changed))
 end
 
--- One run, with the answers given. Returns what `after` makes of the results.
-local function run(self, answers, fn, arguments, after)
+-- One run. Returns what `after` makes of the results; nil: it was left.
+local function run(self, fn, arguments, after)
   local n = self.paths[self.what] + 1
   self.paths[self.what] = n
   if n > self.limit then self.too_many() end
   local given = arguments()
-  local out = call(self, answers, fn, given, function(ok, ...)
+  local out = call(self, fn, given, function(ok, ...)
     if self.failure then error(self.failure, 0) end
+    if self.stopped then return nil end
     if not ok then
       local file, line, text = translated(tostring((...)))
-      if text:find "^'for'" or text:find "^bad 'for'" then
-        give_up(self, file, line,
-          "a traced number as the bound of a `for`: loop up to a constant, and leave with "
-          .. "`break` where the number is reached")
-      end
-      give_up(self, file, line,
-        ("'%s' raised an error while it was recorded: %s"):format(self.what, text))
+      text = ("'%s' raised an error while it was recorded: %s"):format(self.what, text)
+      if paths.excuse(self, { file = file, line = line, text = text }) then return nil end
+      give_up(self, file, line, text)
     end
     return after(given, ...)
   end)
   local changed = self.outside:changed()
-  if changed then blame(self, answers, fn, arguments, changed) end
-  self.draws[self.what] = math.max(self.draws[self.what] or 0, self.drawn)
+  if changed and out then blame(self, fn, arguments, changed) end
   return out
 end
 
--- All paths that begin with these answers, as one list of nodes.
-local function explore(self, answers, fn, arguments, after)
-  local out = run(self, answers, fn, arguments, after)
-  local trail = self.trail
-  for k = #trail, #answers + 1, -1 do
-    local other = {}
-    for j = 1, k - 1 do other[j] = trail[j][2] end
-    other[k] = not trail[k][2]
-    local no = explore(self, other, fn, arguments, after)
-    for j = 1, #out do out[j] = self.graph:where(trail[k][1], out[j], no[j]) end
-  end
-  return out
-end
-
--- All paths. The one on which every answer is "no" goes first, to see whether it comes to an end:
--- where the end of a loop depends on traced numbers, one of the two does not.
 local function all_paths(self, fn, arguments, after)
-  self.default = false
-  run(self, {}, fn, arguments, after)
-  self.default, self.paths[self.what], self.places = true, 0, {}
-  return explore(self, {}, fn, arguments, after)
+  return paths.explore(self, function() return run(self, fn, arguments, after) end)
 end
 
 -- ---- a game -------------------------------------------------------------------------------------
@@ -300,8 +287,7 @@ local function result(self, v, kind, what)
 end
 
 local function describe(self, state)
-  local function known(v) return self.outside:knows(v) or self.outside.seen[v] ~= nil end
-  return shape.of(state, kind_of, known, function(text, ...) reject(self, text, ...) end)
+  return shape.of(state, kind_of, self.is_known, function(text, ...) reject(self, text, ...) end)
 end
 
 -- The nodes of a state that must be built as `model` is.
@@ -318,7 +304,7 @@ local function state_nodes(self, state, model)
 end
 
 local function phase(self, what, f)
-  self.what, self.original, self.paths[what], self.places = what, f, 0, {}
+  self.what, self.original, self.paths[what] = what, f, 0
   return self.outside:watched(f)
 end
 

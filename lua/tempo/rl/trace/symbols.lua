@@ -103,7 +103,7 @@ end
 meta.__eq = symbols.equal
 
 local function refused(text)
-  return function(v, w) current.refuse(text, kind_of(id_of(v) and v or w)) end
+  return function(v, w) current.refuse_value(id_of(v) and v or w, text) end
 end
 meta.__concat = refused "`..` of a traced %s: it has a value only while the game is played"
 meta.__tostring = refused "a traced %s has no text: it has a value only while the game is played"

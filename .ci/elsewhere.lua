@@ -1,5 +1,6 @@
--- Does on Windows what examples do not: trains on two threads, saves and loads, keeps to a
--- limit of memory, blames the script's line. Prints the same on every system (.ci/windows.sh).
+-- Does on other systems what examples do not: trains on two threads, saves and loads, keeps to a
+-- limit of memory, blames the script's line. Prints the same on every system (.ci/windows.sh,
+-- .ci/arm64.sh).
 local tempo = require "tempo"
 local rl = tempo.rl
 local out = (os.getenv "TEMP" or "/tmp") .. "/tempo-windows"

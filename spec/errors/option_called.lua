@@ -1,0 +1,7 @@
+-- Lua takes the second line as a call of what the first ends in. 5.4 only: LuaJIT does not parse it.
+local tempo = require "tempo"
+local P = tempo.program()
+local x = P:input("x", { shape = { 2 } })
+local y = x:square() -- here
+(x * x):backward()
+print(y)

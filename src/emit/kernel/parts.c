@@ -1,0 +1,180 @@
+/* parts.c: prints several kernels, or a loop of them, as one.
+ *
+ *   for k { A: any blocks; B: a block for each share of rows; C: the sums of B; D: one block }
+ *   =>  for k: all blocks do A, meet, do B, meet, do C, meet; one does D; all meet
+ *
+ * Each part is printed as by itself. All blocks are there at once and go through the same loops and
+ * branches, which hang on bounds and loop variables alone, so all of them come to each meeting.
+ * They meet before a part that touches a buffer of a part since they met last, one of the two
+ * writing, and at the end of each iteration. Otherwise parts run beside each other. A part of one
+ * block follows those that it touches in their block, if that is one, or has one of its own; leaves
+ * of few points are such parts, in the first block. Faults do not end the kernel, for other blocks would wait at the next
+ * meeting: parts that may fail are left, and before these and after them all blocks meet. */
+#include "emit/kernel/kernel.h"
+
+/* since: parts since blocks met last; home: the block of a part of one. */
+typedef struct {
+  tp_emit *e;
+  const tp_kernel *k;
+  bool *since;
+  int *home;
+} parter;
+
+static bool adds_sums(const tp_kernel *k) { return k->sums || (k->by_rows && k->rows->nadded); }
+
+/* A loop by rows adds to sums of its own, for the kernel of sums. */
+static bool touches(const tp_kernel *k, int buf, bool writes) {
+  bool added = false;
+  for (int i = 0; adds_sums(k) && i < k->rows->nadded; i++) added |= k->rows->added[i] == buf;
+  if (k->sums || added) return k->sums && added;
+  for (int i = 0; i < k->n; i++)
+    TP_EACH_NODE (x, k->all[i]) {
+      const tp_region *r = x.x->rg;
+      for (int w = 0; r && w < r->nin + r->nout; w++)
+        if (tp_window_at(r, w)->buf == buf && (!writes || w >= r->nin)) return true;
+      for (int w = 0; r && w < r->nrows; w++)
+        if (r->rows[w].nd.buf == buf && !writes) return true;
+    }
+  return false;
+}
+
+/* Must blocks meet between the parts? All sums lie at one place. */
+static bool part_meets(const parter *t, const tp_kernel *a, const tp_kernel *b) {
+  if (adds_sums(a) && adds_sums(b)) return true;
+  if (kernel_may_fail(t->e->p, a) || kernel_may_fail(t->e->p, b)) return true;
+  for (int i = 0; i < t->e->p->bufs.n; i++)
+    if (touches(a, i, false) && touches(b, i, false) && (touches(a, i, true) || touches(b, i, true)))
+      return true;
+  return false;
+}
+
+static int count_since(const parter *t) {
+  int n = 0;
+  for (int i = 0; i < t->k->nparts; i++) n += t->since[i];
+  return n;
+}
+
+static void put_grid_meet(parter *t) {
+  if (count_since(t)) tp_emit_line(t->e, "GRID_MEET(meets_);\n");
+  memset(t->since, 0, (size_t)t->k->nparts);
+}
+
+static void put_part(parter *t, int part) {
+  const tp_kernel *k = &t->k->part[part];
+  bool meets = false;
+  int home = -1;
+  for (int i = 0; i < t->k->nparts; i++) {
+    if (!t->since[i] || !part_meets(t, &t->k->part[i], k)) continue;
+    meets |= !k->one || t->home[i] < 0 || (home >= 0 && home != t->home[i]);
+    home = t->home[i];
+  }
+  if (meets) put_grid_meet(t), home = -1;
+  else tp_emit_line(t->e, "BARRIER();\n"); /* parts share the block's memory */
+  bool leaf = !k->loop && !k->stretch;
+  t->home[part] = !k->one || k->by_rows ? -1 : home >= 0 ? home : leaf ? 0 : count_since(t);
+  emit_open(t->e, "{ /* %s */\n", k->name);
+  kernel_put_body(t->e, k, part + 1, t->home[part]);
+  emit_shut(t->e, 1);
+  tp_emit_line(t->e, "ends_%d:;\n", part + 1);
+  t->since[part] = true;
+}
+
+static bool has_parts(const parter *t, const tp_pnode *x) {
+  for (int i = 0; i < t->k->nparts; i++)
+    for (const tp_pnode *q = t->k->part[i].node; q; q = q->up)
+      if (q == x) return true;
+  return false;
+}
+
+static bool *copy_since(const parter *t) {
+  return TP_DUPN(t->e->a, t->since, t->k->nparts);
+}
+
+static void put_parts_of(parter *t, const tp_pnode *x);
+
+/* Bounds have decided which parts there are. */
+static void put_branch_parts(parter *t, const tp_pnode *x) {
+  if (tp_ix_of_bounds(x->cond)) {
+    for (int i = 0; i < x->n; i++) put_parts_of(t, x->kid[i]);
+    return;
+  }
+  bool *before = copy_since(t), *first = before;
+  for (int i = 0; i < x->n; i++) {
+    if (i) emit_open(t->e, "else {\n");
+    else emit_open(t->e, "if (%s) {\n", emit_ix(t->e, x->cond));
+    put_parts_of(t, x->kid[i]);
+    emit_shut(t->e, 1);
+    if (i) break;
+    first = copy_since(t);
+    TP_COPYN(t->since, before, t->k->nparts);
+  }
+  for (int i = 0; i < t->k->nparts; i++) t->since[i] |= first[i];
+}
+
+static void put_loop_parts(parter *t, const tp_pnode *x) {
+  tp_emit *e = t->e;
+  int v = x->var->id;
+  bool top = t->k->n == 1 && x == t->k->node, was = e->sym[v], *before = copy_since(t);
+  const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
+  emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
+      top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
+  put_parts_of(t, x->kid[0]);
+  put_grid_meet(t);
+  emit_shut(e, 1);
+  TP_COPYN(t->since, before, t->k->nparts); /* there may be no iteration */
+  e->sym[v] = was;
+}
+
+static void put_parts_of(parter *t, const tp_pnode *x) {
+  bool is = false;
+  for (int i = 0; i < t->k->nparts; i++)
+    if (t->k->part[i].node == x) put_part(t, i), is = true;
+  if (is || !has_parts(t, x)) return;
+  if (x->kind == TP_P_FOR) put_loop_parts(t, x);
+  else if (x->kind == TP_P_IF) put_branch_parts(t, x);
+  else
+    for (int i = 0; i < x->n; i++) put_parts_of(t, x->kid[i]);
+}
+
+void kernel_put_parts(tp_emit *e, const tp_kernel *k) {
+  parter t = { .e = e, .k = k, .since = TP_NEWN(e->a, bool, k->nparts) };
+  t.home = TP_NEWN(e->a, int, k->nparts);
+  bool fails = false;
+  for (int i = 0; i < k->nparts; i++) fails |= kernel_may_fail(e->p, &k->part[i]);
+  if (fails) tp_emit_line(e, "LOCAL int any_;\n");
+  else tp_emit_line(e, "TP_RETURN_IF_ANY(TP_IS_SET(failed_));\n");
+  for (int i = 0; i < k->n; i++) put_parts_of(&t, k->all[i]);
+}
+
+static int64_t known(const tp_ix *e) {
+  int64_t n;
+  return tp_ix_is_const(e, &n) && n <= TP_KERNEL_THREADS ? n : TP_KERNEL_THREADS + 1;
+}
+
+/* Is it a leaf that has no more points than a block has threads? */
+static bool is_small(const tp_kernel *k) {
+  const tp_region *r = k->node->rg;
+  if (!r || k->stretch) return false;
+  int64_t n = 1, most = 1;
+  for (int i = 0; i < r->nlead && n <= TP_KERNEL_THREADS; i++) n *= known(r->lead[i]);
+  TP_WINDOWS (w, r) {
+    int64_t own = 1;
+    for (int i = r->nlead; r->kind == TP_RG_OP && i < w->rank && own <= TP_KERNEL_THREADS; i++)
+      own *= known(w->shape[i]);
+    most = TP_MAX(most, own);
+  }
+  return n <= TP_KERNEL_THREADS && most <= TP_KERNEL_THREADS && n * most <= TP_KERNEL_THREADS;
+}
+
+tp_kernel *tp_emit_parts_kernel(tp_arena *a, int n, const tp_pnode *const *all, int nparts,
+    const tp_kernel *const *part) {
+  tp_kernel *k = TP_NEW(a, tp_kernel);
+  *k = (tp_kernel){ .node = all[0], .n = n, .all = TP_DUPN(a, all, n), .nparts = nparts };
+  k->part = TP_NEWN(a, tp_kernel, nparts);
+  for (int i = 0; i < nparts; i++) {
+    k->part[i] = *part[i];
+    k->part[i].one |= is_small(part[i]);
+  }
+  snprintf(k->name, sizeof k->name, "parts_%d_%d", all[0]->pos, all[n - 1]->lastpos);
+  return k;
+}
