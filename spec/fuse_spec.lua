@@ -390,17 +390,17 @@ describe("what is put together only to be read", function()
   end)
 
   it("read a ring from where the piece of a stencil begins", function()
-    local N = 400
-    local got, h = recurrent(2 * N + 7, 1, function(h, t, _, P)
-      local padded = h[t - (N - 1) .. t + 1]:pad { 1, 1 }
-      local y = P:tensor { domain = { t }, shape = { N + 1 } }
-      y:when(t:ge(N - 1), padded:slice(0, 1) * 2 - padded:slice(0, 0, N + 1))
-      y:otherwise(tempo.zeros { N + 1 })
+    local M = 400
+    local got, h = recurrent(2 * M + 7, 1, function(h, t, _, P)
+      local padded = h[t - (M - 1) .. t + 1]:pad { 1, 1 }
+      local y = P:tensor { domain = { t }, shape = { M + 1 } }
+      y:when(t:ge(M - 1), padded:slice(0, 1) * 2 - padded:slice(0, 0, M + 1))
+      y:otherwise(tempo.zeros { M + 1 })
       return y
     end)
-    for t = N, 2 * N + 7 do
-      for e = 0, N do
-        near((e < N and h[t - N + 1 + e] or 0) * 2 - (e > 0 and h[t - N + e] or 0), got[t][e + 1])
+    for t = M, 2 * M + 7 do
+      for e = 0, M do
+        near((e < M and h[t - M + 1 + e] or 0) * 2 - (e > 0 and h[t - M + e] or 0), got[t][e + 1])
       end
     end
   end)
