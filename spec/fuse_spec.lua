@@ -348,4 +348,60 @@ describe("what is put together only to be read", function()
       assert.same({ s, 10 * s }, sums(n, false))
     end
   end)
+
+  -- x[t] and a fifth of the sum of the `last` before: some are kept on a ring
+  local function recurrent(n, last, make)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local h = P:tensor { domain = { t } }
+    h[0] = x
+    local before = last > 1 and h[tempo.max(0, t - last) .. t]:sum(0) or h[t - 1]
+    h[t] = before * 0.2 + x
+    local rows, want = {}, {}
+    for k = 1, n do
+      rows[k] = k * 7 % 11 / 4 - 1
+      local s = 0
+      for j = math.max(1, k - last), k - 1 do s = s + want[j] end
+      want[k] = s * 0.2 + rows[k]
+    end
+    local f = P:compile { outputs = { y = make(h, t, T, P) }, tier = "interpreter" }
+    return f({ x = rows }, { T = n }).y:totable(), want
+  end
+
+  local function near(want, got)
+    assert(math.abs(want - got) <= 1e-4 * (1 + math.abs(want)), want .. " is not " .. got)
+  end
+
+  it("read a ring along each axis of the reader", function()
+    local got, h = recurrent(11, 4, function(h, t, T)
+      local w = h[tempo.max(0, t - 2) .. tempo.min(t + 3, T)]
+      return w:outer(w):unsqueeze(2):prod(1):max(0)
+    end)
+    for t = 1, 11 do
+      local most = -math.huge
+      for a = math.max(1, t - 2), math.min(t + 2, 11) do
+        local p = 1
+        for b = math.max(1, t - 2), math.min(t + 2, 11) do p = p * h[a] * h[b] end
+        most = math.max(most, p)
+      end
+      near(most, got[t][1])
+    end
+  end)
+
+  it("read a ring from where the piece of a stencil begins", function()
+    local M = 400
+    local got, h = recurrent(2 * M + 7, 1, function(h, t, _, P)
+      local padded = h[t - (M - 1) .. t + 1]:pad { 1, 1 }
+      local y = P:tensor { domain = { t }, shape = { M + 1 } }
+      y:when(t:ge(M - 1), padded:slice(0, 1) * 2 - padded:slice(0, 0, M + 1))
+      y:otherwise(tempo.zeros { M + 1 })
+      return y
+    end)
+    for t = M, 2 * M + 7 do
+      for e = 0, M do
+        near((e < M and h[t - M + 1 + e] or 0) * 2 - (e > 0 and h[t - M + e] or 0), got[t][e + 1])
+      end
+    end
+  end)
 end)

@@ -161,6 +161,13 @@ static bool still_there(const forwarder *f, const forward_source *m, int j) {
   return true;
 }
 
+/* The loop's axis along which the copy's source lies round a ring; -1: none. */
+static int wrapped_axis(const forward_source *m, const forward_box *o) {
+  for (int d = 0; d < o->ndim && m->from->wrap >= 0; d++)
+    if (m->made.along[d] == m->from->wrap) return o->along[d];
+  return -1;
+}
+
 /* ---- cuts of a loop ---- */
 
 /* n places of the loop from lo on, along each axis; n < 0: as many as the call says. */
@@ -205,7 +212,8 @@ static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *
     forward_source m = maker(f, w->j, window_of(w, *bad), &o);
     if (m.leaf < 0) return false;
     if (holds(&m.made, &o)) {
-      if (!still_there(f, &m, w->j)) return false;
+      bool wraps = !m.number && m.from->wrap >= 0;
+      if (!still_there(f, &m, w->j) || (wraps && wrapped_axis(&m, &o) < 0)) return false;
       continue;
     }
     int64_t at = edge_inside(&m.made, &o, &axis);
@@ -283,9 +291,12 @@ static void read_source(
   for (int d = 0; d < o->ndim; d++) {
     int k = m->made.along[d];
     if (k < 0) continue;
-    x.off = tp_ix_add(f->ix, x.off, tp_ix_mulc(f->ix, z->lead[k], o->lo[d] - m->made.lo[d]));
+    int64_t from = o->lo[d] - m->made.lo[d];
+    if (k == z->wrap) x.wlo = tp_ix_addc(f->ix, z->wlo, from);
+    else x.off = tp_ix_add(f->ix, x.off, tp_ix_mulc(f->ix, z->lead[k], from));
     if (o->along[d] >= 0) x.lead[o->along[d]] = z->lead[k];
   }
+  x.wrap = wrapped_axis(m, o);
   r->in[i] = x;
 }
 
