@@ -37,6 +37,10 @@ static bool rule_full(const tp_match *m, const tp_val *v) {
   return tp_same_type(tp_outof(v[0]), tp_outof(v[1]));
 }
 
+static bool rule_same_axis(const tp_match *m, const tp_val *v) {
+  return v[0].node->attr.axis == v[1].node->attr.axis;
+}
+
 static bool rule_finite(const tp_match *m, const tp_val *v) {
   double c;
   return tp_number_of(v[0], &c) && isfinite(c);
