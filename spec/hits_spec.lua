@@ -2,7 +2,7 @@
 -- line, the best of many short lines, many hits of few places, rows that share an index. The
 -- expected results are counted here.
 local tempo = require "tempo"
-local unpack = table.unpack or unpack
+local unpack = table.unpack or _G.unpack
 
 local function next_number(s) return (s * 1103515245 + 12345) % 2147483648 end
 
@@ -185,7 +185,7 @@ describe("places that data says", function()
   it("are rows of a table: descent changes those that were read", function()
     for _, precise in ipairs { false, true } do
       local P = tempo.program()
-      local t, T = P:dim "t"
+      local t = P:dim "t"
       local k = P:input("k", { domain = { t }, shape = { 6 }, dtype = "i64" })
       local e, w = P:tensor { domain = { t }, shape = { 50, 3 } },
         P:param("w", { along = { t }, shape = { 50, 3 }, init = tempo.ones { 50, 3 } })
