@@ -185,9 +185,8 @@ static tp_val make_read_rows(const tp_match *m, const tp_val *v) {
         if (a->dom[i] == x->dom[d]) at[d] = m->root->attr.at[i];
     in[k] = x->ndom ? tp_read(m->mk.g, a->in[k].src, at, m->mk.err) : a->in[k].src;
   }
-  return in[0].node && in[1].node && in[2].node
-      ? mk_op(m->mk, TP_OP_INDEX_ADD, 3, in, &a->attr)
-      : tp_none;
+  return in[0].node && in[1].node && in[2].node ? mk_op(m->mk, TP_OP_INDEX_ADD, 3, in, &a->attr)
+                                                : tp_none;
 }
 
 /* ---- reductions ---- */
