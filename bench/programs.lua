@@ -513,6 +513,46 @@ function programs.prices()
   return function() return f({ x = a }, { T = 100000 }).y:get(90000, 3) end
 end
 
+-- Beam search: the 8 best of 500 words after each, a recurrent net of 64, 64 words.
+function programs.beam()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local B, V, H = 8, 500, 64
+  local E, W, U = P:input("E", { shape = { V, H } }), P:input("W", { shape = { H, H } }),
+    P:input("U", { shape = { H, V } })
+  local h, score = P:tensor { domain = { t }, shape = { B, H } },
+    P:tensor { domain = { t }, shape = { B } }
+  local word = P:tensor { domain = { t }, shape = { B }, dtype = "i64" }
+  h[0], score[0] = tempo.zeros { B, H }, tempo.arange { B } * -1
+  word[0] = tempo.zeros({ B }, { dtype = "i64" })
+  local now = (h[t - 1]:matmul(W) + E:index_select(0, word[t - 1])):tanh()
+  local all = score[t - 1]:unsqueeze(1) + now:matmul(U):log_softmax(1)
+  local best, at = all:flatten():topk(B)
+  score[t], word[t], h[t] = best, at % V, now:index_select(0, at // V)
+  local f = P:compile { outputs = { w = word, s = score[T - 1]:sum() }, tier = tier }
+  local a, b, c = numbers({ V, H }, 1), numbers({ H, H }, 2), numbers({ H, V }, 3)
+  return function() return f({ E = a, W = b, U = c }, { T = 64 }).s:item() end
+end
+
+-- Words beside each other, 5 others drawn: a table of 20,000 x 32, read twice, 200 steps of 64.
+function programs.words()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local V, D, B = 20000, 32, 64
+  local first = P:input("first", { shape = { V, D } })
+  local w = P:param("w", { along = { i }, shape = { V, D }, init = first })
+  local mid = P:input("mid", { domain = { i }, shape = { B }, dtype = "i64" })
+  local near = P:input("near", { domain = { i }, shape = { B * 6 }, dtype = "i64" })
+  local dot = (w:index_select(0, mid):unsqueeze(1) * w:index_select(0, near):reshape { B, 6, D })
+    :sum(2)
+  local loss = (dot * P:constant { -1, 1, 1, 1, 1, 1 }):softplus():sum(1):mean()
+  tempo.optim.SGD({ w }, { lr = 0.5 }):step(loss)
+  local f = P:compile { outputs = { l = loss[I - 1] }, tier = tier }
+  local a = numbers({ V, D }, 1)
+  local b, c = numbers({ 200, B }, 3, "i64", below(V)), numbers({ 200, B * 6 }, 4, "i64", below(V))
+  return function() return f({ first = a, mid = b, near = c }, { I = 200 }).l:item() end
+end
+
 -- ---- one side: milliseconds and what it computes ------------------------------------------------
 if arg[1] == "one" then
   local run = programs[arg[2]]()

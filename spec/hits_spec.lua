@@ -2,7 +2,7 @@
 -- line, the best of many short lines, many hits of few places, rows that share an index. The
 -- expected results are counted here.
 local tempo = require "tempo"
-local unpack = table.unpack or unpack
+local unpack = table.unpack or _G.unpack
 
 local function next_number(s) return (s * 1103515245 + 12345) % 2147483648 end
 
@@ -143,6 +143,76 @@ describe("places that data says", function()
         for j = 0, 40 do
           assert.equal(want[r * 41 + j + 1], out.y:get(r, j))
           assert.equal(want[r * 41 + j + 1], out.z:get(j, r))
+        end
+      end
+    end
+  end)
+
+  it("are hit by elements of many lines, along each axis", function()
+    local n, places, width = 90, 20, 7
+    local at, by, first = {}, numbers(n * width, 3), numbers(places * width, 5)
+    for k = 1, n * width do at[k] = (k * k + math.floor(k / 7)) % places end
+    local P = tempo.program()
+    local i = P:input("i", { shape = { n, width }, dtype = "i64" })
+    local v, x = P:input("v", { shape = { n, width } }), P:input("x", { shape = { places, width } })
+    local half = 0.5 * tempo.zeros({ places, width }):scatter_add(0, i, v)
+    local outputs = { y = x:scatter_add(0, i, v), z = x:mT():scatter_add(1, i:mT(), v:mT()),
+      w = x - half, q = x:slice(1, 0, width - 1):scatter_add(0, i:slice(1, 0, width - 1),
+        v:slice(1, 0, width - 1)) }
+    for _, out in ipairs(run(P, outputs, { i = tempo.array(at, "i64", { n, width }),
+      v = tempo.array(by, "f32", { n, width }),
+      x = tempo.array(first, "f32", { places, width }) })) do
+      local want, less = { unpack(first) }, { unpack(first) }
+      for k = 1, n do
+        for j = 1, width do
+          local e = (k - 1) * width + j
+          local q = at[e] * width + j
+          want[q], less[q] = want[q] + by[e], less[q] - by[e] / 2
+        end
+      end
+      for r = 0, places - 1 do
+        for j = 0, width - 1 do
+          local q = r * width + j + 1
+          assert.equal(want[q], out.y:get(r, j))
+          assert.equal(want[q], out.z:get(j, r))
+          assert.equal(less[q], out.w:get(r, j))
+          if j < width - 1 then assert.equal(want[q], out.q:get(r, j)) end
+        end
+      end
+    end
+  end)
+
+  it("are rows of a table: descent changes those that were read", function()
+    for _, precise in ipairs { false, true } do
+      local P = tempo.program()
+      local t = P:dim "t"
+      local k = P:input("k", { domain = { t }, shape = { 6 }, dtype = "i64" })
+      local e, w = P:tensor { domain = { t }, shape = { 50, 3 } },
+        P:param("w", { along = { t }, shape = { 50, 3 }, init = tempo.ones { 50, 3 } })
+      e[0] = tempo.ones { 50, 3 }
+      local function loss(x)
+        return (x:index_select(0, k) * x:index_select(0, (k + 1) % 50)):sum()
+      end
+      local g = tempo.grad(loss(e), { e }, { leaf = true })[1]
+      e[t] = e[t - 1] - 0.125 * g[t - 1]
+      tempo.optim.SGD({ w }, { lr = 0.125 }):step(loss(w))
+      local f = P:compile { outputs = { e = e, w = w }, precise = precise }
+      local at = {}
+      for i = 1, 24 do at[i] = i * i % 11 end
+      local out = f({ k = tempo.array(at, "i64", { 4, 6 }) }, { T = 4 })
+      local want = {}
+      for r = 0, 49 do want[r] = 1 end
+      for step = 0, 3 do
+        for r = 0, 49 do
+          assert.equal(want[r], out.e:get(step, r, 2))
+          assert.equal(want[r], out.w:get(step, r, 1))
+        end
+        local was = {}
+        for r = 0, 49 do was[r] = want[r] end
+        for j = 1, 6 do
+          local a = at[step * 6 + j]
+          local b = (a + 1) % 50
+          want[a], want[b] = want[a] - 0.125 * was[b], want[b] - 0.125 * was[a]
         end
       end
     end

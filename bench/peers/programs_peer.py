@@ -535,6 +535,48 @@ def prices():
     return lambda: float(jax.block_until_ready(f(x))[90000, 3])
 
 
+@reg
+def beam():
+    B, V, H = 8, 500, 64
+    E, W, U = arr((V, H), 1), arr((H, H), 2), arr((H, V), 3)
+
+    @jax.jit
+    def f(E, W, U):
+        def st(c, _):
+            h, s, w = c
+            now = jnp.tanh(h @ W + E[w])
+            s, k = lax.top_k((s[:, None] + jax.nn.log_softmax(now @ U)).reshape(-1), B)
+            return (now[k // V], s, k % V), k % V
+
+        first = (jnp.zeros((B, H)), -jnp.arange(8.0), jnp.zeros(B, jnp.int32))
+        (_, s, _), words = lax.scan(st, first, None, 63)
+        return s.sum(), words
+
+    return lambda: float(jax.block_until_ready(f(E, W, U))[0])
+
+
+@reg
+def words():
+    V, D, B = 20000, 32, 64
+    first, sign = arr((V, D), 1), jnp.asarray([-1.0, 1, 1, 1, 1, 1])
+    mid = arr((200, B), 3, np.int32, lambda x: (x // 256) % V)
+    near = arr((200, B * 6), 4, np.int32, lambda x: (x // 256) % V)
+
+    @jax.jit
+    def f(w, mid, near):
+        def loss(w, m, n):
+            return jax.nn.softplus((w[m][:, None] * w[n].reshape(B, 6, D)).sum(2) * sign).sum(1).mean()
+
+        def st(w, x):
+            l, g = jax.value_and_grad(loss)(w, *x)
+            return w - 0.5 * g, l
+
+        w, l = lax.scan(st, w, (mid, near))
+        return l[-1], w
+
+    return lambda: float(jax.block_until_ready(f(first, mid, near))[0])
+
+
 run = P[sys.argv[1]]()
 value, best, begin = run(), 1e9, time.process_time()
 while time.process_time() - begin < 1:

@@ -426,8 +426,8 @@ typedef struct hits {
   double *sum;
 } hits;
 
-/* IMAGE_PLACES: places for each hit, at most; there is memory for as many doubles. */
-enum { HITS_FEW = 64, IMAGE_PLACES = 4 };
+/* Places for each hit, at most, there being memory for as many doubles: of a line, of some. */
+enum { HITS_FEW = 64, IMAGE_PLACES = 4, IMAGE_SPAN = 2 };
 
 /* Puts the numbers of hits from `from` to `to` at their places, and their values aside. Is some
  * value such a number? */
@@ -516,6 +516,17 @@ static int64_t lines_together(const tp_dreg *r) {
   return shared ? own : all;
 }
 
+/* Elements from the first of v on, if they lie without gaps; else very many. */
+static int64_t dense_span(const tp_view *v) {
+  int64_t span = 1, count = 1;
+  for (int i = 0; i < v->rank; i++) {
+    if (v->stride[i] == 0) continue;
+    span += (v->shape[i] - 1) * TP_MAX(v->stride[i], 0);
+    count *= v->shape[i];
+  }
+  return span == count ? span : INT64_MAX;
+}
+
 /* Lines along the indexed axis hit places of their own: each is taken by itself, and as it lies if
  * it is dense. */
 static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
@@ -525,9 +536,10 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
           around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->apart, -l->apart), 1);
   int64_t *at = tp_work(x, r, count, 2 * TP_WORK_PAIR);
   double *sum = (double *)(at + count);
-  float *v = (float *)(sum + count);
-  hits h = { 0, at, v, r->out[0].v.p, (hit_place *)(v + count), (uint32_t *)(v + 2 * count),
-    (uint32_t *)(v + 3 * count), sum };
+  float *was = (float *)(sum + count), *v = was + 3 * count;
+  int64_t span = dense_span(&r->out[0].v);
+  hits h = { 0, at, v, r->out[0].v.p, (hit_place *)was, (uint32_t *)(was + count),
+    (uint32_t *)(was + 2 * count), sum };
   if (!at) return false;
   if (count > UINT32_MAX)
     return tp_rfail(
@@ -542,7 +554,10 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
       continue;
     }
     append_line(&h, at, v, l);
-    if (++done % lines == 0) add_hits(x, r, &h, around), h.n = 0;
+    if (++done % lines) continue;
+    if (h.n > HITS_FEW && span <= IMAGE_SPAN * h.n) add_to_image(x, r, &h, span, sum);
+    else add_hits(x, r, &h, around);
+    h.n = 0;
   }
   return true;
 }

@@ -12,7 +12,7 @@ typedef struct tp_rule {
 extern const tp_rule tp_rules[TP_NRULE];
 
 /* A pattern, a result or a guard. */
-enum { TP_TERM_KIDS = 4, TP_RULE_LETTERS = 26 };
+enum { TP_TERM_KIDS = 5, TP_RULE_LETTERS = 26 };
 typedef enum {
   TP_TERM_HOLE,
   TP_TERM_NUMBER,

@@ -37,6 +37,10 @@ static bool rule_full(const tp_match *m, const tp_val *v) {
   return tp_same_type(tp_outof(v[0]), tp_outof(v[1]));
 }
 
+static bool rule_same_axis(const tp_match *m, const tp_val *v) {
+  return v[0].node->attr.axis == v[1].node->attr.axis;
+}
+
 static bool rule_finite(const tp_match *m, const tp_val *v) {
   double c;
   return tp_number_of(v[0], &c) && isfinite(c);
@@ -181,9 +185,8 @@ static tp_val make_read_rows(const tp_match *m, const tp_val *v) {
         if (a->dom[i] == x->dom[d]) at[d] = m->root->attr.at[i];
     in[k] = x->ndom ? tp_read(m->mk.g, a->in[k].src, at, m->mk.err) : a->in[k].src;
   }
-  return in[0].node && in[1].node && in[2].node
-      ? mk_op(m->mk, TP_OP_INDEX_ADD, 3, in, &a->attr)
-      : tp_none;
+  return in[0].node && in[1].node && in[2].node ? mk_op(m->mk, TP_OP_INDEX_ADD, 3, in, &a->attr)
+                                                : tp_none;
 }
 
 /* ---- reductions ---- */
