@@ -9,10 +9,10 @@ local ids, unpack = fixture.ids, table.unpack or unpack      -- luacheck: global
 local families = { "llama", "mistral", "qwen2", "gpt2", "mixtral" }
 
 -- Weights of the checkpoints are bf16, exactly: transformers has multiplied them in f32.
-local exact = { precise = true }
+local unrounded = { precise = true }
 local models = {}
 local function model(name)
-  models[name] = models[name] or llm.load("spec/fixtures/llm/" .. name, exact)
+  models[name] = models[name] or llm.load("spec/fixtures/llm/" .. name, unrounded)
   models[name].config.eos = {}
   return models[name]
 end
@@ -104,7 +104,7 @@ describe("a checkpoint of transformers:", function()
     t.rope_parameters = nil
     t.rope_scaling.type, t.rope_scaling.rope_type, t.rope_scaling.rope_theta = "llama3", nil, nil
     local a = arrays "llama"
-    close(fixture.llama.logits[#ids], llm.model(t, a, exact):logits(ids):totable()[#ids], 1e-4)
+    close(fixture.llama.logits[#ids], llm.model(t, a, unrounded):logits(ids):totable()[#ids], 1e-4)
     t.rope_scaling = { type = "yarn", factor = 2 }
     fails(function() llm.model(t, a) end, "file", "yarn")
     t.rope_scaling, t.model_type = nil, "bert"

@@ -34,6 +34,14 @@ KI uint32_t blocks_u32(const uint8_t *p) {
 
 /* Eight halves, `step` bytes apart; eight bytes, signed or not. */
 KI void blocks_halves(blocks_f8 *to, const uint8_t *p, int step) {
+#if VBYTES == 64
+  if (step == 18) { /* all eight are among 64 words */
+    const __m512i at = _mm512_castsi128_si512(_mm_set_epi16(63, 54, 45, 36, 27, 18, 9, 0));
+    __m512i v = _mm512_permutex2var_epi16(_mm512_loadu_si512(p), at, _mm512_loadu_si512(p + 64));
+    *to = (blocks_f8)_mm256_cvtph_ps(_mm512_castsi512_si128(v));
+    return;
+  }
+#endif
 #if VBYTES >= 32
   __m128i h = _mm_cvtsi32_si128(blocks_u16(p));
   h = _mm_insert_epi16(h, blocks_u16(p + step), 1);
