@@ -35,7 +35,9 @@ end
 
 -- A model with random weights of a dtype, or that of a file; the bytes of all weights.
 local function opened(layers, dtype)
-  if dtype:find "%.gguf$" then return tempo.llm.load(dtype), 0 end
+  if dtype:find "%.gguf$" then
+    return tempo.llm.load(dtype, { dtype = dtype:find "/bf16%.gguf$" and "bf16" or nil }), 0
+  end
   return models.random(models.settings(layers), dtype)
 end
 
@@ -150,7 +152,7 @@ local function beside_llama_cpp(bench, dtype)
   local function name(what) return ("llama-cpp-%s-%s"):format(what, dtype) end
   if not (wanted(name "decode") or wanted(name "prefill")) then return end
   sides.with_folder(function(folder)
-    local file = folder .. "/model.gguf"
+    local file = ("%s/%s.gguf"):format(folder, dtype)
     sides.output(mine("gguf", opt.layers, file, dtype))
     for _, what in ipairs { "decode", "prefill" } do
       against(name(what), mine(what, opt.layers, file),

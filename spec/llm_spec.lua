@@ -8,11 +8,9 @@ local fixture = dofile "spec/fixtures/llm.lua"
 local ids, unpack = fixture.ids, table.unpack or unpack      -- luacheck: globals unpack
 local families = { "llama", "mistral", "qwen2", "gpt2", "mixtral" }
 
--- Weights of the checkpoints are bf16, exactly: transformers has multiplied them in f32.
-local unrounded = { precise = true }
 local models = {}
 local function model(name)
-  models[name] = models[name] or llm.load("spec/fixtures/llm/" .. name, unrounded)
+  models[name] = models[name] or llm.load("spec/fixtures/llm/" .. name)
   models[name].config.eos = {}
   return models[name]
 end
@@ -78,9 +76,13 @@ describe("a checkpoint of transformers:", function()
     end)
   end
 
-  it("beside whose weights of bf16 activations are rounded", function()
+  -- its weights are bf16, exactly, and else multiplied in f32
+  it("whose products take bf16 on both sides", function()
     for _, name in ipairs { "llama", "mistral", "qwen2", "gpt2" } do
-      local m, want = llm.load("spec/fixtures/llm/" .. name), fixture[name]
+      local path, want = "spec/fixtures/llm/" .. name, fixture[name]
+      local m = llm.load(path, { dtype = "bf16" })
+      local precise = llm.load(path, { dtype = "bf16", precise = true })
+      close(want.logits[#ids], precise:logits(ids):totable()[#ids], 1e-4)
       local got = m:logits(ids):totable()[#ids]
       close(want.rounded, got, 1e-4)
       close(want.logits[#ids], got, 6e-2)
@@ -104,7 +106,7 @@ describe("a checkpoint of transformers:", function()
     t.rope_parameters = nil
     t.rope_scaling.type, t.rope_scaling.rope_type, t.rope_scaling.rope_theta = "llama3", nil, nil
     local a = arrays "llama"
-    close(fixture.llama.logits[#ids], llm.model(t, a, unrounded):logits(ids):totable()[#ids], 1e-4)
+    close(fixture.llama.logits[#ids], llm.model(t, a):logits(ids):totable()[#ids], 1e-4)
     t.rope_scaling = { type = "yarn", factor = 2 }
     fails(function() llm.model(t, a) end, "file", "yarn")
     t.rope_scaling, t.model_type = nil, "bert"
@@ -367,7 +369,7 @@ describe("a text", function()
     m.config.eos = {}
     assert.are.same({ unpack(greedy, 1, 3) }, got)
     assert.are.equal("eos", info.reason)
-    local short = llm.load("spec/fixtures/llm/llama", { max_length = 14, precise = true })
+    local short = llm.load("spec/fixtures/llm/llama", { max_length = 14 })
     got, info = short:generate(ids, { max_tokens = 8 })
     assert.are.same({ unpack(greedy, 1, 2) }, got)
     assert.are.equal("length", info.reason)

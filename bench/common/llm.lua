@@ -48,7 +48,8 @@ function models.random(settings, dtype)
     bytes = bytes + a:shape()[1] * a:shape()[2] * (format and 1 or dtype == "f32" and 4 or 2)
     return format and { a, format } or a
   end
-  return tempo.llm.model(settings, arrays(settings, make)), bytes
+  local o = { dtype = dtype == "bf16" and dtype or nil }      -- products in bf16, as the peers have them
+  return tempo.llm.model(settings, arrays(settings, make), o), bytes
 end
 
 --- The same model as a GGUF file, which llama.cpp reads too.

@@ -11,9 +11,10 @@ local core = getmetatable(tempo)
 
 --- How a model is opened.
 ---@class tempo.llm.Settings
----@field dtype? tempo.Dtype "f32", "bf16", "f16": of the weights (as they are)
+---@field dtype? tempo.Dtype "f32", "bf16", "f16": of the weights (as they are); with "bf16" products
+---round the other side to it, too
 ---@field max_length? integer positions of a text (what the model was made for)
----@field precise? boolean products with weights in blocks or bf16 take f32 on the other side
+---@field precise? boolean products take f32 on the other side, whatever the weights are
 ---@field threads? integer
 ---@field tokenizer? tempo.llm.Tokenizer of llm.model
 
@@ -76,6 +77,7 @@ local function made(c, from, o)
   c.model = require("tempo.llm.models." .. c.family)
   local m = setmetatable({ config = c, _from = from, _compiled = {} }, Model)
   m._precise, m._threads = o.precise, o.threads
+  m._rounds = o.dtype == "bf16" and not o.precise
   m.max_length = o.max_length or c.max_length
   if c.family == "gpt2" then m.max_length = math.min(m.max_length, c.max_length) end
   m._weights = weights.read(from, c, o)
@@ -84,9 +86,10 @@ end
 
 --- Opens a model: a folder of Hugging Face (config.json, *.safetensors, tokenizer.json), a file of
 --- it, or a GGUF file. Weights stay in the file and are read where they lie. Option dtype: "f32",
---- "bf16", "f16" converts them while loading; max_length: how many positions a text may have (what
---- the model was made for); precise: products take f32 beside quantised weights, not int8, and
---- beside bf16, not bf16; threads.
+--- "bf16", "f16" converts those that have another while loading, and with "bf16" products of
+--- weights take bf16 on the other side too, as PyTorch and llama.cpp do; max_length: how many
+--- positions a text may have (what the model was made for); precise: products take f32 beside
+--- quantised weights, not int8, and beside bf16; threads.
 ---@param path string
 ---@param o? tempo.llm.Settings
 ---@return tempo.llm.Model
@@ -152,7 +155,7 @@ function Model:_program(kind, outputs)
     local d = P:dim(kind == "next" and "b" or kind == "chunk" and "n" or "t")
     local net = Net.new(P, self.config,
       { rows = { d }, time = kind ~= "next" and d or nil, past = kind ~= "text",
-        precise = self._precise })
+        rounds = self._rounds })
     weights.declare(net, self._weights)
     local id = P:input("id", { domain = { d }, dtype = "i64" })
     local hidden, logits = self.config.model.forward(net, id)
@@ -183,7 +186,7 @@ function Model:record(P, id, t)
   util.program("record", P)
   util.expect("record: id", "tensor", id)
   util.expect("record: t", "dim", t)
-  local net = Net.new(P, self.config, { rows = id:domain(), time = t, precise = self._precise })
+  local net = Net.new(P, self.config, { rows = id:domain(), time = t, rounds = self._rounds })
   weights.declare(net, self._weights)
   return self.config.model.forward(net, id)
 end

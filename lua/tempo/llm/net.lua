@@ -13,12 +13,12 @@ local Net = {}
 Net.__index = Net
 
 --- A net in P. `o`: rows (the dims of a token), time, past (keys and values of earlier positions
---- are inputs), precise (no product rounds what it multiplies bf16 by). Layers are dim l, so rows
---- are dims that P has made before.
+--- are inputs), rounds (products round what they multiply weights of bf16 by to bf16). Layers are
+--- dim l, so rows are dims that P has made before.
 ---@protected
 function Net.new(P, config, o)
   local net = setmetatable({ P = P, c = config, rows = o.rows, time = o.time, past = o.past,
-    precise = o.precise }, Net)
+    rounds = o.rounds }, Net)
   net.l, net.L = P:dim("l", "L")
   net.stored, net.w = {}, {}
   net.position = net.time and net.time:value()
@@ -37,9 +37,9 @@ local function widened(stored, format)
   return stored:dtype() ~= "f32" and stored:to "f32" or stored
 end
 
--- The same for net.linear, which takes matrices of bf16 as they lie, unless the net is precise.
+-- The same for net.linear, which takes matrices of bf16 as they lie where the net rounds.
 local function multiplied(net, stored, format)
-  local rounds = not (net.precise or format) and stored:dtype() == "bf16" and #stored:shape() > 1
+  local rounds = net.rounds and not format and stored:dtype() == "bf16" and #stored:shape() > 1
   return rounds and stored or widened(stored, format)
 end
 
@@ -78,7 +78,7 @@ function Net:stream()
   return self.P:tensor { domain = domain, shape = { self.c.width }, name = "x" }
 end
 
---- x W' + b, with W as files have it, (out, in). Beside a W of bf16 x is rounded to bf16; products
+--- x W' + b, with W as files have it, (out, in). If W is bf16 here, x is rounded to it; products
 --- of both are exact in f32, and added there. For a weight in several formats each product is made,
 --- and the layer's own taken: both together are less to read than f32.
 function Net.linear(x, w, b)
