@@ -61,17 +61,17 @@ static void put_grid_meet(parter *t) {
 
 static void put_part(parter *t, int part) {
   const tp_kernel *k = &t->k->part[part];
-  bool meets = false;
+  bool meets = false, alone = k->one && !k->by_rows;
   int home = -1;
   for (int i = 0; i < t->k->nparts; i++) {
     if (!t->since[i] || !part_meets(t, &t->k->part[i], k)) continue;
-    meets |= !k->one || t->home[i] < 0 || (home >= 0 && home != t->home[i]);
+    meets |= !alone || t->home[i] < 0 || (home >= 0 && home != t->home[i]);
     home = t->home[i];
   }
   if (meets) put_grid_meet(t), home = -1;
   else tp_emit_line(t->e, "BARRIER();\n"); /* parts share the block's memory */
   bool leaf = !k->loop && !k->stretch;
-  t->home[part] = !k->one || k->by_rows ? -1 : home >= 0 ? home : leaf ? 0 : count_since(t);
+  t->home[part] = !alone ? -1 : home >= 0 ? home : leaf ? 0 : count_since(t);
   emit_open(t->e, "{ /* %s */\n", k->name);
   kernel_put_body(t->e, k, part + 1, t->home[part]);
   emit_shut(t->e, 1);
