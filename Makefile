@@ -186,7 +186,7 @@ test-gpu: all gpu-emulator
 test-cuda: all
 	@$(IN_TREE) .ci/gpu/cuda.sh test
 gpu-static: all gpu-emulator
-	@$(IN_TREE) luajit .ci/gpu/static.lua $(ARGS)
+	@LUA_PATH="lua/?.lua;lua/?/init.lua;./?.lua;;" LUA_CPATH="$(B)/5.1/?.so;;" luajit .ci/gpu/static.lua $(ARGS)
 gpu-bundle: all
 	@.ci/gpu/bundle.sh $(B)
 

@@ -1,5 +1,5 @@
--- Steps of environments: ours in C against Gymnasium's vector of environments (in one process) with
--- the same actions, and environments in Lua by what they have been promised (1 M steps/s by lists,
+-- Steps of environments: ours in C against Gymnasium's vector of environments (in one process) and
+-- EnvPool (one thread), where it is there, with the same actions, and environments in Lua by what they have been promised (1 M steps/s by lists,
 -- 10 M by pointers). One core, each side in a process of its own, in turn.
 --
 --   lua5.4 bench/envs.lua [--rows a,b] [--rounds 3]
@@ -78,6 +78,20 @@ for _, row in ipairs { { "cartpole", "CartPole-v1" }, { "acrobot", "Acrobot-v1" 
       ours = ("%s%s bench/envs.lua run %s %d 4000"):format(sides.PIN, arg[-1], id, ENVS),
       peer = ("%s%s bench/peers/envs_peer.py %s %d 200 2>/dev/null"):format(sides.PIN, python, id,
         ENVS) })
+    print(("RATIO %s %.1f (%.3g vs %.3g M steps/s)"):format(name, best.peer / best.ours,
+      mega(best.ours), mega(best.peer)))
+  end
+end
+
+local pool = sides.python "envpool, gymnasium, numpy"
+for _, row in ipairs { { "cartpole", "CartPole-v1" }, { "acrobot", "Acrobot-v1" },
+  { "pendulum", "Pendulum-v1" }, { "mountaincar", "MountainCar-v0" } } do
+  local name, id = ("env-%s-vs-envpool"):format(row[1]), row[2]
+  if wanted(name) and pool then
+    local best = sides.turns(rounds, {
+      ours = ("%s%s bench/envs.lua run %s %d 4000"):format(sides.PIN, arg[-1], id, ENVS),
+      peer = ("%s%s bench/peers/envs_peer.py %s %d 4000 envpool 2>/dev/null"):format(sides.PIN, pool,
+        id, ENVS) })
     print(("RATIO %s %.1f (%.3g vs %.3g M steps/s)"):format(name, best.peer / best.ours,
       mega(best.ours), mega(best.peer)))
   end

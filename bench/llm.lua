@@ -4,6 +4,9 @@
 --                        what one core reads from memory (decode-f32-bandwidth ...)
 --   decode-q8, -q4       the same with weights in blocks, against that share alone
 --   prefill-f32, -bf16   a prompt of 512 tokens, against PyTorch
+--   llama-cpp-decode-f32, -bf16, -q8, -q4, llama-cpp-prefill-f32, -bf16, ..
+--                        the same from a GGUF file that llama.cpp reads too, against its llama-bench; left out unless
+--                        LLAMA_BENCH says where that program is
 --   window-16, causal-16 a step of 16 texts at position 1,024, with a window of 1,024 or without,
 --                        against JAX with a ring, and with a padded cache of 2,048
 --   train-tiny           a small Llama learns bytes, against PyTorch eager; what rounding makes of the losses is shown
@@ -30,9 +33,17 @@ local function ids(n)
   return list
 end
 
+-- A model with random weights of a dtype, or that of a file; the bytes of all weights.
+local function opened(layers, dtype)
+  if dtype:find "%.gguf$" then return tempo.llm.load(dtype), 0 end
+  return models.random(models.settings(layers), dtype)
+end
+
+function ours.gguf(layers, path, dtype) models.gguf(path, layers, dtype) end
+
 -- The least processor time between two tokens, and the bytes of all weights.
 function ours.decode(layers, dtype)
-  local m, bytes = models.random(models.settings(layers), dtype)
+  local m, bytes = opened(layers, dtype)
   local best, from = math.huge, nil
   m:generate(ids(16), { max_tokens = 18, logprobs = false, on_token = function()
     local now = os.clock()
@@ -43,7 +54,7 @@ function ours.decode(layers, dtype)
 end
 
 function ours.prefill(layers, dtype)
-  local m, best = models.random(models.settings(layers), dtype), math.huge
+  local m, best = opened(layers, dtype), math.huge
   for _ = 1, 4 do
     local e = tempo.llm.engine(m, { chunk = 512 })
     e:submit { prompt = ids(512), max_tokens = 1 }
@@ -87,7 +98,7 @@ function ours.train(iterations)
   print(("%.6g %s"):format(seconds / iterations * 1e3, losses[iterations]))
 end
 
-if arg[1] == "one" then return ours[arg[2]](tonumber(arg[3]), arg[4]) end
+if arg[1] == "one" then return ours[arg[2]](tonumber(arg[3]), arg[4], arg[5]) end
 
 -- ---- both ------------------------------------------------------------------------------------------------------
 local sides = require "bench.common.sides"
@@ -135,6 +146,21 @@ for _, dtype in ipairs { "f32", "bf16" } do
   against("prefill-" .. dtype, mine("prefill", opt.layers, dtype),
     theirs("llm_torch", "torch", "prefill", dtype, opt.layers), "PyTorch")
 end
+local function beside_llama_cpp(bench, dtype)
+  local function name(what) return ("llama-cpp-%s-%s"):format(what, dtype) end
+  if not (wanted(name "decode") or wanted(name "prefill")) then return end
+  sides.with_folder(function(folder)
+    local file = folder .. "/model.gguf"
+    sides.output(mine("gguf", opt.layers, file, dtype))
+    for _, what in ipairs { "decode", "prefill" } do
+      against(name(what), mine(what, opt.layers, file),
+        ("%ssh bench/peers/llama_bench.sh '%s' %s %s"):format(sides.PIN, bench, what, file), "llama.cpp")
+    end
+  end)
+end
+local bench = os.getenv "LLAMA_BENCH"
+if not bench and wanted "llama-cpp" then print "llama-cpp: left out, LLAMA_BENCH says no path of llama-bench" end
+for _, dtype in ipairs(bench and { "f32", "bf16", "q8", "q4" } or {}) do beside_llama_cpp(bench, dtype) end
 for _, kind in ipairs { "window", "causal" } do
   against(kind .. "-16", mine(kind, opt.layers), theirs("llm_jax", "jax", kind, opt.layers), "JAX")
 end

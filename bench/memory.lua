@@ -3,14 +3,16 @@
 -- more; none of these programs says what.
 --   lua5.4 bench/memory.lua        (needs a python3 with JAX or PyTorch, and NumPy; fails where
 --   neither is there)
--- rl            REINFORCE with n-step returns on observations of 3 x 64 x 64
+-- rl            REINFORCE with n-step returns on observations of 3 x 64 x 64, or of other sizes with
+-- 256 environments, where a side may hold 2 GiB
 -- montecarlo    the same with returns to the end of the episode: every observation is needed until
 -- then
 -- bptt          an LSTM trained through time
 -- causal        decoding with attention over all earlier tokens; no cache in our script
 -- windowed      and over the last ones only
 local tempo = require "tempo"
-local OBS, HIDDEN, ACTIONS, IN, CELL, GAMMA, LR = 3 * 64 * 64, 64, 4, 64, 128, 0.99, 0.01
+local HIDDEN, ACTIONS, IN, CELL, GAMMA, LR = 64, 4, 64, 128, 0.99, 0.01
+local MOST = 2 * 2 ^ 30
 
 -- ---- our programs: a function, its inputs, the bounds of the run and a number of its outputs ----
 local ours = {}
@@ -20,7 +22,9 @@ local function normal(shape, name)
     {}).v
 end
 
-local function reinforce(n, envs, steps)
+local function reinforce(n, envs, steps, side)
+  side = side or 64
+  local OBS = 3 * side * side
   local P = tempo.program { seed = 1 }
   local i = P:dim "i"
   local b, B = P:dim "b"
@@ -31,7 +35,7 @@ local function reinforce(n, envs, steps)
     P:input("moves", { shape = { ACTIONS, 8 } })
   local inputs = { scene = normal({ 8, OBS }, "scene"), moves = normal({ ACTIONS, 8 }, "moves") }
   local s = P:tensor { domain = { i, b, t }, shape = { 8 } }
-  local obs = s:matmul(scene):tanh():reshape { 3, 64, 64 }
+  local obs = s:matmul(scene):tanh():reshape { 3, side, side }
   local pi = tempo.dist.Categorical { logits = policy(obs:flatten()) }
   local action = pi:sample { name = "action", domain = { i, b, t } }
   s[{ t = 0 }] = tempo.normal({ 8 }, { domain = { i, b }, name = "start" })
@@ -54,7 +58,7 @@ local function reinforce(n, envs, steps)
     function(out) return out.score:get(1) end
 end
 
-function ours.rl(_, envs, steps, n) return reinforce(n, envs, steps) end
+function ours.rl(_, envs, steps, n, side) return reinforce(n, envs, steps, side) end
 function ours.montecarlo(_, envs, steps) return reinforce(nil, envs, steps) end
 
 function ours.bptt(load, batch, steps)
@@ -152,9 +156,15 @@ if arg[1] == "--run" then
   os.exit()
 end
 
+local opt = require "tempo.cli"(arg, { rows = "" }, "lua5.4 bench/memory.lua")
+local wanted = require "bench.common.sides".rows(opt.rows)
+
 -- ---- all of them --------------------------------------------------------------------------------
 local rows = {
   { "rl", "memory-rl-vs-best", "16 256 16" },
+  { "rl", "memory-rl-64", "256 64 2 64" },
+  { "rl", "memory-rl-128", "256 64 2 128" },
+  { "rl", "memory-rl-256", "256 16 2 256" },
   { "montecarlo", "memory-rl-montecarlo-vs-best", "16 256" },
   { "bptt", "memory-bptt-vs-best", "32 512", same = true },
   { "causal", "memory-decode-vs-best", "4 1024 2 512", same = true },
@@ -180,6 +190,9 @@ end
 if #peers == 0 then error "neither JAX nor PyTorch is there: nothing to compare with" end
 
 local MB, ran = 2 ^ 20, 0
+for k = #rows, 1, -1 do
+  if not wanted(rows[k][2]) then table.remove(rows, k) end
+end
 for _, row in ipairs(rows) do
   local name, ratio, sizes = row[1], row[2], row[3]
   local folder = os.tmpname()
@@ -194,6 +207,8 @@ for _, row in ipairs(rows) do
   assert(grew, "ours did not run: " .. name)
   print(("%-10s %-16s ours %7.1f MB (f:memory %.1f)"):format(name, sizes, grew / MB, said / MB))
   local best, who
+  local limited = name == "rl" and select(2, sizes:gsub("%d+", "")) > 3
+  assert(not limited or tonumber(grew) < MOST, "ours took more than 2 GiB")
   for _, peer in ipairs(peers) do
     local bytes, theirs = lines(("%s %s %s"):format(peer.command, name, sizes)):match "(%d+) (%S+)"
     if bytes then
@@ -203,7 +218,7 @@ for _, row in ipairs(rows) do
       local near = not row.same or math.abs(a - b) <= 1e-3 * math.max(1, math.abs(b))
       assert(near, ("%s computes %g, %s %g"):format(name, a, peer.name, b))
     else
-      print(peer.name .. " did not run " .. name)
+      print(("%-27s %5s did not run%s"):format("", peer.name, limited and " in 2 GiB" or ""))
     end
   end
   os.execute("rm -r " .. folder)

@@ -42,7 +42,8 @@ typedef struct tempo_env {
    * reward, terminated and truncated are 0 before. */
   void (*step)(void *data, const double *state, const void *action, const double *u, double *next,
       float *reward, uint8_t *terminated, uint8_t *truncated);
-  int masked; /* 1: some of nactions may be illegal; observe writes 1 for each that is legal, else 0 */
+  int masked; /* 1: some of nactions may be illegal; observe writes 1 for each that is legal, else 0
+               */
 } tempo_env;
 
 typedef struct tempo_env_list {

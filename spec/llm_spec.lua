@@ -234,7 +234,9 @@ local function gguf(name, path, format, formats)
     end
   end
   local function f32(v) return { f32 = v } end
-  local meta = { ["general.architecture"] = arch }
+  -- files of a model alone say so or say nothing
+  local meta = { ["general.architecture"] = arch,
+    ["tokenizer.ggml.model"] = name == "qwen2" and "no_vocab" or nil }
   local own = { embedding_length = 32, block_count = 2, ["attention.head_count"] = 4,
     context_length = 64 }
   if name == "gpt2" then

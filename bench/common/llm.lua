@@ -51,6 +51,38 @@ function models.random(settings, dtype)
   return tempo.llm.model(settings, arrays(settings, make)), bytes
 end
 
+--- The same model as a GGUF file, which llama.cpp reads too.
+function models.gguf(path, layers, dtype)
+  local s, named, made = models.settings(layers), {}, 0
+  local format = ({ q8 = "q8_0", q4 = "q4_0" })[dtype]
+  local hf = arrays(s, function(shape)
+    made = made + 1
+    local P = tempo.program()
+    local x = (tempo.uniform(shape, { name = "w" .. made }) - 0.5) * 0.06
+    local to = format and "f32" or dtype
+    if to ~= "f32" then x = x:to(to) end
+    return P:compile { outputs = { x = x + P:constant(tempo.array(0, to)) } }({}, {}).x
+  end)
+  for _, list in ipairs { llama.weights, llama.ffn_weights } do
+    for _, row in ipairs(list) do
+      for l = 0, row[2]:find "%%d" and layers - 1 or 0 do named[row[3]:format(l)] = hf[row[2]:format(l)] end
+    end
+  end
+  local function f32(v) return { f32 = v } end
+  local function u32(v) return { u32 = v } end
+  local meta = { ["general.architecture"] = "llama", ["tokenizer.ggml.model"] = "no_vocab" }
+  for key, v in pairs { embedding_length = u32(s.hidden_size), block_count = u32(layers),
+    vocab_size = u32(s.vocab_size), context_length = u32(s.max_position_embeddings),
+    ["attention.head_count"] = u32(s.num_attention_heads),
+    ["attention.head_count_kv"] = u32(s.num_key_value_heads),
+    ["attention.key_length"] = u32(s.head_dim), ["attention.value_length"] = u32(s.head_dim),
+    feed_forward_length = u32(s.intermediate_size), ["rope.dimension_count"] = u32(s.head_dim),
+    ["rope.freq_base"] = f32(500000), ["attention.layer_norm_rms_epsilon"] = f32(1e-5) } do
+    meta["llama." .. key] = v
+  end
+  tempo.save(path, named, { meta = meta, format = format })
+end
+
 --- Training: { vocabulary, width, layers, heads, kv_heads, ffn, batch, length }, weights and tokens
 --- by a formula. Gives a function of the number of iterations that gives their losses.
 function models.trained(s)

@@ -1,6 +1,6 @@
-"""The peer of bench/envs.lua: Gymnasium's own vector of environments in one process, with the same actions.
+"""The peers of bench/envs.lua, with the same actions: Gymnasium's own vector of environments in one process, and EnvPool with one thread.
 
-    python3 bench/peers/envs_peer.py ID ENVS STEPS     processor nanoseconds a step of one environment, the mean reward
+    python3 bench/peers/envs_peer.py ID ENVS STEPS [envpool]     processor nanoseconds a step of one environment, the mean reward
 """
 import logging
 import sys
@@ -16,9 +16,16 @@ if name.startswith("MinAtar/"):
     from minatar.gym import register_envs
 
     register_envs()
-env = gym.make_vec(name, num_envs=envs, vectorization_mode="sync")
-env.reset(seed=1)
-space = env.single_action_space
+if sys.argv[4:] == ["envpool"]:
+    import envpool
+
+    env = envpool.make(name, env_type="gymnasium", num_envs=envs, num_threads=1, seed=1)
+    space = env.action_space
+    env.reset()
+else:
+    env = gym.make_vec(name, num_envs=envs, vectorization_mode="sync")
+    env.reset(seed=1)
+    space = env.single_action_space
 if hasattr(space, "n"):
     actions = [np.full(envs, t % space.n, dtype=np.int64) for t in range(int(space.n))]
 else:

@@ -3,6 +3,8 @@
     python3 bench/peers/memory_peer.py jax|torch rl|montecarlo|bptt|causal|windowed SIZE...
     python3 bench/peers/memory_peer.py arrays bptt|causal|windowed DIR SIZE...      what the program starts from, for bench/memory.lua
 
+rl takes ENVS STEPS N [SIDE]: observations of 3 x SIDE x SIDE; with SIDE it ends with status 3 beyond 2 GiB.
+
 Prints the bytes by which the process grew at its peak over what it had before the run, and a number that the run computed: but for rl and montecarlo,
 which draw their own actions, it is the same for all. Before that everything is imported, compiled for the sizes of the run (JAX) or run once at small
 ones (PyTorch)."""
@@ -10,17 +12,29 @@ import ctypes
 import gc
 import os
 import sys
+import threading
+import time
 
 import numpy as np
 
-OBS, HIDDEN, ACTIONS = 3 * 64 * 64, 64, 4
+SIDE, HIDDEN, ACTIONS = 64, 64, 4
+OBS = 3 * SIDE * SIDE
 IN, CELL = 64, 128
 GAMMA, LR = 0.99, 0.01
+MOST = 0
 
 
 def status(key):
     with open("/proc/self/status") as f:
         return next(int(line.split()[1]) * 1024 for line in f if line.startswith(key + ":"))
+
+
+def watch(start, most):
+    """Ends the process with status 3 once it holds so many bytes more than at the start."""
+    while True:
+        if status("VmRSS") - start > most:
+            os._exit(3)
+        time.sleep(0.02)
 
 
 class Growth:
@@ -32,6 +46,8 @@ class Growth:
         with open("/proc/self/clear_refs", "w") as f:
             f.write("5")
         self.start = status("VmRSS")
+        if MOST:
+            threading.Thread(target=watch, args=(self.start, MOST), daemon=True).start()
         return self
 
     def __exit__(self, *error):
@@ -76,7 +92,7 @@ def jax_rl(envs, steps, n):
         s = jax.random.normal(first, (envs, 8))
 
         def step(s, key):
-            obs = jnp.tanh(s @ scene).reshape(envs, 3, 64, 64)
+            obs = jnp.tanh(s @ scene).reshape(envs, 3, SIDE, SIDE)
             a = jax.random.categorical(key, policy(w, obs))
             return s * 0.9 + moves[a], (obs, a, -jnp.mean(s * s, 1))
 
@@ -185,7 +201,7 @@ def torch_rl(envs, steps, n):
         s = torch.randn(envs, 8)
         logps, rewards = [], []
         for _ in range(steps):
-            obs = torch.tanh(s @ scene).reshape(envs, 3, 64, 64)
+            obs = torch.tanh(s @ scene).reshape(envs, 3, SIDE, SIDE)
             pi = torch.distributions.Categorical(logits=policy(obs))
             a = pi.sample()
             logps.append(pi.log_prob(a))
@@ -300,4 +316,8 @@ if __name__ == "__main__":
     if who == "arrays":
         (save_bptt if program == "bptt" else save_decode)(sizes[0], *map(int, sizes[1:5]))
         sys.exit()
-    print(*PROGRAMS[program](who, *map(int, sizes)))
+    sizes = [int(x) for x in sizes]
+    if program == "rl" and len(sizes) > 3:
+        SIDE = sizes.pop()
+        OBS, MOST = 3 * SIDE * SIDE, 2 << 30
+    print(*PROGRAMS[program](who, *sizes))

@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def timed(run, n, rounds=5):
+def timed(run, n, rounds=5, clock=time.perf_counter):
     jax.block_until_ready(run())
     best = float("inf")
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = clock()
         y = jax.block_until_ready(run())
-        best = min(best, time.perf_counter() - start)
+        best = min(best, clock() - start)
     return best * 1e9 / n, y
 
 
@@ -61,16 +61,18 @@ def dp(n):
     return t, float(y)
 
 
-def cartpole_net(rng, out, gain):
-    sizes, params = [4, 64, 64, out], []
+def cartpole_net(rng, out, gain, layers=2, width=64):
+    sizes, params = [4] + [width] * layers + [out], []
     for k, (a, b) in enumerate(zip(sizes, sizes[1:])):
         q = np.linalg.qr(rng.standard_normal((max(a, b), min(a, b))))[0]
-        params += [jnp.asarray((q if a >= b else q.T) * (gain if k == 2 else np.sqrt(2)), jnp.float32), jnp.zeros(b, jnp.float32)]
+        params += [jnp.asarray((q if a >= b else q.T) * (gain if k == layers else np.sqrt(2)), jnp.float32), jnp.zeros(b, jnp.float32)]
     return params
 
 
 def forward(p, x):
-    return jnp.tanh(jnp.tanh(x @ p[0] + p[1]) @ p[2] + p[3]) @ p[4] + p[5]
+    for k in range(0, len(p) - 2, 2):
+        x = jnp.tanh(x @ p[k] + p[k + 1])
+    return x @ p[-2] + p[-1]
 
 
 def cartpole(s, n, a):
@@ -94,10 +96,11 @@ def adam(params, grads, m, v, k, lr, eps):
     return [w - lr * (x / (1 - 0.9**k)) / (jnp.sqrt(y / (1 - 0.999**k)) + eps) for w, x, y in zip(params, m, v)], m, v
 
 
-def reinforce(iterations, envs):
+def reinforce(iterations, envs, steps=500, layers=2, width=64, rounds=3, clock=time.perf_counter):
     """bench/peers/reinforce_peer.py in JAX: the whole loop in one jit, with its parameters returned."""
-    steps, gamma = 500, 0.99
+    gamma = 0.99
     rng = np.random.default_rng(0)
+    half = 2 * layers + 2
 
     def rollout(policy, key):
         def act(carry, key):
@@ -112,7 +115,7 @@ def reinforce(iterations, envs):
         return jax.lax.scan(act, (cartpole_start(kr, envs), jnp.zeros(envs, jnp.int32)), jax.random.split(ks, steps))[1]
 
     def loss(params, obs, a, adv_of, ret):
-        policy, critic = params[:6], params[6:]
+        policy, critic = params[:half], params[half:]
         value = forward(critic, obs)[..., 0]
         log_p = jnp.take_along_axis(jax.nn.log_softmax(forward(policy, obs)), a[..., None], -1)[..., 0]
         return jnp.mean(0.5 * (ret - value) ** 2 - log_p * jax.lax.stop_gradient(ret - value))
@@ -120,8 +123,8 @@ def reinforce(iterations, envs):
     def iterate(carry, it):
         params, m, v, key = carry
         key, now = jax.random.split(key)
-        obs, a, after, term, trunc = rollout(params[:6], now)
-        next_value = forward(params[6:], after)[..., 0]
+        obs, a, after, term, trunc = rollout(params[:half], now)
+        next_value = forward(params[half:], after)[..., 0]
 
         def back(following, x):
             value, term, trunc = x
@@ -134,10 +137,10 @@ def reinforce(iterations, envs):
         params, m, v = adam(params, grads, m, v, k, lr, 1e-8)
         return (params, m, v, key), steps * envs / jnp.maximum((term | trunc).sum(), 1)
 
-    params = cartpole_net(rng, 2, 0.01) + cartpole_net(rng, 1, 1.0)
+    params = cartpole_net(rng, 2, 0.01, layers, width) + cartpole_net(rng, 1, 1.0, layers, width)
     zero = [jnp.zeros_like(w) for w in params]
     run = jax.jit(lambda c: jax.lax.scan(iterate, c, jnp.arange(iterations, dtype=jnp.float32)))
-    t, (_, score) = timed(lambda: run((params, zero, zero, jax.random.PRNGKey(0))), iterations * steps * envs, 3)
+    t, (_, score) = timed(lambda: run((params, zero, zero, jax.random.PRNGKey(0))), iterations * steps * envs, rounds, clock)
     return t, float(score[-5:].mean())
 
 
@@ -230,6 +233,12 @@ def ppo(envs, updates):
     run = jax.jit(lambda c: jax.lax.scan(scored, c, jnp.arange(updates, dtype=jnp.float32)))
     t, (_, score) = timed(lambda: run(start), updates * n, 3)
     return t, float(score[-5:].mean())
+
+
+def sweep(iterations, *sizes):
+    """Processor time of reinforce in its best run, and the largest memory that the process had, in MB."""
+    t, _ = reinforce(iterations, *sizes, rounds=2, clock=time.process_time)
+    return t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def peak_reinforce(iterations, envs):
@@ -332,5 +341,5 @@ def small(n):
 
 
 if __name__ == "__main__":
-    what = {f.__name__: f for f in (ode, dp, reinforce, peak_reinforce, ppo, lstm, gru, hmm, carries, update, small)}[sys.argv[1].replace("-", "_")]
+    what = {f.__name__: f for f in (ode, dp, reinforce, sweep, peak_reinforce, ppo, lstm, gru, hmm, carries, update, small)}[sys.argv[1].replace("-", "_")]
     print("%.6g %.9g" % what(*map(int, sys.argv[2:])))

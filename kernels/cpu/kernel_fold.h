@@ -158,12 +158,8 @@ BESTS(bool, uint8_t, TRUTH)
 static void sum_rows(
     float *to, const float *from, int64_t apart, const tp_row_hit *t, int64_t j, int64_t n) {
   int64_t i = 0;
-  for (; i + LANES <= n; i += LANES) {
-    SUM_ROWS(LANES)
-  }
-  if (i < n) {
-    SUM_ROWS(n - i)
-  }
+  for (; i + LANES <= n; i += LANES) { SUM_ROWS(LANES) }
+  if (i < n) { SUM_ROWS(n - i) }
 }
 
 /* ---- scans: `lanes` neighbouring lines at once ---- */

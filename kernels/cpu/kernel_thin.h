@@ -192,15 +192,16 @@ enum {
 #define DIRECT(sfx, S, get) \
   /* of f rows and some lines the lanes of a block; meanwhile streams from .. to of `next` come \
    * nearer */ \
-  KI void direct_lanes_##sfx(int f, int some, const float *x, int64_t sx, const S *y, int64_t sy, \
-      int64_t k, const S *next, int from, int to, v_f32 u[][16][DOT_VECTORS]) { \
+  KI void direct_lanes_##sfx(bool all, int f, int some, const float *x, int64_t sx, const S *y, \
+      int64_t sy, int64_t k, const S *next, int from, int to, v_f32 u[][16][DOT_VECTORS]) { \
     v_f32 o[FOUR][FOUR][DOT_VECTORS]; \
     int64_t p = 0; \
     UNROLLED for (int e = 0; e < f; e++) UNROLLED for (int i = 0; i < some; i++) \
         UNROLLED for (int q = 0; q < DOT_VECTORS; q++) o[e][i][q] = (v_f32){ 0 }; \
     for (; p + 16 <= k; p += 16) { \
-      for (int i = from; i < to; i++) __builtin_prefetch(next + i * sy + p); \
+      for (int i = from; !all && f == FOUR && i < to; i++) __builtin_prefetch(next + i * sy + p); \
       UNROLLED for (int q = 0; q < DOT_VECTORS; q++) UNROLLED for (int i = 0; i < some; i++) { \
+        if (all && q == 0) __builtin_prefetch(next + i * sy + p); \
         v_f32 b = thin_##sfx(y + i * sy + p + q * L_f32); \
         UNROLLED for (int e = 0; e < f; e++) o[e][i][q] = \
             MAD_f32(b, *(const v_f32 *)(x + e * sx + p + q * L_f32), o[e][i][q]); \
@@ -220,26 +221,30 @@ enum {
   static __attribute__((noinline)) void direct_##sfx(int f, int some, const float *x, int64_t sx, \
       const S *y, int64_t sy, int64_t k, const S *next, int from, int to, \
       v_f32 u[][16][DOT_VECTORS]) { \
+    bool all = to - from == DOT_STREAMS; \
     switch (some == 1 ? 0 : f) { \
-    case 0: direct_lanes_##sfx(1, 1, x, sx, y, sy, k, next, from, to, u); break; \
-    case 1: direct_lanes_##sfx(1, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
-    case 2: direct_lanes_##sfx(2, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
-    case 3: direct_lanes_##sfx(3, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
-    default: direct_lanes_##sfx(FOUR, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
+    case 0: direct_lanes_##sfx(false, 1, 1, x, sx, y, sy, k, next, from, to, u); break; \
+    case 1: \
+      direct_lanes_##sfx(sizeof(S) < 4, 1, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); \
+      break; \
+    case 2: direct_lanes_##sfx(true, 2, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
+    case 3: direct_lanes_##sfx(true, 3, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); break; \
+    default: \
+      if (all) direct_lanes_##sfx(true, FOUR, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); \
+      else direct_lanes_##sfx(false, FOUR, DOT_STREAMS, x, sx, y, sy, k, next, from, to, u); \
     } \
   } \
   /* the rows times n lines of each of `streams`, which are `apart` lines apart */ \
   static void direct_part_##sfx(int streams, const tp_mm *s, const float *x, const S *y, \
       int64_t apart, int n, int64_t k0, const S *next, float *c, bool acc) { \
     v_f32 u[DOT_KEPT][16][DOT_VECTORS]; \
-    int m = (int)s->m, blocks = (int)((k0 + TP_DOT_LONG - 1) / TP_DOT_LONG), \
-        each = m > 1 || sizeof(S) < 4 ? (streams * FOUR + m - 1) / m : 0; \
-    if (m <= FOUR) each = m > 1 || sizeof(S) < 4 ? streams : 0; \
+    int m = (int)s->m, few = streams == 1 ? 1 : FOUR, each = (streams * FOUR + m - 1) / m, \
+        blocks = (int)((k0 + TP_DOT_LONG - 1) / TP_DOT_LONG); \
     for (int i = 0; i < n; i++) \
       for (int z = 0; z < blocks; z++) \
-        for (int e = 0, g = 0; e < m; e += FOUR, g += each) { \
+        for (int e = 0, g = 0; e < m; e += few, g += each) { \
           int64_t p = z * TP_DOT_LONG, at = i * s->sbn + p; \
-          direct_##sfx(m - e < FOUR ? m - e : FOUR, streams, x + e * s->sam + p, s->sam, y + at, \
+          direct_##sfx(TP_MIN(m - e, few), streams, x + e * s->sam + p, s->sam, y + at, \
               apart * s->sbn, k0 - p < TP_DOT_LONG ? k0 - p : TP_DOT_LONG, next + at, g, \
               TP_MIN(g + each, streams), (v_f32(*)[16][DOT_VECTORS])(u[z * m + e] + i)); \
         } \

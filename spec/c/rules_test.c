@@ -173,6 +173,13 @@ static tp_val added_rows(const tp_ruleterm *x, tp_dtype d, form f) {
   return node(TP_OP_INDEX_ADD, 3, in, (tp_attr){ .axis = axis });
 }
 
+static tp_val read_before(const tp_ruleterm *x, tp_dtype d, form f) {
+  tp_val v = gen(x->kid[0], d, f);
+  tp_at *at = TP_NEW(&g->arena, tp_at);
+  at->lo = tp_ix_max(ix, tp_ix_addc(ix, tp_ix_sym(ix, t), -1), K(0));
+  return v.node && v.node->ndom ? un(TP_OP_READ, v, (tp_attr){ .nat = 1, .at = at }) : v;
+}
+
 static tp_val reduced(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
   int axes[TP_MAXRANK], n = 0;
   bool keep = f.rank && chance(40);
@@ -213,6 +220,7 @@ static tp_val an_operator(const tp_ruleterm *x, tp_dtype d, form f) {
         (tp_attr){ .nix = f.rank, .ix = f.shape });
   case TP_OP_INDEX_SELECT: return picked(x, d, f);
   case TP_OP_SCATTER_ADD: return scattered(x, d, f);
+  case TP_OP_READ: return read_before(x, d, f);
   case TP_OP_INDEX_ADD: return added_rows(x, d, f);
   case TP_OP_MATMUL: return multiplied(x, d, f);
   default:

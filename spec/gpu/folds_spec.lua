@@ -7,7 +7,9 @@ local tempo = require "tempo"
 local program = [=[
   local tempo = require "tempo"
   local helper = require "spec.helper"
-  for dtype, shapes in pairs { f32 = { { 70, 100 }, { 33, 2049 } }, i32 = { { 3, 4, 1100 } } } do
+  local all = { f32 = { { 70, 100 }, { 33, 2049 } }, i32 = { { 3, 4, 1100 } } }
+  if os.getenv "ON" == "opencl" then all = { f32 = { { 20, 1100 } } } end    -- pocl compiles long
+  for dtype, shapes in pairs(all) do
     for _, shape in ipairs(shapes) do
       local P, n = tempo.program(), #shape - 1
       local t, T = P:dim "t"
@@ -40,7 +42,7 @@ local program = [=[
 local loop = [=[
   local tempo = require "tempo"
   local helper = require "spec.helper"
-  for _, n in ipairs { 20, 64, 100, 1100 } do
+  for _, n in ipairs(os.getenv "ON" == "opencl" and { 100 } or { 20, 64, 1100 }) do
     local P = tempo.program()
     local t, T = P:dim "t"
     local x = P:input("x", { shape = { 12, n } })
@@ -69,12 +71,13 @@ describe("folds of many rows", function()
         ("export ON=%s TEMPO_DUMP=kernels TEMPO_KERNELS=leaves %s; "):format(name, words))
       assert.truthy(said:find "TP_ROW_JOIN%(double, ADD")
       assert.falsy(said:find "differs", said:match "differs[^\n]*")
-      assert.equal(3, select(2, said:gsub("\nall on the device", "")))
+      local parts = name == "cuda" and 3 or 1
+      assert.equal(parts, select(2, said:gsub("\nall on the device", "")))
     end)
     it("have them in a loop on " .. name, function()
       local said = helper.script(loop, nil,
         ("export ON=%s TEMPO_KERNELS=all %s; "):format(name, words))
-      assert.equal(("same\n"):rep(4), (said:gsub("1 warning generated.\n", "")))
+      assert.equal(("same\n"):rep(name == "cuda" and 3 or 1), (said:gsub("1 warning generated.\n", "")))
     end)
   end
 end)

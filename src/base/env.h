@@ -15,7 +15,7 @@ typedef struct tempo_env tp_env;
 /* Finds ours, those of hosts and those of libraries. They last until the process ends. From any
  * thread. */
 const tp_env *tp_env_find(const char *name); /* NULL: unknown */
-int tp_env_nobs(const tp_env *e); /* with the mask, which is seen too */
+int tp_env_nobs(const tp_env *e);            /* with the mask, which is seen too */
 /* Numbers of a state; the last counts steps, if there is a limit of them. */
 static inline int tp_env_width(const tp_env *e) { return e->nstate + (e->max_steps > 0); }
 static inline int tp_env_nu(const tp_env *e) { return e->nstep + e->nreset; }

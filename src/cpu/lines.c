@@ -231,8 +231,7 @@ bool tp_run_sort(tp_exec *x, tp_dreg *r) {
     const char *p = tp_view_at(&li, &w, in->size);
     char *v = tp_view_at(&lv, &w, vd->size);
     int64_t *at = (int64_t *)lk.p + tp_walk_offset(&w, lk.stride);
-    for (int64_t i = 0; i < n && !few; i++)
-      a[i] = (sort_key){ key_of(in, p, i * step, down), i };
+    for (int64_t i = 0; i < n && !few; i++) a[i] = (sort_key){ key_of(in, p, i * step, down), i };
     if (few && n) keep_firsts(in, p, step, n, down, a, made);
     else if (n) sort_items(a, a + n, n);
     for (int64_t i = 0; i < made && want_v; i++)

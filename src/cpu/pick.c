@@ -250,7 +250,8 @@ static void add_row_once(const tp_exec *x, const tp_dreg *r, row_hits *h, int64_
 
 /* One point of the leading axes. A row that is hit once costs one addition and no other memory;
  * others are summed in f64. */
-static void add_rows_hit(const tp_exec *x, const tp_dreg *r, row_hits *h, tp_row_hit *t, double *sum) {
+static void add_rows_hit(
+    const tp_exec *x, const tp_dreg *r, row_hits *h, tp_row_hit *t, double *sum) {
   int64_t around = TP_MAX(r->out[0].v.shape[r->nlead + r->rg->how.axis], 1);
   if (!sum || (h->step == 1 && goes_around(x, h->index, h->n, around))) {
     for (int64_t j = 0; j < h->n; j++) add_row_once(x, r, h, j);
@@ -280,8 +281,7 @@ static bool has_row_index(const tp_dreg *r) {
 }
 
 static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
-  int axis = r->rg->how.axis, size = r->out[0].size,
-      by = r->rg->op == TP_OP_SCATTER_ADD ? axis : 0;
+  int axis = r->rg->how.axis, size = r->out[0].size, by = r->rg->op == TP_OP_SCATTER_ADD ? axis : 0;
   tp_view b = rest_at(&r->out[0].v, r->nlead, w, size), k = rest_at(&r->in[1].v, r->nlead, w, 8),
           s = rest_at(&r->in[2].v, r->nlead, w, size);
   bool many = k.rank;
@@ -484,7 +484,8 @@ static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t 
 
 /* Adds so many hits that the places, all of them in f64, take less time than to look which hits
  * share one. */
-static void add_to_image(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m, double *sum) {
+static void add_to_image(
+    const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m, double *sum) {
   float *first = &h->first->f;
   tp_cpu(x)->K->cast[TP_F32][TP_F64](sum, first, first, first, m);
   for (int64_t j = 0; j < h->n; j++) sum[h->at[j]] += h->v[j];

@@ -17,10 +17,6 @@ enum { MOST_BLOCKS = 16 }; /* of a launch, for each multiprocessor */
 
 /* ---- memory ---- */
 
-static int64_t bytes_of(const tp_exec *x, int buf) {
-  return x->count[buf] > 0 ? x->count[buf] * tp_dtype_size(x->plan->bufs.v[buf]->dtype) : 0;
-}
-
 static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
   tp_device *d = x->device;
   if (*m && *has >= bytes) return true;
@@ -55,8 +51,8 @@ static bool put_notes(tp_exec *x) {
 
 static bool overlap(const tp_exec *x, int a, int b) {
   const int64_t *at = x->device->place;
-  return at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + bytes_of(x, b) &&
-      at[b] < at[a] + bytes_of(x, a);
+  return at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + tp_gpu_bytes(x, b) &&
+      at[b] < at[a] + tp_gpu_bytes(x, a);
 }
 
 /* Threads and blocks of a loop or stretch are at different leaves, so lives of buffers in it do not
@@ -67,7 +63,7 @@ static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
       int a = k->buf[i], b = k->buf[j];
       if (!overlap(x, a, b) || !(k->written[i] || k->written[j])) continue;
       x->device->place[a] = end;
-      end += (bytes_of(x, a) + 63) / 64 * 64;
+      end += (tp_gpu_bytes(x, a) + 63) / 64 * 64;
     }
   return end;
 }
@@ -106,7 +102,8 @@ static bool place_buffers(tp_exec *x) {
       (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
     return false;
   for (int i = 0; i < x->plan->bufs.n; i++)
-    if (d->where[i] && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(bytes_of(x, i), 64))) return false;
+    if (d->where[i] && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(tp_gpu_bytes(x, i), 64)))
+      return false;
   return put_notes(x);
 }
 
@@ -178,7 +175,7 @@ static bool calls(tp_exec *x, bool all) {
 
 static bool see(tp_exec *x, int buf, bool writes) {
   tp_device *d = x->device;
-  int64_t n = bytes_of(x, buf);
+  int64_t n = tp_gpu_bytes(x, buf);
   if (!(d->where[buf] & TP_IN_HOST) && d->where[buf] && n) {
     if (!d->failing && !look(x)) return false;
     if (!d->driver->get(d->queue, x->base[buf], tp_gpu_place(x, buf), n, x->err)) return false;
@@ -187,19 +184,6 @@ static bool see(tp_exec *x, int buf, bool writes) {
     d->where[buf] |= TP_IN_HOST;
   }
   if (writes) d->where[buf] = TP_IN_HOST;
-  return true;
-}
-
-bool tp_gpu_reach(tp_exec *x, int buf, bool writes) {
-  tp_device *d = x->device;
-  int64_t n = bytes_of(x, buf);
-  if (d->where[buf] == TP_IN_HOST && n) {
-    if (!d->driver->put(d->queue, tp_gpu_place(x, buf), x->base[buf], n, x->err)) return false;
-    d->copies++;
-    d->copied += n;
-    d->where[buf] |= TP_IN_DEVICE;
-  }
-  if (writes) d->where[buf] = TP_IN_DEVICE;
   return true;
 }
 
@@ -454,7 +438,7 @@ static double bytes_by(const tp_exec *x, const tp_kernel *of) {
     TP_EACH_NODE (k, of->all[i])
       if (k.x->rg) all += x->device->at[k.x->pos].bytes;
   for (const tp_pnode *q = of->node->up; q; q = q->up) inside |= q->kind == TP_P_FOR;
-  for (int i = 0; i < of->nbuf; i++) once += (double)bytes_of(x, of->buf[i]);
+  for (int i = 0; i < of->nbuf; i++) once += (double)tp_gpu_bytes(x, of->buf[i]);
   return of->loop && !inside ? TP_MIN(all, once) : all;
 }
 

@@ -69,9 +69,6 @@ typedef struct tp_device tp_device;
 /* blocks of a loop by rows, at most, for each multiprocessor: all are there at once */
 enum { TP_GPU_ROW_BLOCKS = 8 };
 
-/* exec.c */
-/* before the device reads a buffer, or writes in it too */
-bool tp_gpu_reach(tp_exec *x, int buf, bool writes);
 /* late.c */
 /* Makes those that can be made now, or all, unless there was a fault before (*fault). False: the
  * run ends. */
@@ -80,8 +77,11 @@ bool tp_gpu_late_run(tp_exec *x, bool all, bool *fault);
  * is room for one more. */
 int tp_gpu_late_takes(tp_exec *x, tp_dreg *r);
 
-/* room.c: refuses a run that needs more memory than the device has left. bytes: of its arena;
- * more: of its sums and notes. */
+/* room.c */
+/* before the device reads a buffer, or writes in it too */
+bool tp_gpu_reach(tp_exec *x, int buf, bool writes);
+/* Refuses a run that needs more memory than the device has left. arena: bytes of it; more: of sums
+ * and notes. */
 bool tp_gpu_has_room(tp_exec *x, int64_t arena, int64_t more);
 
 /* product.c */
@@ -92,6 +92,11 @@ bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products);
 /* Kernel i: those of leaves and loops, then more. */
 static inline tp_chosen *tp_gpu_kernel(const tp_device *d, int i) {
   return i < d->n ? &d->kernel[i] : d->more.v[i - d->n];
+}
+
+/* the buffer's bytes for these bounds */
+static inline int64_t tp_gpu_bytes(const tp_exec *x, int buf) {
+  return x->count[buf] > 0 ? x->count[buf] * tp_dtype_size(x->plan->bufs.v[buf]->dtype) : 0;
 }
 
 static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {

@@ -1,5 +1,6 @@
-/* room.c: a run that needs more memory than the device has left, or than `memory =` allows, is
- * refused before its first step, with the bytes, their largest users and bounds that would do. */
+/* room.c: memory of a run on the device: copies there what the host has made. A run that needs more
+ * memory than the device has left, or than `memory =` allows, is refused before its first step,
+ * with the bytes, their largest users and bounds that would do. */
 #include "gpu/exec.h"
 
 /* Bytes of the buffer outside of the arena; 0: it lies there, or was not given. */
@@ -68,4 +69,17 @@ bool tp_gpu_has_room(tp_exec *x, int64_t arena, int64_t more) {
   if (!limited && all <= left) return true;
   return refuse_room(
       x, limited ? own : all, limited ? p->limit : left, limited, own - tp_arena_bytes(x));
+}
+
+bool tp_gpu_reach(tp_exec *x, int buf, bool writes) {
+  tp_device *d = x->device;
+  int64_t n = tp_gpu_bytes(x, buf);
+  if (d->where[buf] == TP_IN_HOST && n) {
+    if (!d->driver->put(d->queue, tp_gpu_place(x, buf), x->base[buf], n, x->err)) return false;
+    d->copies++;
+    d->copied += n;
+    d->where[buf] |= TP_IN_DEVICE;
+  }
+  if (writes) d->where[buf] = TP_IN_DEVICE;
+  return true;
 }

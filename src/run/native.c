@@ -122,8 +122,8 @@ tp_host tp_native_host(tp_exec *x) {
     .team = tp_native_team };
 }
 
-/* The first time that it is interpreted, a part, or an iteration, tells how long native code takes at
- * most. */
+/* The first time that it is interpreted, a part, or an iteration, tells how long native code takes
+ * at most. */
 static void learn(tp_flow *f, const tp_inst *i) {
   if (*stride_from(f, i) > 0 || f->ends) return;
   f->at = i;

@@ -138,8 +138,8 @@ bool tp_native_takes(tp_exec *x, const tp_inst *i, double until);
 /* false: the run ends; f->left: it was left at an iteration */
 bool tp_native_run(tp_exec *x, const tp_inst *i, double until);
 void tp_native_learnt(tp_flow *f); /* it came to f->ends */
-void tp_native_ask(tp_exec *x);   /* between iterations */
-void tp_native_begin(tp_exec *x); /* and end: around a run */
+void tp_native_ask(tp_exec *x);    /* between iterations */
+void tp_native_begin(tp_exec *x);  /* and end: around a run */
 void tp_native_end(tp_exec *x);
 tp_host tp_native_host(tp_exec *x); /* of a run, or of a thread of a team */
 /* team.c: a team's threads */

@@ -8,8 +8,8 @@ local rl = {}
 
 --- Facts about each environment by its id, those that hosts, libraries (rl.load_env) and scripts
 --- (rl.add_env) have added included: observation, a shape; actions, their number or the shape of
---- one; masked, if some may be illegal; max_steps, if there is a limit; uniforms, how many random numbers a step takes,
---- reset_uniforms of a reset. docs/environments.md describes ours.
+--- one; masked, if some may be illegal; max_steps, if there is a limit; uniforms, how many random
+--- numbers a step takes, reset_uniforms of a reset. docs/environments.md describes ours.
 rl.envs = {}
 
 local module = getmetatable(tempo)
@@ -83,7 +83,9 @@ local function compiled(P, id, spec)
       return P:env_reset(id, tempo.uniform({ spec.reset_uniforms }, with))
     end,
     observe = function(state) return (seen(spec, P:env_obs(id, state))) end,
-    legal = spec.masked and function(state) return (select(2, seen(spec, P:env_obs(id, state)))) end,
+    legal = spec.masked and function(state)
+      return (select(2, seen(spec, P:env_obs(id, state))))
+    end,
     step = function(env, action)
       local with = { dtype = "f64", domain = env.domain, name = env.name .. ".reset" }
       local next, next_obs, reward, terminated, truncated =
@@ -102,8 +104,8 @@ end
 ---   is called
 ---   env.next_obs                                the observation after the step, before any reset
 ---   env.begins                                  bool: an episode's first point
----   env.legal, .next_legal                      bool: the actions that may be taken before the step,
----   after it, if the environment masks some
+---   env.legal, .next_legal                      bool: the actions that may be taken before and after
+---   the step, if the environment masks some
 --- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step
 --- of i-1 is continued.
 ---@param P tempo.Program

@@ -167,6 +167,25 @@ static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
   return y;
 }
 
+/* A point of the rows that a adds, in place of one of the sum. */
+static tp_val make_read_rows(const tp_match *m, const tp_val *v) {
+  const tp_node *a = v[0].node;
+  tp_val in[3];
+  for (int i = 0; i < a->ndom; i++)
+    if (m->root->attr.at[i].range) return tp_none;
+  for (int k = 0; k < 3; k++) {
+    const tp_node *x = tp_in(a, k);
+    tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, x->ndom + 1);
+    for (int d = 0; d < x->ndom; d++)
+      for (int i = 0; i < a->ndom; i++)
+        if (a->dom[i] == x->dom[d]) at[d] = m->root->attr.at[i];
+    in[k] = x->ndom ? tp_read(m->mk.g, a->in[k].src, at, m->mk.err) : a->in[k].src;
+  }
+  return in[0].node && in[1].node && in[2].node
+      ? mk_op(m->mk, TP_OP_INDEX_ADD, 3, in, &a->attr)
+      : tp_none;
+}
+
 /* ---- reductions ---- */
 
 static tp_val make_reduced_one(const tp_match *m, const tp_val *v) {

@@ -164,7 +164,8 @@ local function joined(self, p, now)
   local yes = p.yes
   local list = merge.differ(self.graph, self.is_known, p.closures, yes.look, now)
   if not list then return nil end
-  local join = { depth = p.join.depth, line = p.join.line, key = key_of(p, p.join.line), list = list,
+  local at = p.join
+  local join = { depth = at.depth, line = at.line, key = key_of(p, at.line), list = list,
     facts = facts.both(yes.facts, self.facts), drawn = merged_draws(p.c, yes.drawn, self.drawn) }
   for _, d in ipairs(list) do
     local id = self.graph:where(p.c, d.a, d.b)
