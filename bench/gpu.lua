@@ -184,7 +184,7 @@ for _, row in ipairs {
     -- PPO's would take as long as all the rest
     for kernel, need in pairs(name ~= "ppo" and needs(x.text) or {}) do
       local chosen = x.said:find("\n" .. kernel .. ":", 1, true)
-      local loop = kernel:find "^loop"
+      local loop = kernel:find "^loop" or kernel:find "^parts"
       if chosen then spills = spills + need.spilled end
       if chosen and (loop or not row.rollout) and at_once(need) < fit then
         fit, worst = at_once(need), kernel

@@ -315,7 +315,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
   else if (!k->stretch) put_kernel_leaf(e, k->node, true);
   for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
   if (s) e->sym[s->from->id] = e->sym[s->n->id] = false;
-  for (int i = 0; i < e->p->bufs.n && !part; i++) e->buf[i] &= k->sums || !adds_to(k, i);
+  for (int i = 0; i < e->p->bufs.n; i++) e->buf[i] &= k->sums || !adds_to(k, i);
 }
 
 tp_emit kernel_printer(const tp_plan *p, tp_arena *a) {

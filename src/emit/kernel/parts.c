@@ -59,21 +59,51 @@ static void put_grid_meet(parter *t) {
   memset(t->since, 0, (size_t)t->k->nparts);
 }
 
+/* Of the buffers that are used. */
+static void put_pointers(tp_emit *e, tp_buf *b) {
+  int place = 1 + e->p->nsym;
+  for (int i = 0; i < e->p->bufs.n; i++) {
+    const char *cell = tp_emit_cell(e, e->p->bufs.v[i]->dtype);
+    if (!e->buf[i]) continue;
+    tp_putf(b, "  %s *const b%d = (%s *)", cell, i, cell);
+    if (!tp_in_arena(e->p->bufs.v[i])) tp_putf(b, "(p%d + o%d);\n", i, i);
+    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", place + i);
+  }
+}
+
+/* A part has pointers to its own buffers, so that no others take registers meanwhile. */
+static void put_part_body(parter *t, int part) {
+  tp_emit *e = t->e;
+  tp_buf body, *whole = e->b;
+  bool *all = e->buf;
+  tp_hold hold;
+  tp_buf_hold(&body, &hold);
+  e->b = &body;
+  e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
+  kernel_put_body(e, &t->k->part[part], part + 1, t->home[part]);
+  put_pointers(e, whole);
+  tp_putn(whole, body.s ? body.s : "", body.n);
+  whole->failed |= body.failed;
+  for (int i = 0; i < e->p->bufs.n; i++) all[i] |= e->buf[i];
+  e->b = whole, e->buf = all;
+  tp_buf_drop(&body, &hold);
+}
+
 static void put_part(parter *t, int part) {
   const tp_kernel *k = &t->k->part[part];
-  bool meets = false;
+  bool meets = false, alone = k->one && !k->by_rows;
   int home = -1;
   for (int i = 0; i < t->k->nparts; i++) {
     if (!t->since[i] || !part_meets(t, &t->k->part[i], k)) continue;
-    meets |= !k->one || t->home[i] < 0 || (home >= 0 && home != t->home[i]);
+    meets |= !alone || t->home[i] < 0 || (home >= 0 && home != t->home[i]);
     home = t->home[i];
   }
   if (meets) put_grid_meet(t), home = -1;
   else tp_emit_line(t->e, "BARRIER();\n"); /* parts share the block's memory */
   bool leaf = !k->loop && !k->stretch;
-  t->home[part] = !k->one || k->by_rows ? -1 : home >= 0 ? home : leaf ? 0 : count_since(t);
+  t->home[part] = !alone ? -1 : home >= 0 ? home : leaf ? 0 : count_since(t);
   emit_open(t->e, "{ /* %s */\n", k->name);
-  kernel_put_body(t->e, k, part + 1, t->home[part]);
+  put_part_body(t, part);
   emit_shut(t->e, 1);
   tp_emit_line(t->e, "ends_%d:;\n", part + 1);
   t->since[part] = true;
@@ -215,13 +245,7 @@ static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body
   if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
   if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
   if (e->local) tp_putf(b, "  %s", e->local);
-  for (int i = 0; i < k->nbuf; i++) {
-    int id = k->buf[i];
-    const char *cell = tp_emit_cell(e, e->p->bufs.v[id]->dtype);
-    tp_putf(b, "  %s *const b%d = (%s *)", cell, id, cell);
-    if (!tp_in_arena(e->p->bufs.v[id])) tp_putf(b, "(p%d + o%d);\n", id, id);
-    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", one + id);
-  }
+  if (!k->nparts) put_pointers(e, b);
 }
 
 static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
