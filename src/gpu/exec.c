@@ -76,7 +76,7 @@ static int64_t find_places(tp_exec *x, int64_t *sums) {
   for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
   for (int i = 0; i < d->n + d->more.n; i++) {
     const tp_chosen *k = tp_gpu_kernel(d, i);
-    if (k->chosen && !k->of->sums && (k->of->n > 1 || k->of->node->kind == TP_P_FOR))
+    if (k->chosen && !k->of->sums && (k->of->n > 1 || !k->of->node->rg))
       bytes = part_buffers(x, k->of, bytes);
     if (!k->chosen) continue;
     if (k->of->by_rows) *sums = TP_MAX(*sums, tp_gpu_sums(x, k->of) * k->blocks);
