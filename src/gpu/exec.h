@@ -20,12 +20,12 @@ struct tp_chosen {
 /* A call of the host that is still to be made: its copies are over when the mark is reached. env:
  * as it was then. mem: pinned, of `bytes`; a word that says whether there was a fault, and the
  * windows; at: where the first element of each lies, in bytes. */
-typedef struct tp_late {
+typedef struct tp_latecall {
   tp_dreg *r;
   tp_gmem *mem;
   tp_gmark *mark;
   int64_t *env, *at, bytes;
-} tp_late;
+} tp_latecall;
 
 enum {
   TP_GPU_LATE = 4, /* calls that may wait */
@@ -60,7 +60,7 @@ struct tp_device {
   bool ready, doubtful, failing;
   int64_t launches, copies, copied;
   /* calls that wait, a ring; how many there were, and what was copied for them */
-  tp_late late[TP_GPU_LATE];
+  tp_latecall late[TP_GPU_LATE];
   int first_late, nlate;
   int64_t late_calls, late_bytes;
 };

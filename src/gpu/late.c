@@ -10,7 +10,7 @@
 
 enum { LATE_MOST = 16 << 20 }; /* bytes of a call's windows */
 
-static tp_late *first_late(tp_device *d) { return &d->late[d->first_late % TP_GPU_LATE]; }
+static tp_latecall *first_late(tp_device *d) { return &d->late[d->first_late % TP_GPU_LATE]; }
 
 /* The elements lo .. hi that a window touches, from its begin on; false: it has none. */
 static bool span_of(const tp_view *v, int64_t *lo, int64_t *hi) {
@@ -24,7 +24,7 @@ static bool span_of(const tp_view *v, int64_t *lo, int64_t *hi) {
 }
 
 /* Makes the call; its windows lie in the pinned memory. */
-static bool late_call(tp_exec *x, tp_late *l) {
+static bool late_call(tp_exec *x, tp_latecall *l) {
   int64_t *env = x->env;
   tp_dreg *r = l->r;
   const char *host = x->device->driver->host(l->mem);
@@ -40,7 +40,7 @@ static bool late_call(tp_exec *x, tp_late *l) {
 bool tp_gpu_late_run(tp_exec *x, bool all, bool *fault) {
   tp_device *d = x->device;
   while (d->nlate) {
-    tp_late *l = first_late(d);
+    tp_latecall *l = first_late(d);
     int there = d->driver->reached(l->mark, all || d->nlate == TP_GPU_LATE, x->err);
     if (there <= 0) return there == 0;
     d->first_late++, d->nlate--;
@@ -53,7 +53,7 @@ bool tp_gpu_late_run(tp_exec *x, bool all, bool *fault) {
 }
 
 static bool copy_window(
-    tp_exec *x, tp_late *l, const tp_dnd *w, int64_t at, int64_t from, int64_t bytes) {
+    tp_exec *x, tp_latecall *l, const tp_dnd *w, int64_t at, int64_t from, int64_t bytes) {
   tp_device *d = x->device;
   if (d->where[w->buf] & TP_IN_HOST)
     return memcpy(d->driver->host(l->mem) + at, x->base[w->buf] + from, (size_t)bytes) != NULL;
@@ -63,7 +63,7 @@ static bool copy_window(
   return d->driver->copy(d->queue, (tp_gplace){ l->mem, at }, there, bytes, x->err);
 }
 
-static bool has_room(tp_exec *x, tp_late *l, int64_t bytes) {
+static bool late_has_room(tp_exec *x, tp_latecall *l, int64_t bytes) {
   tp_device *d = x->device;
   if (l->mem && l->bytes >= bytes) return true;
   d->driver->drop(l->mem);
@@ -76,7 +76,7 @@ int tp_gpu_late_takes(tp_exec *x, tp_dreg *r) {
   if (!r->nin || r->nout || r->rg->nrows || r->dynamic || r->wrapped || x->poison || d->failing ||
       !d->doubtful)
     return 0;
-  tp_late *l = &d->late[(d->first_late + d->nlate) % TP_GPU_LATE];
+  tp_latecall *l = &d->late[(d->first_late + d->nlate) % TP_GPU_LATE];
   int64_t lo[r->nin], hi[r->nin], bytes = 64, failed = tp_gpu_failed_at(x);
   for (int i = 0; i < r->nin; i++) {
     bool any = span_of(&r->in[i].v, &lo[i], &hi[i]);
@@ -86,7 +86,7 @@ int tp_gpu_late_takes(tp_exec *x, tp_dreg *r) {
     bytes += (n + 63) / 64 * 64;
     if (!any) hi[i] = lo[i] - 1;
   }
-  if (!has_room(x, l, bytes)) return -1;
+  if (!late_has_room(x, l, bytes)) return -1;
   for (int i = 0; i < r->nin; i++) {
     const tp_dnd *w = &r->in[i];
     int64_t begin = tp_dnd_begin(x, w) + lo[i], n = hi[i] - lo[i] + 1;
