@@ -315,6 +315,7 @@ bench: all
 # What one compilation costs and what its plan costs to run belong together, and all that the optimiser is asked. A bench that fails does not keep the next ones from running.
 BENCH_compile = compile interpreter
 BENCH_optimiser = optimiser scans ablation
+BENCH_rl = rl sweep memory envs trace
 bench-gpu: gpu-emulator
 bench-%: all
 	@echo "# OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are unset for all sides"

@@ -1,6 +1,7 @@
 -- Steps of environments: ours in C against Gymnasium's vector of environments (in one process) and
--- EnvPool (one thread), where it is there, with the same actions, and environments in Lua by what they have been promised (1 M steps/s by lists,
--- 10 M by pointers). One core, each side in a process of its own, in turn.
+-- EnvPool (one thread), where it is there, with the same actions, and environments in Lua by what
+-- they have been promised (1 M steps/s by lists, 10 M by pointers). One core, each side in a process
+-- of its own, in turn.
 --
 --   lua5.4 bench/envs.lua [--rows a,b] [--rounds 3]
 --   LUA bench/envs.lua run ID ENVS STEPS        a side of ours: nanoseconds a step, the mean reward

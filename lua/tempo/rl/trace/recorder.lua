@@ -21,7 +21,9 @@ local pcall, rawequal, select = pcall, rawequal, select
 local id_of, kind_of = symbols.id_of, symbols.kind_of
 
 -- Limits of one run of a function. A hook costs what the stack is deep, so deep ones are refused.
-local limits = { instructions = 1000000, every = 10000, depth = 2000 }
+-- Instructions are counted at hooks: each jump back has one. (Lua's own count goes on inside of the
+-- hook, where no event is seen.)
+local limits = { instructions = 1000000, depth = 2000 }
 
 -- ---- errors -------------------------------------------------------------------------------------
 
@@ -141,6 +143,12 @@ end
 local function hook(event, line)
   local self = symbols.recorder()
   if event == "line" then
+    if code.sites[line] then self.count = self.count + 1 end
+    if self.count > limits.instructions and not self.failure then
+      self.refuse("more than %d instructions in one run of '%s': a loop that does not end, or "
+        .. "whose end is not known while it is recorded; loop up to a constant, and leave with "
+        .. "`break`", limits.instructions, self.what)
+    end
     local site, lent = code.sites[line], self.borrowed
     if site and lent then
       self.borrowed = nil
@@ -152,13 +160,6 @@ local function hook(event, line)
     if site and site.flow then paths.arrive(self, line) end
     if site and site.op then look[site.op](self, site) end
     if self.previous then suspect(self, 3) end
-  elseif event == "count" then
-    self.count = self.count + limits.every
-    if self.count > limits.instructions then
-      self.refuse("more than %d instructions in one run of '%s': a loop that does not end, or "
-        .. "whose end is not known while it is recorded; loop up to a constant, and leave with "
-        .. "`break`", limits.instructions, self.what)
-    end
   else
     check_call(self)
   end
@@ -211,7 +212,7 @@ function recorder.new(limit)
   function self.is_known(v) return self.outside:knows(v) or self.outside.seen[v] ~= nil end
   function self.ask(c) return paths.ask(self, c) end
   function self.too_many() too_many(self) end
-  function self.watch() debug.sethook(hook, "cl", limits.every) end
+  function self.watch() debug.sethook(hook, "cl") end
   function self.draw() return paths.draw(self) end
   return self
 end
