@@ -114,7 +114,7 @@ describe("an element of a product", function()
     local rows, w = helper.fill({ 16, 1, SIDE }, number), helper.fill({ SIDE, SIDE }, number)
     for _, dtype in ipairs { "bf16", ours and "f32" or nil } do
       local P = tempo.program()
-      local x = P:input("x", { domain = { P:dim "b" }, shape = { 1, SIDE } })
+      local x = P:input("x", { domain = { (P:dim "b") }, shape = { 1, SIDE } })
       local y = x:matmul(P:input("w", { shape = { SIDE, SIDE }, dtype = dtype }):to "f32":mT())
       local f = P:compile { outputs = { y = y }, tier = "interpreter" }
       local weights, want = tempo.array(w, dtype), {}
