@@ -90,9 +90,10 @@ function ours.first(layers, dtype)
   local m, bytes = models.random(models.settings(layers), dtype)
   collectgarbage()
   forget()
-  local before, first, later, from = megabytes "VmRSS", nil, math.huge, nil
+  local before, later, first = megabytes "VmRSS", math.huge, nil
   for _ = 1, 3 do
-    first, from = nil, os.clock()
+    local from = os.clock()
+    first = nil
     m:generate({ 1 }, { max_tokens = 12, logprobs = false, on_token = function()
       local now = os.clock()
       if first then later = math.min(later, now - from) else first = now - from end
