@@ -2,6 +2,7 @@
 -- one core, in turn; least processor time.
 --   decode-f32, -bf16    a token of one text, against PyTorch's eager step with a static cache; besides, the share of
 --                        what one core reads from memory (decode-f32-bandwidth ...)
+--   decode-f32-compiled, -bf16-   against torch.compile
 --   decode-q8, -q4       the same with weights in blocks, against that share alone
 --   prefill-f32, -bf16   a prompt of 512 tokens, against PyTorch
 --   window-16, causal-16 a step of 16 texts at position 1,024, with a window of 1,024 or without,
@@ -161,6 +162,8 @@ for _, dtype in ipairs { "f32", "bf16", "q8", "q4" } do
   end
 end
 for _, dtype in ipairs { "f32", "bf16" } do
+  against("decode-" .. dtype .. "-compiled", mine("decode", opt.layers, dtype),
+    theirs("llm_torch", "torch", "compiled", dtype, opt.layers), "PyTorch compiled")
   against("prefill-" .. dtype, mine("prefill", opt.layers, dtype),
     theirs("llm_torch", "torch", "prefill", dtype, opt.layers), "PyTorch")
 end
