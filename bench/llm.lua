@@ -2,6 +2,7 @@
 -- one core, in turn; least processor time.
 --   decode-f32, -bf16    a token of one text, against PyTorch's eager step with a static cache; besides, the share of
 --                        what one core reads from memory (decode-f32-bandwidth ...)
+--   decode-f32-compiled, -bf16-   against torch.compile
 --   decode-q8, -q4       the same with weights in blocks, against that share alone
 --   prefill-f32, -bf16   a prompt of 512 tokens, against PyTorch
 --   llama-cpp-decode-f32, -bf16, -q8, -q4, llama-cpp-prefill-f32, -bf16, ..
@@ -9,6 +10,8 @@
 --                        LLAMA_BENCH says where that program is
 --   window-16, causal-16 a step of 16 texts at position 1,024, with a window of 1,024 or without,
 --                        against JAX with a ring, and with a padded cache of 2,048
+--   padded-16            the same against a cache padded to 16,384 (4 layers at most)
+--   first                the first token of a prompt of one over a later one, and memory beside the weights
 --   train-tiny           a small Llama learns bytes, against PyTorch eager; what rounding makes of the losses is shown
 --   lua5.4 bench/llm.lua [--rows decode,train-tiny] [--layers 16] [--rounds 2]
 local tempo = require "tempo"
@@ -86,6 +89,33 @@ local function batch(layers, window)
 end
 function ours.window(layers) return batch(layers, 1024) end
 function ours.causal(layers) return batch(layers) end
+function ours.padded(layers) return batch(layers) end
+
+-- Megabytes of this process: VmRSS now, or VmHWM, the most since `forget`.
+local function megabytes(what) return tonumber(read "/proc/self/status":match(what .. ":%s*(%d+)")) / 1024 end
+local function forget()
+  local file = assert(io.open("/proc/self/clear_refs", "w"))
+  file:write "5"
+  file:close()
+end
+
+-- Of a second text, when all is compiled: a later token, the first; what memory grew by, and weights.
+function ours.first(layers, dtype)
+  local m, bytes = models.random(models.settings(layers), dtype)
+  collectgarbage()
+  forget()
+  local before, later, first = megabytes "VmRSS", math.huge, nil
+  for _ = 1, 3 do
+    local from = os.clock()
+    first = nil
+    m:generate({ 1 }, { max_tokens = 12, logprobs = false, on_token = function()
+      local now = os.clock()
+      if first then later = math.min(later, now - from) else first = now - from end
+      from = now
+    end })
+  end
+  print(("%.6g %.6g %.6g %.6g"):format(later * 1e3, first * 1e3, megabytes "VmHWM" - before, bytes / 2 ^ 20))
+end
 
 function ours.train(iterations)
   local text = read(TEXT)
@@ -145,6 +175,8 @@ for _, dtype in ipairs { "f32", "bf16", "q8", "q4" } do
   end
 end
 for _, dtype in ipairs { "f32", "bf16" } do
+  against("decode-" .. dtype .. "-compiled", mine("decode", opt.layers, dtype),
+    theirs("llm_torch", "torch", "compiled", dtype, opt.layers), "PyTorch compiled")
   against("prefill-" .. dtype, mine("prefill", opt.layers, dtype),
     theirs("llm_torch", "torch", "prefill", dtype, opt.layers), "PyTorch")
 end
@@ -165,6 +197,19 @@ if not bench and wanted "llama-cpp" then print "llama-cpp: left out, LLAMA_BENCH
 for _, dtype in ipairs(bench and { "f32", "bf16", "q8", "q4" } or {}) do beside_llama_cpp(bench, dtype) end
 for _, kind in ipairs { "window", "causal" } do
   against(kind .. "-16", mine(kind, opt.layers), theirs("llm_jax", "jax", kind, opt.layers), "JAX")
+end
+
+against("padded-16", mine("padded", math.min(opt.layers, 4)),
+  theirs("llm_jax", "jax", "padded", math.min(opt.layers, 4)), "JAX")
+for _, dtype in ipairs { "f32", "bf16" } do
+  if wanted("first-" .. dtype) then
+    local said = {}
+    for v in sides.output(mine("first", opt.layers, dtype)):gmatch "%S+" do table.insert(said, tonumber(v)) end
+    local later, first, more, weights = table.unpack(said)
+    print(("RATIO first-%s %.3g (%.4g vs %.4g ms, the first token and a later one)")
+      :format(dtype, later / first, first, later))
+    print(("RATIO memory-%s %.3g (%.3g MB beside %.4g MB of weights)"):format(dtype, weights / more, more, weights))
+  end
 end
 
 if wanted "train-tiny" then

@@ -2,6 +2,7 @@
 -- has the same bits however many rows there are beside it.
 local tempo = require "tempo"
 local helper = require "spec.helper"
+local unpack = table.unpack or unpack       -- luacheck: globals unpack
 
 local K, N = 515, 37
 -- Without AVX-512 a library multiplies f32: its order is its own.
@@ -183,4 +184,22 @@ describe("an element of a product", function()
       end)
     end
   end
+
+  it("has them where weights have more lines, and terms, than go together", function()
+    local SIDE, r = 1100, helper.rng(9)
+    local function number() return r() / 4 end
+    local rows, w = helper.fill({ 16, 1, SIDE }, number), helper.fill({ SIDE, SIDE }, number)
+    for _, dtype in ipairs { "bf16", ours and "f32" or nil } do
+      local P = tempo.program()
+      local x = P:input("x", { domain = { (P:dim "b") }, shape = { 1, SIDE } })
+      local y = x:matmul(P:input("w", { shape = { SIDE, SIDE }, dtype = dtype }):to "f32":mT())
+      local f = P:compile { outputs = { y = y }, tier = "interpreter" }
+      local weights, want = tempo.array(w, dtype), {}
+      for i = 1, 16 do want[i] = f({ x = { rows[i] }, w = weights }, { B = 1 }).y:totable()[1] end
+      for _, n in ipairs { 7, 16 } do
+        local some = f({ x = { unpack(rows, 1, n) }, w = weights }, { B = n }).y:totable()
+        for i = 1, n do assert.same(want[i], some[i]) end
+      end
+    end
+  end)
 end)

@@ -1,7 +1,7 @@
 """The peers of bench/llm.lua in JAX: a step of 16 texts with Llama 3.2 1B's shapes, jitted, its cache donated.
 
-    python3 bench/peers/llm_jax.py window|causal LAYERS    milliseconds of processor time a step: a ring of 1,024 places,
-                                                           or a padded cache of 2,048 places of which 1,024 are taken
+    python3 bench/peers/llm_jax.py window|causal|padded LAYERS    milliseconds of processor time a step: a ring of 1,024
+        places, or a padded cache of 2,048 or of 16,384 places of which 1,024 are taken
 """
 import os
 import sys
@@ -16,8 +16,7 @@ V, D, H, KV, HEAD, FFN, B = 128256, 2048, 32, 8, 64, 8192, 16
 
 
 def main():
-    window, layers = sys.argv[1] == "window", int(sys.argv[2])
-    places = 1024 if window else 2048
+    layers, places = int(sys.argv[2]), {"window": 1024, "causal": 2048, "padded": 16384}[sys.argv[1]]
     rng = np.random.default_rng(1)
 
     def w(*shape):

@@ -1,6 +1,7 @@
 """The peers of bench/llm.lua in PyTorch: Llama 3.2 1B's shapes with random weights, a static cache, eager.
 
     python3 bench/peers/llm_torch.py decode f32|bf16 LAYERS    milliseconds of processor time a token, bytes of weights
+    python3 bench/peers/llm_torch.py compiled f32|bf16 LAYERS  the same by torch.compile, its cache read whole
     python3 bench/peers/llm_torch.py prefill f32|bf16 LAYERS   milliseconds of a prompt of 512
     python3 bench/peers/llm_torch.py read                      GB/s of one core that reads
 """
@@ -53,8 +54,23 @@ def model(dtype, layers):
             x = x + F.linear(F.silu(F.linear(h, p["gate"])) * F.linear(h, p["up"]), p["down"])
         return F.linear(F.rms_norm(x[-1], (D,), ones, 1e-5), embed)
 
+    def token(ids, at):                                      # one, at a place that is data
+        x = F.embedding(ids, embed)
+        seen, turn = torch.arange(LONGEST) <= at, at.view(1)
+        for l, p in enumerate(net):
+            h = F.rms_norm(x, (D,), ones, 1e-5)
+            q = rotate(F.linear(h, p["q"]).view(1, H, HEAD).transpose(0, 1), turn)
+            cache[l][0].index_copy_(1, turn, rotate(F.linear(h, p["k"]).view(1, KV, HEAD).transpose(0, 1), turn))
+            cache[l][1].index_copy_(1, turn, F.linear(h, p["v"]).view(1, KV, HEAD).transpose(0, 1))
+            y = F.scaled_dot_product_attention(q[None], cache[l][0][None], cache[l][1][None], attn_mask=seen[None],
+                                               enable_gqa=True)[0]
+            x = x + F.linear(y.transpose(0, 1).reshape(1, D), p["o"])
+            h = F.rms_norm(x, (D,), ones, 1e-5)
+            x = x + F.linear(F.silu(F.linear(h, p["gate"])) * F.linear(h, p["up"]), p["down"])
+        return F.linear(F.rms_norm(x[-1], (D,), ones, 1e-5), embed)
+
     size = sum(x.numel() * x.element_size() for p in net for x in p.values()) + embed.numel() * embed.element_size()
-    return forward, size
+    return forward, token, size
 
 
 def main():
@@ -63,7 +79,7 @@ def main():
         a = torch.ones(1 << 28)
         print("%.6g 0" % (a.numel() * 4 / best(lambda: torch.dot(a, a), 6) / 1e9))
         return
-    forward, size = model({"f32": torch.float32, "bf16": torch.bfloat16}[sys.argv[2]], int(sys.argv[3]))
+    forward, token, size = model({"f32": torch.float32, "bf16": torch.bfloat16}[sys.argv[2]], int(sys.argv[3]))
     with torch.inference_mode():
         if sys.argv[1] == "prefill":
             print("%.6g 0" % (best(lambda: forward(torch.arange(512), 0), 4) * 1e3))
@@ -71,8 +87,16 @@ def main():
         forward(torch.arange(16), 0)
         at = [16]
 
+        compiled = torch.compile(token) if sys.argv[1] == "compiled" else None
+        if compiled:                                         # compiled, and the same as eager
+            want = forward(torch.tensor([7]), 16)
+            assert torch.allclose(compiled(torch.tensor([7]), torch.tensor(16)), want, atol=1e-3 * want.abs().max())
+
         def step():
-            forward(torch.tensor([7]), at[0])
+            if compiled:
+                compiled(torch.tensor([7]), torch.tensor(at[0]))
+            else:
+                forward(torch.tensor([7]), at[0])
             at[0] += 1
 
         print("%.6g %d" % (best(step, 16) * 1e3, size))

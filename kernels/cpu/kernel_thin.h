@@ -207,14 +207,16 @@ enum {
             MAD_f32(b, *(const v_f32 *)(x + e * sx + p + q * L_f32), o[e][i][q]); \
       } \
     } \
-    float xs[FOUR][16] = { 0 }, ys[FOUR][16] = { 0 }; \
-    for (int l = 0; l < k - p; l++) { \
-      for (int e = 0; e < f; e++) xs[e][l] = x[e * sx + p + l]; \
-      for (int i = 0; i < some; i++) ys[i][l] = get(y[i * sy + p + l]); \
+    if (p < k) { \
+      float xs[FOUR][16] = { 0 }, ys[FOUR][16] = { 0 }; \
+      for (int l = 0; l < k - p; l++) { \
+        for (int e = 0; e < f; e++) xs[e][l] = x[e * sx + p + l]; \
+        for (int i = 0; i < some; i++) ys[i][l] = get(y[i * sy + p + l]); \
+      } \
+      UNROLLED for (int q = 0; q < DOT_VECTORS; q++) UNROLLED for (int i = 0; i < some; i++) \
+          UNROLLED for (int e = 0; e < f; e++) o[e][i][q] = \
+              MAD_f32(*(v_f32 *)(ys[i] + q * L_f32), *(v_f32 *)(xs[e] + q * L_f32), o[e][i][q]); \
     } \
-    for (int q = 0; p < k && q < DOT_VECTORS; q++) \
-      UNROLLED for (int i = 0; i < some; i++) UNROLLED for (int e = 0; e < f; e++) o[e][i][q] = \
-          MAD_f32(*(v_f32 *)(ys[i] + q * L_f32), *(v_f32 *)(xs[e] + q * L_f32), o[e][i][q]); \
     UNROLLED for (int e = 0; e < f; e++) UNROLLED for (int i = 0; i < some; i++) \
         UNROLLED for (int q = 0; q < DOT_VECTORS; q++) u[e][i * DOT_GROUP][q] = o[e][i][q]; \
   } \
