@@ -21,7 +21,8 @@ end
 
 -- Is it equal? Gives what runs where, with TEMPO_KERNELS=all.
 local function kernels(program, rows, steps, environment)
-  local got, text = run(helper.device, program, rows, steps, "TEMPO_KERNELS=all " .. (environment or ""))
+  local got, text = run(helper.device, program, rows, steps,
+    "TEMPO_KERNELS=all " .. (environment or ""))
   assert.equal(run("-", program, rows, steps), got)
   return text
 end

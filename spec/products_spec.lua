@@ -116,7 +116,8 @@ describe("a product of bf16 by bf16", function()
     local u = P:input("x", { shape = { 40, K } })
     local v = P:input("w", { shape = { N, K }, dtype = "bf16" })
     local narrow = u:to "bf16"
-    local outputs = { wide = narrow:to "f32":matmul(v:to "f32":mT()), narrow = narrow:matmul(v:mT()) }
+    local outputs = { wide = narrow:to "f32":matmul(v:to "f32":mT()),
+      narrow = narrow:matmul(v:mT()) }
     local given = { x = tempo.array(x), w = tempo.array(w, "bf16") }
     for _, tier in ipairs { "reference", "interpreter", "native" } do
       local got = P:compile { outputs = outputs, tier = tier } (given, {})

@@ -210,7 +210,9 @@ local function random_body(next)
       return ("for k = 1, 3 do if %s then break end %s end"):format(condition(), block(2))
     end
     if kind == 9 and depth > 0 then return "do return " .. atom() .. ", g.on end" end
-    if kind == 10 then return ("if %s then %s else %s end"):format(condition(), block(2), block(2)) end
+    if kind == 10 then
+      return ("if %s then %s else %s end"):format(condition(), block(2), block(2))
+    end
     return ("if %s then %s end"):format(condition(), block(2))
   end
   function block(n)

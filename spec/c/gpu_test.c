@@ -93,8 +93,9 @@ static bool run_twice(tp_gqueue *q, const tp_gkernel *k, tp_gmem *to, int64_t at
     int64_t off, int64_t n, int64_t add) {
   const tp_gplace place[] = { { to, at }, { from, off } };
   const int64_t num[] = { n, add };
-  return of->launch(
-      q, &(tp_glaunch){ k, (int)((n + THREADS - 1) / THREADS), THREADS, 2, place, 2, num }, &err);
+  return of->launch(q,
+      &(tp_glaunch){ k, (int)((n + THREADS - 1) / THREADS), THREADS, 2, place, 2, num, false },
+      &err);
 }
 
 static void launches(void) {
@@ -122,7 +123,7 @@ static void launches(void) {
   CHECK(
       well(of->get(queue, out, (tp_gplace){ b, 0 }, sizeof out, &err)) && out[N - 1] == 2 * N - 1);
   CHECK(!of->kernel(m, "thrice", &err) && says(TP_E_DEVICE, ""));
-  const tp_glaunch wide = { k, 1, of->spec(dev)->threads + 1, 0, NULL, 0, NULL };
+  const tp_glaunch wide = { k, 1, of->spec(dev)->threads + 1, 0, NULL, 0, NULL, false };
   CHECK(!of->launch(queue, &wide, &err) && says(TP_E_DEVICE, "threads"));
   of->drop(a), of->drop(b);
 }
@@ -146,13 +147,13 @@ static void many_parameters(void) {
   tp_buf_free(&t);
   for (int i = 0; i < MANY; i++)
     place[i] = (tp_gplace){ m, 8 * (MANY - 1 - i) }, num[i] = ((int64_t)i << 22) - i;
-  const tp_glaunch l = { k, 1, 1, MANY, place, MANY, num };
+  const tp_glaunch l = { k, 1, 1, MANY, place, MANY, num, false };
   if (!CHECK(well(m && k && of->launch(queue, &l, &err)))) return;
   CHECK(well(of->get(queue, got, (tp_gplace){ m, 0 }, sizeof got, &err)));
   for (int i = 0; i < MANY; i++)
     sum = sum * 3 + num[i], CHECKF(got[MANY - 1 - i] == sum, "number %d", i);
   int64_t *beyond = calloc((size_t)of->spec(dev)->parameters, 8);
-  const tp_glaunch more = { k, 1, 1, 0, NULL, of->spec(dev)->parameters / 8 + 1, beyond };
+  const tp_glaunch more = { k, 1, 1, 0, NULL, of->spec(dev)->parameters / 8 + 1, beyond, false };
   CHECK(!of->launch(queue, &more, &err) && says(TP_E_DEVICE, "parameters"));
   free(beyond);
   of->drop(m);

@@ -19,7 +19,8 @@ local program = [=[
         ways = y[0 .. T]:permute(1, 0):sum(1), both = (x * 2):sum({ 0, n }) }
       if dtype == "f32" then
         out.soft, out.product = x:softmax(n), x:prod(n)
-        out.norm = (x - x:mean(n, { keepdim = true })) / x:square():sum(n, { keepdim = true }):sqrt()
+        local kept = { keepdim = true }
+        out.norm = (x - x:mean(n, kept)) / x:square():sum(n, kept):sqrt()
       end
       local r = helper.rng(3)
       local function number() return dtype == "i32" and r(9) - 4 or r() end
@@ -50,7 +51,8 @@ local loop = [=[
     local u = x * tempo.prev(h, t, 1):unsqueeze(1)
     h:otherwise(u:sum(1) * 0.01 + (u * u + x):max(1) + (u + 1):prod(1) * 1e-3)
     local r = helper.rng(3)
-    local a = helper.array(helper.numbers({ 12, n }, function() return r() * 0.1 end), "f32", { 12, n })
+    local numbers = helper.numbers({ 12, n }, function() return r() * 0.1 end)
+    local a = helper.array(numbers, "f32", { 12, n })
     local got, text = {}, nil
     for k, device in ipairs { "cpu", os.getenv "ON" } do
       local f = P:compile { outputs = { h = h }, device = device, tier = "interpreter" }
@@ -77,7 +79,8 @@ describe("folds of many rows", function()
     it("have them in a loop on " .. name, function()
       local said = helper.script(loop, nil,
         ("export ON=%s TEMPO_KERNELS=all %s; "):format(name, words))
-      assert.equal(("same\n"):rep(name == "cuda" and 3 or 1), (said:gsub("1 warning generated.\n", "")))
+      assert.equal(("same\n"):rep(name == "cuda" and 3 or 1),
+        (said:gsub("1 warning generated.\n", "")))
     end)
   end
 end)

@@ -138,9 +138,9 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
 
 /* ---- sums of floats: in f64, in order, rounded once ---- */
 
-/* PICK_PART: bytes of a row that are on their way while another row is looked at. ROW_LEAST: a
+/* PICK_PART: bytes of a row that are on their way while another row is looked at. PICK_LEAST: a
  * shorter row of hits is taken element by element. */
-enum { PICK_LINE = 256, PICK_PART = 256, ROW_LEAST = 4 };
+enum { PICK_LINE = 256, PICK_PART = 256, PICK_LEAST = 4 };
 
 /* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense
  * image of it. */
@@ -277,7 +277,7 @@ static bool has_row_index(const tp_dreg *r) {
     all &= k->stride[i] == 0 || k->shape[i] == 1;
     row *= k->shape[i];
   }
-  return all && row >= ROW_LEAST;
+  return all && row >= PICK_LEAST;
 }
 
 static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {

@@ -19,7 +19,7 @@ typedef struct {
   const tp_kernel *k;
   bool *since;
   int *home;
-} parter;
+} parts_text;
 
 /* A loop by rows adds to sums of its own, for the kernel of sums. */
 static bool touches(const tp_kernel *k, int buf, bool writes) {
@@ -38,7 +38,7 @@ static bool touches(const tp_kernel *k, int buf, bool writes) {
 }
 
 /* Must blocks meet between the parts? All sums lie at one place. */
-static bool part_meets(const parter *t, const tp_kernel *a, const tp_kernel *b) {
+static bool part_meets(const parts_text *t, const tp_kernel *a, const tp_kernel *b) {
   if (kernel_sums(a) && kernel_sums(b)) return true;
   if (kernel_may_fail(t->e->p, a) || kernel_may_fail(t->e->p, b)) return true;
   for (int i = 0; i < t->e->p->bufs.n; i++)
@@ -48,13 +48,13 @@ static bool part_meets(const parter *t, const tp_kernel *a, const tp_kernel *b) 
   return false;
 }
 
-static int count_since(const parter *t) {
+static int count_since(const parts_text *t) {
   int n = 0;
   for (int i = 0; i < t->k->nparts; i++) n += t->since[i];
   return n;
 }
 
-static void put_grid_meet(parter *t) {
+static void put_grid_meet(parts_text *t) {
   if (count_since(t)) tp_emit_line(t->e, "GRID_MEET(meets_);\n");
   memset(t->since, 0, (size_t)t->k->nparts);
 }
@@ -72,7 +72,7 @@ static void put_pointers(tp_emit *e, tp_buf *b) {
 }
 
 /* A part has pointers to its own buffers, so that no others take registers meanwhile. */
-static void put_part_body(parter *t, int part) {
+static void put_part_body(parts_text *t, int part) {
   tp_emit *e = t->e;
   tp_buf body, *whole = e->b;
   bool *all = e->buf;
@@ -89,7 +89,7 @@ static void put_part_body(parter *t, int part) {
   tp_buf_drop(&body, &hold);
 }
 
-static void put_part(parter *t, int part) {
+static void put_part(parts_text *t, int part) {
   const tp_kernel *k = &t->k->part[part];
   bool meets = false, alone = k->one && !k->by_rows;
   int home = -1;
@@ -109,19 +109,19 @@ static void put_part(parter *t, int part) {
   t->since[part] = true;
 }
 
-static bool has_parts(const parter *t, const tp_pnode *x) {
+static bool has_parts(const parts_text *t, const tp_pnode *x) {
   for (int i = 0; i < t->k->nparts; i++)
     for (const tp_pnode *q = t->k->part[i].node; q; q = q->up)
       if (q == x) return true;
   return false;
 }
 
-static bool *copy_since(const parter *t) { return TP_DUPN(t->e->a, t->since, t->k->nparts); }
+static bool *copy_since(const parts_text *t) { return TP_DUPN(t->e->a, t->since, t->k->nparts); }
 
-static void put_parts_of(parter *t, const tp_pnode *x);
+static void put_parts_of(parts_text *t, const tp_pnode *x);
 
 /* Bounds have decided which parts there are. */
-static void put_branch_parts(parter *t, const tp_pnode *x) {
+static void put_branch_parts(parts_text *t, const tp_pnode *x) {
   if (tp_ix_of_bounds(x->cond)) {
     for (int i = 0; i < x->n; i++) put_parts_of(t, x->kid[i]);
     return;
@@ -139,7 +139,7 @@ static void put_branch_parts(parter *t, const tp_pnode *x) {
   for (int i = 0; i < t->k->nparts; i++) t->since[i] |= first[i];
 }
 
-static void put_loop_parts(parter *t, const tp_pnode *x) {
+static void put_loop_parts(parts_text *t, const tp_pnode *x) {
   tp_emit *e = t->e;
   int v = x->var->id;
   bool top = t->k->n == 1 && x == t->k->node, was = e->sym[v], *before = copy_since(t);
@@ -153,7 +153,7 @@ static void put_loop_parts(parter *t, const tp_pnode *x) {
   e->sym[v] = was;
 }
 
-static void put_parts_of(parter *t, const tp_pnode *x) {
+static void put_parts_of(parts_text *t, const tp_pnode *x) {
   bool is = false;
   for (int i = 0; i < t->k->nparts; i++)
     if (t->k->part[i].node == x) put_part(t, i), is = true;
@@ -165,7 +165,7 @@ static void put_parts_of(parter *t, const tp_pnode *x) {
 }
 
 static void put_parts(tp_emit *e, const tp_kernel *k) {
-  parter t = { .e = e, .k = k, .since = TP_NEWN(e->a, bool, k->nparts) };
+  parts_text t = { .e = e, .k = k, .since = TP_NEWN(e->a, bool, k->nparts) };
   t.home = TP_NEWN(e->a, int, k->nparts);
   bool fails = false;
   for (int i = 0; i < k->nparts; i++) fails |= kernel_may_fail(e->p, &k->part[i]);
