@@ -303,7 +303,7 @@ static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
   return h;
 }
 
-static bool add_rows(tp_exec *x, tp_dreg *r, int64_t n) {
+static bool scatter_rows(tp_exec *x, tp_dreg *r, int64_t n) {
   const tp_dnd *o = &r->out[0];
   int axis = r->rg->how.axis;
   int64_t row = 1;
@@ -329,7 +329,7 @@ bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
     return false;
   copy_base(x, r);
   if (tp_view_count(&src->v) == 0) return true;
-  return add_rows(x, r, kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1);
+  return scatter_rows(x, r, kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1);
 }
 
 /* ---- element by element ---- */
@@ -569,7 +569,7 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   if (!tp_check_indices(x, r, &r->in[1].v, o->v.shape[axis])) return false;
   copy_base(x, r);
   if (o->dtype == TP_F32 && tp_view_count(&r->in[2].v) && has_row_index(r))
-    return add_rows(x, r, r->in[1].v.shape[axis]);
+    return scatter_rows(x, r, r->in[1].v.shape[axis]);
   line_start(&l, &o->v, &r->in[2].v, &r->in[1].v, axis, o->size);
   if (o->dtype == TP_F32) return scatter_f32(x, r, &l);
   for (; line_is_there(&l); tp_walk_next(&l.w)) {

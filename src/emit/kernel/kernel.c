@@ -269,7 +269,7 @@ bool kernel_may_fail(const tp_plan *p, const tp_kernel *k) {
 
 /* shares_ blocks have a share of the rows each, and their threads all points of it. In a part of a
  * kernel other blocks leave, and so do all but one where one runs it. */
-static void put_blocks(tp_emit *e, const tp_kernel *k, int part, int home) {
+static void put_share(tp_emit *e, const tp_kernel *k, int part, int home) {
   const char *rows = k->by_rows || k->sums ? emit_ix(e, k->rows->share.whole) : NULL;
   if (rows && k->sums && !part) tp_emit_line(e, "const int64_t shares_ = to_;\n");
   else if (rows) tp_emit_line(e, "const int64_t shares_ = tp_index_min(BLOCKS, %s);\n", rows);
@@ -300,7 +300,7 @@ static void put_check(tp_emit *e, const tp_kernel *k, int part) {
 
 void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
   const tp_share *s = k->by_rows ? &k->rows->share : NULL;
-  put_blocks(e, k, part, home);
+  put_share(e, k, part, home);
   put_check(e, k, part);
   put_sum_places(e, k);
   if (s) {

@@ -5,12 +5,12 @@
  *
  * Each part is printed as by itself. All blocks are there at once and go through the same loops and
  * branches, which hang on bounds and loop variables alone, so all of them come to each meeting.
- * They meet before a part that touches a buffer of a part since they met last, one of the two
+ * They meet before a part that part_touches a buffer of a part since they met last, one of the two
  * writing, and at the end of each iteration. Otherwise parts run beside each other. A part of one
- * block follows those that it touches in their block, if that is one, or has one of its own; leaves
- * of few points are such parts, in the first block. Faults do not end the kernel, for other blocks
- * would wait at the next meeting: parts that may fail are left, and before these and after them all
- * blocks meet. */
+ * block follows those that it part_touches in their block, if that is one, or has one of its own;
+ * leaves of few points are such parts, in the first block. Faults do not end the kernel, for other
+ * blocks would wait at the next meeting: parts that may fail are left, and before these and after
+ * them all blocks meet. */
 #include "emit/kernel/kernel.h"
 
 /* since: parts since blocks met last; home: the block of a part of one. */
@@ -22,7 +22,7 @@ typedef struct {
 } parts_text;
 
 /* A loop by rows adds to sums of its own, for the kernel of sums. */
-static bool touches(const tp_kernel *k, int buf, bool writes) {
+static bool part_touches(const tp_kernel *k, int buf, bool writes) {
   bool added = false;
   for (int i = 0; i < kernel_sums(k); i++) added |= k->rows->added[i] == buf;
   if (k->sums || added) return k->sums && added;
@@ -42,8 +42,8 @@ static bool part_meets(const parts_text *t, const tp_kernel *a, const tp_kernel 
   if (kernel_sums(a) && kernel_sums(b)) return true;
   if (kernel_may_fail(t->e->p, a) || kernel_may_fail(t->e->p, b)) return true;
   for (int i = 0; i < t->e->p->bufs.n; i++)
-    if ((touches(a, i, true) && touches(b, i, false)) ||
-        (touches(a, i, false) && touches(b, i, true)))
+    if ((part_touches(a, i, true) && part_touches(b, i, false)) ||
+        (part_touches(a, i, false) && part_touches(b, i, true)))
       return true;
   return false;
 }
@@ -164,7 +164,7 @@ static void put_parts_of(parts_text *t, const tp_pnode *x) {
     for (int i = 0; i < x->n; i++) put_parts_of(t, x->kid[i]);
 }
 
-static void put_parts(tp_emit *e, const tp_kernel *k) {
+static void put_all_parts(tp_emit *e, const tp_kernel *k) {
   parts_text t = { .e = e, .k = k, .since = TP_NEWN(e->a, bool, k->nparts) };
   t.home = TP_NEWN(e->a, int, k->nparts);
   bool fails = false;
@@ -180,7 +180,7 @@ static int64_t known(const tp_ix *e) {
 }
 
 /* Is it a leaf that has no more points than a block has threads? */
-static bool is_small(const tp_kernel *k) {
+static bool is_small_part(const tp_kernel *k) {
   const tp_region *r = k->node->rg;
   if (!r || k->stretch) return false;
   int64_t n = 1, most = 1;
@@ -201,7 +201,7 @@ tp_kernel *tp_emit_parts_kernel(
   k->part = TP_NEWN(a, tp_kernel, nparts);
   for (int i = 0; i < nparts; i++) {
     k->part[i] = *part[i];
-    k->part[i].one |= is_small(part[i]);
+    k->part[i].one |= is_small_part(part[i]);
   }
   snprintf(k->name, sizeof k->name, "parts_%d_%d", all[0]->pos, all[n - 1]->lastpos);
   return k;
@@ -259,7 +259,7 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   e->local = NULL;
   k->adds = kernel_sums(k) > 0;
   for (int i = 0; i < k->nparts; i++) k->adds |= kernel_sums(&k->part[i]) > 0;
-  if (k->nparts) put_parts(e, k);
+  if (k->nparts) put_all_parts(e, k);
   else kernel_put_body(e, k, 0, 0);
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
