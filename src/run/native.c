@@ -72,7 +72,7 @@ static int native_meet(void *exec) {
 static double *stride_from(const tp_flow *f, const tp_inst *i) { return &f->stride[i - f->inst]; }
 
 /* Notes how long the thread ran since it looked at f->at; an old maximum fades. It looks at i. */
-static void look(tp_flow *f, const tp_inst *i) {
+static void look_at_time(tp_flow *f, const tp_inst *i) {
   double now = tp_os_thread_clock(), *most = stride_from(f, f->at);
   *most = TP_MAX(now - f->looked, *most * 0.99);
   f->looked = now;
@@ -92,7 +92,7 @@ static int native_pause(void *exec, int entry) {
   while (i->part != f->at->part || i->entry != entry) i++;
   bool fresh = f->fresh;
   f->fresh = false;
-  look(f, i);
+  look_at_time(f, i);
   if (fresh || has_time(f, i, f->until)) return 0;
   f->left = i;
   return 1;
@@ -132,7 +132,7 @@ static void learn(tp_flow *f, const tp_inst *i) {
 }
 
 void tp_native_learnt(tp_flow *f) {
-  look(f, NULL);
+  look_at_time(f, NULL);
   f->ends = NULL;
 }
 
@@ -160,7 +160,7 @@ bool tp_native_run(tp_exec *x, const tp_inst *i, double until) {
   double from = timed ? tp_clock_begin(x, c) : 0;
   bool ok = !fn(&h) || f->left;
   if (timed) tp_clock_end(x, c, from);
-  if (until && !f->left) look(f, NULL);
+  if (until && !f->left) look_at_time(f, NULL);
   return ok;
 }
 
