@@ -3,6 +3,12 @@
 -- they are cdata, because Lua 5.1 asks no metamethod for `number < table`; under Lua 5.4 tables.
 local symbols = {}
 
+-- A C type has one metatable as long as the process lives: where a host loads the libraries anew,
+-- this is the module it had.
+local loaded = debug.getregistry()
+if loaded["tempo.rl.trace.symbols"] then return loaded["tempo.rl.trace.symbols"] end
+loaded["tempo.rl.trace.symbols"] = symbols
+
 local jit = rawget(_G, "jit")
 local type, getmetatable, setmetatable, select = type, getmetatable, setmetatable, select
 local real = {}
