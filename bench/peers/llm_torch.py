@@ -90,7 +90,8 @@ def main():
         compiled = torch.compile(token) if sys.argv[1] == "compiled" else None
         if compiled:                                         # compiled, and the same as eager
             want = forward(torch.tensor([7]), 16)
-            assert torch.allclose(compiled(torch.tensor([7]), torch.tensor(16)), want, atol=1e-3 * want.abs().max())
+            near = (1e-3 if want.dtype == torch.float32 else 3e-2) * want.abs().max()
+            assert torch.allclose(compiled(torch.tensor([7]), torch.tensor(16)), want, atol=near)
 
         def step():
             if compiled:
