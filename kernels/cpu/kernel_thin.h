@@ -291,9 +291,10 @@ enum {
     float x[DOT_THIN * DOT_ROW] __attribute__((aligned(64))); \
     tp_mm part = *s; \
     part.sam = DOT_ROW; \
-    for (int64_t j0 = 0, n; j0 < s->n; j0 += n) \
+    for (int64_t j0 = 0; j0 < s->n; j0 += DOT_STRIP) \
       for (int64_t p = 0, k; p < s->k; p += k) { \
-        n = TP_MIN(s->n - j0, DOT_STRIP), k = TP_MIN(s->k - p, TP_DOT_LONG); \
+        int64_t n = TP_MIN(s->n - j0, DOT_STRIP); \
+        k = TP_MIN(s->k - p, TP_DOT_LONG); \
         for (int64_t e = 0; e < s->m; e++) \
           memcpy(x + e * DOT_ROW, a + e * s->sam + p, (size_t)k * sizeof *x); \
         const S *y = b + j0 * s->sbn + p, *then = p + k < s->k ? y + k : y + n * s->sbn - p; \
