@@ -5,9 +5,9 @@
  *
  * Each part is printed as by itself. All blocks are there at once and go through the same loops and
  * branches, which hang on bounds and loop variables alone, so all of them come to each meeting.
- * They meet before a part that part_touches a buffer of a part since they met last, one of the two
+ * They meet before a part that touches a buffer of a part since they met last, one of the two
  * writing, and at the end of each iteration. Otherwise parts run beside each other. A part of one
- * block follows those that it part_touches in their block, if that is one, or has one of its own;
+ * block follows those that it touches in their block, if that is one, or has one of its own;
  * leaves of few points are such parts, in the first block. Faults do not end the kernel, for other
  * blocks would wait at the next meeting: parts that may fail are left, and before these and after
  * them all blocks meet. */
