@@ -37,20 +37,20 @@ describe("random programs", function()
     for _, seed in ipairs(found) do try(seed) end
   end)
 
-  it("in which data picks among few places are the same on every tier", function()
-    for seed = 1, 40 do
-      local status, why = check.check(generate.load(generate.text(picks.generate(seed))), true)
-      local again = "lua5.4 spec/fuzz/fuzz.lua --picks yes --seed"
+  local function same(kind, programs, from, to)
+    for seed = from, to do
+      local status, why = check.check(generate.load(generate.text(programs.generate(seed))), true)
+      local again = ("lua5.4 spec/fuzz/fuzz.lua --%s yes --seed"):format(kind)
       assert(status == "ok", ("seed %d: %s\n%s %d shrinks it"):format(seed, why, again, seed))
     end
+  end
+
+  it("in which data picks among few places are the same on every tier", function()
+    same("picks", picks, 1, 40)
   end)
 
   it("of layers over time are the same on every tier", function()
-    for seed = 124, 129 do
-      local status, why = check.check(generate.load(generate.text(deep.generate(seed))), true)
-      local again = "lua5.4 spec/fuzz/fuzz.lua --deep yes --seed"
-      assert(status == "ok", ("seed %d: %s\n%s %d shrinks it"):format(seed, why, again, seed))
-    end
+    same("deep", deep, 124, 129)
   end)
 
   it("of f32 lose little against f64 by being rewritten", function()

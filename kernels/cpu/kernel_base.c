@@ -44,7 +44,6 @@ static const tp_kernels *const tables[][2] = {
 #ifdef TP_X86
   { &tp_kernels_avx2, &tp_kernels_plain_avx2 },
   { &tp_kernels_avx512, &tp_kernels_plain_avx512 },
-  { &tp_kernels_avx512, &tp_kernels_plain_avx512 },
 #endif
 };
 
@@ -55,8 +54,11 @@ static isa_level level(void) {
   return (isa_level)(l - 1);
 }
 
-const tp_kernels *tp_kernels_get(void) { return tables[level()][false]; }
-const tp_kernels *tp_kernels_plain_get(void) { return tables[level()][true]; }
+/* Products of pairs are beside the tables: their level has those below it. */
+static const tp_kernels *table(bool plain) { return tables[TP_MIN(level(), AVX512)][plain]; }
+
+const tp_kernels *tp_kernels_get(void) { return table(false); }
+const tp_kernels *tp_kernels_plain_get(void) { return table(true); }
 #ifdef TP_X86
 tp_kpairs *tp_kernels_pairs(void) { return level() == PAIRS ? tp_pairs_multiply : NULL; }
 #else

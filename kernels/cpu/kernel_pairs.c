@@ -50,7 +50,7 @@ KI __mmask32 first_terms(int64_t n) { return n >= STEP ? ~0u : (1u << n) - 1; }
 /* ---- few rows ---- four columns at a time, as far apart as can be: each is read without a break,
  * and four neighbours of each are joined together. */
 
-/* Of f rows and four columns the lanes of a block. */
+/* Makes the lanes of a block for f rows and four columns. */
 KI void few_lanes(
     int f, const uint16_t *const *x, const uint16_t *const *y, int64_t p, int64_t k, __m512 *o) {
   units r[4], t[4];

@@ -139,14 +139,18 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
   for (int64_t x = top_ + THREAD / TP_FOLD_LANES * TP_FOLD_PART + THREAD % TP_FOLD_LANES, \
                end_ = tp_index_min(x - THREAD % TP_FOLD_LANES + TP_FOLD_PART, all_); \
        x < end_; x += TP_FOLD_LANES)
-/* Joins the lanes of each part by halves, then the parts, in order. */
-#define TP_BLOCK_JOIN(A, fn, acc, room, n) \
+/* Joins the lanes of each group of threads by halves. */
+#define TP_JOIN_LANES(A, fn, room) \
   for (int h_ = TP_FOLD_LANES / 2; h_; h_ /= 2) { \
     BARRIER(); \
     if (THREAD % TP_FOLD_LANES < h_) \
       room[THREAD] = TP_FOLD_##fn((A)room[THREAD], (A)room[THREAD + h_]); \
   } \
-  BARRIER(); \
+  BARRIER();
+
+/* Joins the lanes of each part by halves, then the parts, in order. */
+#define TP_BLOCK_JOIN(A, fn, acc, room, n) \
+  TP_JOIN_LANES(A, fn, room) \
   for (int w_ = 0; w_ < THREADS && top_ + TP_FOLD_PART * (w_ / TP_FOLD_LANES) < (n); \
        w_ += TP_FOLD_LANES) \
     acc = (A)TP_FOLD_##fn(acc, (A)room[w_]); \
@@ -164,12 +168,7 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
                end_ = mine_ ? tp_index_min(top_ + TP_FOLD_PART, all_) : 0; \
        x < end_; x += TP_FOLD_LANES)
 #define TP_ROW_JOIN(A, fn, acc, room, n) \
-  for (int h_ = TP_FOLD_LANES / 2; h_; h_ /= 2) { \
-    BARRIER(); \
-    if (THREAD % TP_FOLD_LANES < h_) \
-      room[THREAD] = TP_FOLD_##fn((A)room[THREAD], (A)room[THREAD + h_]); \
-  } \
-  BARRIER(); \
+  TP_JOIN_LANES(A, fn, room) \
   acc = (A)TP_FOLD_##fn(acc, (A)room[THREAD - THREAD % TP_FOLD_LANES]); \
   BARRIER();
 

@@ -109,7 +109,7 @@ static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
 static inline int tp_gpu_failed_at(const tp_exec *x) { return 1 + x->plan->nsym + x->plan->bufs.n; }
 
 /* choose.c */
-/* Of the leaves in it, in all of a call. */
+/* How often the leaves of a node run in a call, and how much they do. */
 typedef struct tp_amount {
   int64_t runs;
   double work;

@@ -59,7 +59,7 @@ static void put_grid_meet(parts_text *t) {
   memset(t->since, 0, (size_t)t->k->nparts);
 }
 
-/* Of the buffers that are used. */
+/* Prints pointers to the buffers that are used. */
 static void put_pointers(tp_emit *e, tp_buf *b) {
   int place = 1 + e->p->nsym;
   for (int i = 0; i < e->p->bufs.n; i++) {

@@ -1,4 +1,6 @@
 -- Chunks of Lua 5.4 (ldump.c), read and written in one pass: what code.lua copies functions with.
+local span = require "tempo.rl.trace.flow".span
+
 local chunk = {}
 
 local unpack = rawget(string, "unpack")
@@ -91,12 +93,6 @@ end
 for op = 21, 33 do forms[op] = "A=B" end
 for op = 34, 45 do forms[op] = "A=BC" end
 for op = 60, 66 do forms[op] = "A" end
-
-local function span(from, n)
-  local list = {}
-  for k = 1, n do list[k] = from + k - 1 end
-  return list
-end
 
 -- Instructions that name a number of registers, or jump.
 local special = {

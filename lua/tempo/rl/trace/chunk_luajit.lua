@@ -1,4 +1,6 @@
 -- Chunks of LuaJIT 2.1 (lj_bcwrite.c): prototypes one after the other, the outermost last.
+local span = require "tempo.rl.trace.flow".span
+
 local chunk = {}
 
 local byte, char, concat, floor = string.byte, string.char, table.concat, math.floor
@@ -68,12 +70,6 @@ for form, list in pairs { ["AD?"] = { 0, 1, 2, 3, 4, 5 }, ["A?"] = { 6, 7, 8, 9,
 end
 for op = 22, 31 do forms[op] = "A=B" end
 for op = 32, 37 do forms[op] = "A=BC" end
-
-local function span(from, n)
-  local list = {}
-  for k = 1, n do list[k] = from + k - 1 end
-  return list
-end
 
 -- The function, and its n arguments behind the words that a frame takes.
 local frame = require("ffi").abi "gc64" and 2 or 1

@@ -178,7 +178,7 @@ local function hull(p, q)
   return r
 end
 
---- What holds on both paths.
+--- Keeps the facts that hold on both paths.
 function facts.both(a, b)
   local self = facts.new(a.graph)
   for c, v in pairs(a.known) do

@@ -11,6 +11,13 @@
 local flow = {}
 flow.__index = flow
 
+--- n registers, or arguments, from the first on.
+function flow.span(from, n)
+  local list = {}
+  for k = 1, n do list[k] = from + k - 1 end
+  return list
+end
+
 --- Pcs that begin a range: the k-th instruction's jumps, and what follows a jump or a call.
 function flow.starts(code, starts)
   for pc = 1, #code do

@@ -1,4 +1,4 @@
--- What differs between two runs of a game that stand at one place.
+-- Finds and joins the differences between two runs of a game that stand at one place.
 --
 -- All that the rest of a run depends on is reached from the state, from the live registers of the
 -- game's functions that are being called, and from their closures. Two runs that are built alike
@@ -46,7 +46,7 @@ function merge.frames()
   end
 end
 
---- What is to be compared at this place, where the innermost function is in front of a range:
+--- Gathers all that is compared at this place, where the innermost function is in front of a range:
 --- { state =, ids = (numbers of closures), [k] = { line =, order = registers, [register] = value }
 --- }; nil where a function has no ranges.
 function merge.look(self)

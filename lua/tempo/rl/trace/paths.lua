@@ -159,7 +159,7 @@ local function install(self, join)
   self.facts, self.drawn = facts.copy(join.facts), join.drawn
 end
 
--- What both runs become: a row of the script; nil where they are not built alike.
+-- Makes one row of the script of both runs; nil where they are not built alike.
 local function joined(self, p, now)
   local yes = p.yes
   local list = merge.differ(self.graph, self.is_known, p.closures, yes.look, now)
