@@ -4,22 +4,25 @@
  * the pragma below) and to round divisions and square roots of f32 to nearest (as CUDA does;
  * -cl-fp32-correctly-rounded-divide-sqrt), so that every value has the CPU's bits.
  *
- *   KERNEL_OF(n, name)(..)  a kernel of n threads a block
- *   GLOBAL, LOCAL           of a pointer: to the device's memory; of an array at the beginning of a
- *                           kernel: one for the threads of a block. OpenCL has no pointer that may
- * be either, so functions say which they take THREAD, THREADS, BLOCK, BLOCKS  int: which one, of
- * how many BARRIER()               all threads of a block come here; then each sees what the others
- * wrote ATOMIC_..(p, v)         of GLOBAL and LOCAL memory; the value before. MIN_U64: the lesser
- * stays SHUFFLE_DOWN(x, n)      x of the n-th next thread of the same 32; only if TP_SHUFFLES is 1,
- * and only where all 32 come LOAD4(p), STORE4(p, v)  four f32 at once (type float4, made by
- * FLOAT4(a, b, c, d)); p is a multiple of 16 bytes TP_U64(1), TP_I64(-1)   numbers of 64 bits.
- * Never write ull or LL: long long has 128 bits in OpenCL C, without a word from the compiler. Text
- * that is printed for all targets (emit/text.c) says TP_I64 too, which kernels/prelude/math.h
- *                           defines elsewhere
- *   TP_FN, TP_ONCE, TP_AT  what the prelude asks for
- *
- * GRID_MEET(p)             threads of all blocks come here, p a count of 0 at first; in CUDA C
- * alone
+ *   KERNEL_OF(n, name)(..)   a kernel of n threads a block
+ *   GLOBAL, LOCAL            of a pointer: to the device's memory; of an array at the beginning of
+ *                            a kernel: one for the threads of a block. OpenCL has no pointer that
+ *                            may be either, so functions say which they take
+ *   THREAD, THREADS          int: which thread of a block, of how many
+ *   BLOCK, BLOCKS            int: which block, of how many
+ *   BARRIER()                all threads of a block come here; then each sees what others wrote
+ *   ATOMIC_..(p, v)          of GLOBAL and LOCAL memory; the value before
+ *   SHUFFLE_DOWN(x, n)       x of the n-th next thread of the same 32; only if TP_SHUFFLES is 1,
+ *                            and only where all 32 come
+ *   LOAD4(p), STORE4(p, v)   four f32 at once (type float4, made by FLOAT4(a, b, c, d)); p is a
+ *                            multiple of 16 bytes
+ *   TP_U64(1), TP_I64(-1)    numbers of 64 bits. Never write ull or LL: long long has 128 bits in
+ *                            OpenCL C, without a word from the compiler. Text that is printed for
+ *                            all targets (emit/text.c) says TP_I64 too, which
+ *                            kernels/prelude/math.h defines elsewhere
+ *   TP_FN, TP_ONCE, TP_AT    as the prelude asks
+ *   GRID_MEET(p)             threads of all blocks come here, p a count of 0 at first; in CUDA C
+ *                            alone
  *
  * MEET() stands where threads read each other, LEAF_ENDS() behind each leaf of a kernel of several.
  * In CUDA C threads meet at the first. In OpenCL C they meet at the second, which always suffices:
@@ -49,7 +52,6 @@ typedef ulong uint64_t;
 #define KERNEL_OF(n, name) __kernel __attribute__((reqd_work_group_size(n, 1, 1))) void name
 #define GLOBAL             __global
 #define LOCAL              __local
-#define RESTRICT           restrict
 #define TP_FN              static inline
 #define TP_ONCE            static __attribute__((noinline))
 #define THREAD             ((int)get_local_id(0))
@@ -94,7 +96,6 @@ typedef unsigned long long uint64_t;
 #define KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n) name
 #define GLOBAL
 #define LOCAL     __shared__
-#define RESTRICT  __restrict__
 #define TP_FN     static __device__ __forceinline__
 #define TP_ONCE   static __device__ __noinline__
 #define THREAD    ((int)threadIdx.x)
@@ -124,7 +125,11 @@ TP_FN void tp_grid_meet(uint32_t *count) {
   if (threadIdx.x == 0) {
     __threadfence();
     const uint32_t was = atomicAdd(count, blockIdx.x ? 1u : 0x80000001u - gridDim.x);
-    while (!((was ^ *(volatile uint32_t *)count) >> 31)) __nanosleep(32);
+    while (!((was ^ *(volatile uint32_t *)count) >> 31)) {
+#if __CUDA_ARCH__ >= 700 /* cards before Volta cannot sleep */
+      __nanosleep(32);
+#endif
+    }
     __threadfence();
   }
   __syncthreads();
