@@ -14,7 +14,9 @@ static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, in
       (long long)n - 1);
 }
 
-bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
+bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *index, int64_t n) {
+  tp_view once = *index, *k = &once;
+  while (k->rank > 1 && k->stride[k->rank - 1] == 0 && k->shape[k->rank - 1] > 0) k->rank--;
   int last = TP_MAX(k->rank - 1, 0);
   int64_t count = k->rank ? k->shape[last] : 1, step = k->rank ? k->stride[last] : 1;
   tp_walk w;
@@ -422,64 +424,71 @@ typedef struct hits {
   const int64_t *at;
   const float *v;
   hit_place *first, *was;
-  uint32_t *which, *who;
+  uint32_t *root, *again;
   double *sum;
 } hits;
 
-/* Places for each hit, at most, there being memory for as many doubles: of a line, of some. */
+/* Fewer hits, at most, go one by one; places for each hit, at most, there being memory for as many
+ * doubles: of a line, of some. */
 enum { HITS_FEW = 64, IMAGE_PLACES = 4, IMAGE_SPAN = 2 };
 
-/* Puts the numbers of hits from `from` to `to` at their places, and their values aside. Is some
- * value such a number? */
-static bool mark_places(const hits *h, int64_t from, int64_t to) {
-  bool again = false;
-  for (int64_t j = from; j < to; j++) {
-    hit_place *place = &h->first[h->at[j]];
-    h->was[j] = *place;
-    place->number = HIT_MARK + (uint32_t)j;
-  }
-  for (int64_t j = from; j < to; j++) again |= h->was[j].number - HIT_MARK < (uint64_t)to;
-  return again;
+/* The hit before j at j's place; j: none. The mark that was there may be a number of the script's.
+ */
+static inline uint32_t hit_before(const hits *h, uint32_t j) {
+  uint32_t before = h->was[j].number - HIT_MARK;
+  return before < j && h->at[before] == h->at[j] ? before : j;
 }
 
-/* A sum for each place, in the order of hits, where the first hits are marked: which[j] is the sum
- * of hit j, who[i] a hit of sum i. How many sums. */
-static int64_t sum_places(const hits *h, int64_t marked) {
+/* Puts the numbers of hits at their places and values aside. again[i]: a hit whose place has perhaps
+ * been hit before; how many. */
+static int64_t mark_places(const hits *h) {
+  const hits q = *h;
   int64_t n = 0;
-  for (int64_t j = 0; j < h->n; j++) {
-    hit_place *place = &h->first[h->at[j]], was = j < marked ? h->was[j] : *place;
-    uint32_t before = was.number - HIT_MARK;
-    bool again = before < j && h->at[before] == h->at[j];
-    uint32_t i = h->which[j] = again ? h->which[before] : (uint32_t)n;
-    if (!again) {
-      h->who[n] = (uint32_t)j;
-      h->sum[n++] = (double)was.f;
-      if (j >= marked) place->number = HIT_MARK + (uint32_t)j;
-    }
-    h->sum[i] += h->v[j];
+  for (int64_t j = 0; j < q.n; j++) {
+    hit_place *place = &q.first[q.at[j]], was = *place;
+    q.was[j] = was;
+    place->number = HIT_MARK + (uint32_t)j;
+    q.again[n] = (uint32_t)j;
+    n += was.number - HIT_MARK < (uint64_t)j;
   }
   return n;
 }
 
-/* Adds in f64, rounded once; of two numbers f32 makes the same. A few places are looked at first
- * for hits that repeat. */
+/* Sums, in order, what goes to a place that is hit again, at the number of its first hit, root[j] of
+ * each hit again[i] = j. How many such hits. */
+static int64_t sum_again(const hits *h, int64_t n) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t j = h->again[i], before = hit_before(h, j);
+    if (before == j) continue;
+    bool first = hit_before(h, before) == before;
+    uint32_t root = h->root[j] = first ? before : h->root[before];
+    if (first) h->sum[root] = (double)h->was[root].f + h->v[root];
+    h->sum[root] += h->v[j];
+    h->again[kept++] = j;
+  }
+  return kept;
+}
+
+/* Adds in f64, rounded once; of two numbers f32 makes the same. All hits of a place store its sum.
+ */
 static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
-  tp_kfn *narrow = r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32];
-  if (!r->halved && goes_around(x, h->at, h->n, m)) {
-    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]].f += h->v[j];
+  const hits q = *h;
+  if (!r->halved && goes_around(x, q.at, q.n, m)) {
+    for (int64_t j = 0; j < q.n; j++) q.first[q.at[j]].f += q.v[j];
     return;
   }
-  int64_t marked = TP_MIN(h->n, HITS_FEW);
-  bool again = mark_places(h, 0, marked);
-  if (!again && marked < h->n) again = mark_places(h, marked, h->n), marked = h->n;
-  if (!again && !r->halved) {
-    tp_cpu(x)->K->ew[TP_OP_ADD][TP_F32](h->was, h->was, h->v, h->was, h->n);
-    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]] = h->was[j];
-  } else {
-    int64_t n = sum_places(h, marked);
-    narrow(h->was, h->sum, h->sum, h->sum, n);
-    for (int64_t i = 0; i < n; i++) h->first[h->at[h->who[i]]] = h->was[i];
+  int64_t again = mark_places(h);
+  if (r->halved)
+    for (int64_t j = 0; j < q.n; j++) q.sum[j] = (double)q.was[j].f + q.v[j];
+  again = sum_again(h, again);
+  if (r->halved) tp_cpu(x)->K->sticky(q.was, q.sum, q.sum, q.sum, q.n);
+  else tp_cpu(x)->K->ew[TP_OP_ADD][TP_F32](q.was, q.was, q.v, q.was, q.n);
+  for (int64_t i = 0; i < again; i++) {
+    uint32_t j = q.again[i], root = q.root[j];
+    q.was[j].f = r->halved ? q.was[root].f : (float)q.sum[root];
   }
+  for (int64_t j = 0; j < q.n; j++) q.first[q.at[j]] = q.was[j];
 }
 
 /* Adds so many hits that the places, all of them in f64, take less time than to look which hits
@@ -494,12 +503,13 @@ static void add_to_image(
 
 /* Puts a line behind what is in h; its places are counted from h->first. */
 static void append_line(hits *h, int64_t *at, float *v, const line *l) {
-  const float *from = (const float *)l->near;
-  int64_t to = (hit_place *)l->far - h->first;
+  const line q = *l;
+  const float *from = (const float *)q.near;
+  int64_t to = (hit_place *)q.far - h->first;
   at += h->n, v += h->n;
-  h->n += l->n;
-  for (int64_t j = 0; j < l->n; j++) at[j] = to + j * l->sf + l->index[j * l->sk] * l->apart;
-  for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->sn];
+  h->n += q.n;
+  for (int64_t j = 0; j < q.n; j++) at[j] = to + j * q.sf + q.index[j * q.sk] * q.apart;
+  for (int64_t j = 0; j < q.n; j++) v[j] = from[j * q.sn];
 }
 
 /* How many lines go together: those of one point if points add to the same places, because each
@@ -546,8 +556,8 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
         x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
   for (; line_is_there(l); tp_walk_next(&l->w)) {
     if (axis == last && l->sk == 1 && l->sn == 1 && l->apart == 1) {
-      hits alone = { l->n, l->index, (const float *)l->near, (hit_place *)l->far, h.was, h.which,
-        h.who, sum };
+      hits alone = { l->n, l->index, (const float *)l->near, (hit_place *)l->far, h.was, h.root,
+        h.again, sum };
       if (l->n > HITS_FEW && around <= IMAGE_PLACES * l->n)
         add_to_image(x, r, &alone, around, (double *)at);
       else add_hits(x, r, &alone, around);
