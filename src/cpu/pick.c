@@ -19,7 +19,7 @@ bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *index, int64_t n) {
   while (k->rank > 1 && k->stride[k->rank - 1] == 0 && k->shape[k->rank - 1] > 0) k->rank--;
   int last = TP_MAX(k->rank - 1, 0);
   int64_t count = k->rank ? k->shape[last] : 1, step = k->rank ? k->stride[last] : 1;
-  tp_walk w;
+  tp_walk w = { 0 };
   for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
     const int64_t *p = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
     bool bad = tp_cpu(x)->K->outside(p, step, count, n);
@@ -439,8 +439,8 @@ static inline uint32_t hit_before(const hits *h, uint32_t j) {
   return before < j && h->at[before] == h->at[j] ? before : j;
 }
 
-/* Puts the numbers of hits at their places and values aside. again[i]: a hit whose place has perhaps
- * been hit before; how many. */
+/* Puts the numbers of hits at their places and values aside. again[i]: a hit whose place has
+ * perhaps been hit before; how many. */
 static int64_t mark_places(const hits *h) {
   const hits q = *h;
   int64_t n = 0;
@@ -454,8 +454,8 @@ static int64_t mark_places(const hits *h) {
   return n;
 }
 
-/* Sums, in order, what goes to a place that is hit again, at the number of its first hit, root[j] of
- * each hit again[i] = j. How many such hits. */
+/* Sums, in order, what goes to a place that is hit again, at the number of its first hit, root[j]
+ * of each hit again[i] = j. How many such hits. */
 static int64_t sum_again(const hits *h, int64_t n) {
   int64_t kept = 0;
   for (int64_t i = 0; i < n; i++) {
