@@ -14,17 +14,19 @@ static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, in
       (long long)n - 1);
 }
 
-bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *index, int64_t n) {
-  tp_view once = *index, *k = &once;
-  while (k->rank > 1 && k->stride[k->rank - 1] == 0 && k->shape[k->rank - 1] > 0) k->rank--;
-  int last = TP_MAX(k->rank - 1, 0);
-  int64_t count = k->rank ? k->shape[last] : 1, step = k->rank ? k->stride[last] : 1;
-  tp_walk w = { 0 };
+/* Along last axes where the index stands still one place is looked at. */
+bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
+  int rank = k->rank;
+  while (rank > 1 && k->stride[rank - 1] == 0 && k->shape[rank - 1] > 0) rank--;
+  int last = TP_MAX(rank - 1, 0);
+  int64_t count = rank ? k->shape[last] : 1, step = rank ? k->stride[last] : 1;
+  tp_walk w;
   for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
     const int64_t *p = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
     bool bad = tp_cpu(x)->K->outside(p, step, count, n);
+    for (int i = rank; bad && i < k->rank; i++) w.at[i] = 0;
     for (int64_t j = 0; bad && j < count; j++) {
-      if (k->rank) w.at[last] = j;
+      if (rank) w.at[last] = j;
       if ((uint64_t)p[j * step] >= (uint64_t)n) return bad_index(x, r, w.at, p[j * step], n);
     }
   }
@@ -141,8 +143,8 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
 /* ---- sums of floats: in f64, in order, rounded once ---- */
 
 /* PICK_PART: bytes of a row that are on their way while another row is looked at. PICK_LEAST: a
- * shorter row of hits is taken element by element. */
-enum { PICK_LINE = 256, PICK_PART = 256, PICK_LEAST = 4 };
+ * shorter row of hits is taken element by element. IMAGE_HITS: so many a row go to an image. */
+enum { PICK_LINE = 256, PICK_PART = 256, PICK_LEAST = 4, IMAGE_HITS = 2 };
 
 /* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense
  * image of it. */
@@ -250,6 +252,21 @@ static void add_row_once(const tp_exec *x, const tp_dreg *r, row_hits *h, int64_
   } else tp_view_add(x, r->out[0].dtype, hit_row(h, j), hit_by(h, j, TP_MIN(j + 1, h->n - 1)));
 }
 
+/* Do so many rows go to so few dense ones that all of these are summed in f64, image? */
+static bool fills_image(const row_hits *h, int64_t around) {
+  return h->dense && h->so == h->dense * (int64_t)sizeof(float) && h->n / IMAGE_HITS >= around;
+}
+
+static void add_rows_to_image(const tp_exec *x, const row_hits *h, int64_t around, double *image) {
+  const tp_kernels *K = tp_cpu(x)->K;
+  void *first = h->first;
+  int64_t n = around * h->dense;
+  K->cast[TP_F32][TP_F64](image, first, first, first, n);
+  K->add_rows(image, (const float *)h->src, h->si / (int64_t)sizeof(float), h->index, h->step, h->n,
+      h->dense);
+  K->cast[TP_F64][TP_F32](first, image, image, image, n);
+}
+
 /* One point of the leading axes. A row that is hit once costs one addition and no other memory;
  * others are summed in f64. */
 static void add_rows_hit(
@@ -257,6 +274,10 @@ static void add_rows_hit(
   int64_t around = TP_MAX(r->out[0].v.shape[r->nlead + r->rg->how.axis], 1);
   if (!sum || (h->step == 1 && goes_around(x, h->index, h->n, around))) {
     for (int64_t j = 0; j < h->n; j++) add_row_once(x, r, h, j);
+    return;
+  }
+  if (fills_image(h, around)) {
+    add_rows_to_image(x, h, around, sum);
     return;
   }
   link_rows(h, t);
@@ -308,10 +329,11 @@ static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
 static bool scatter_rows(tp_exec *x, tp_dreg *r, int64_t n) {
   const tp_dnd *o = &r->out[0];
   int axis = r->rg->how.axis;
-  int64_t row = 1;
+  int64_t row = 1, around = o->v.shape[r->nlead + axis];
   for (int i = r->nlead; i < o->v.rank; i++) row *= i == r->nlead + axis ? 1 : o->v.shape[i];
   tp_row_hit *t = tp_work(x, r, n, TP_WORK_PAIR);
-  double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, row, sizeof *sum) : NULL;
+  int64_t room = n / IMAGE_HITS >= TP_MAX(around, 1) ? around * row : row;
+  double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, room, sizeof *sum) : NULL;
   if (!t || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
   if (n > UINT32_MAX)
     return tp_rfail(

@@ -374,9 +374,11 @@ static void shut_inside(tp_emit *e, const tp_pnode *x) {
 }
 
 static void put_inside(tp_emit *e, const tp_region *r) {
-  tp_emit_line(e, "const int64_t at = ");
+  tp_emit_line(e, "int64_t at = ");
   put_index(e, r);
   tp_puts(e->b, ";\n");
+  if (e->to->host && emit_elements(&r->in[PICK_BY], FEW_ELEMENTS) < 0)
+    tp_emit_line(e, "TP_ONE_BY_ONE(at);\n");
   if (r->op == TP_OP_PUT || e->to->threads)
     emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
 }

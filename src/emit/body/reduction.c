@@ -220,8 +220,9 @@ static void put_acc(const nest *l, const fold_types *t) {
 
 /* ---- short rows side by side ---- */
 
-/* Is each fold of f32 a short row of the innermost axis, with many beside it? One by one their terms
- * would wait for each other: 16 rows are made, turned, and folded in lanes, each in its order. */
+/* Is each fold of f32 a short row of the innermost axis, with many beside it? One by one their
+ * terms would wait for each other: 16 rows are made, turned, and folded in lanes, each in its
+ * order. */
 static bool has_short_rows(const nest *l, const fold_types *t) {
   int in = l->nax - 1;
   int64_t n, rows;
