@@ -5,6 +5,12 @@
  * -cl-fp32-correctly-rounded-divide-sqrt), so that every value has the CPU's bits.
  *
  *   KERNEL_OF(n, name)(..)  a kernel of n threads a block
+ *   PLACE(p), AT(p)         a kernel's parameter that says where a buffer lies, and the address: one
+ *                           pointer, which CUDA C reads from constant memory where it is used, or a
+ *                           pointer and an offset (tp_gplace). NOTED(p, arena, off): such a p that
+ *                           lies `off` behind `arena`
+ *   HIDDEN(x)               x, of which compilers know nothing: what is made of it is made here, and
+ *                           not kept in registers from the kernel's begin on
  *   GLOBAL, LOCAL           of a pointer: to the device's memory; of an array at the beginning of a
  *                           kernel: one for the threads of a block. OpenCL has no pointer that may
  * be either, so functions say which they take THREAD, THREADS, BLOCK, BLOCKS  int: which one, of
@@ -47,6 +53,12 @@ typedef ulong uint64_t;
 #define TP_U64(x)          x##ul
 #define TP_I64(x)          x##l
 #define KERNEL_OF(n, name) __kernel __attribute__((reqd_work_group_size(n, 1, 1))) void name
+#define PLACE(p)           __global char *p, int64_t p##_o
+#define AT(p)              ((p) + p##_o)
+#define NOTED(p, arena, off) \
+  __global char *const p = arena; \
+  const int64_t p##_o = arena##_o + (off)
+#define HIDDEN(x)          (x)
 #define GLOBAL             __global
 #define LOCAL              __local
 #define RESTRICT           restrict
@@ -91,7 +103,10 @@ typedef long long int64_t;
 typedef unsigned long long uint64_t;
 #define TP_U64(x)          x##ull
 #define TP_I64(x)          x##ll
-#define KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n) name
+#define KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n, 2) name
+#define PLACE(p)              char *p
+#define AT(p)                 (p)
+#define NOTED(p, arena, off)  char *const p = arena + (off)
 #define GLOBAL
 #define LOCAL     __shared__
 #define RESTRICT  __restrict__
@@ -114,6 +129,11 @@ typedef unsigned long long uint64_t;
 #define FLOAT4(a, b, c, d)      make_float4(a, b, c, d)
 #define LOAD4(p)                (*(const float4 *)(p))
 #define STORE4(p, v)            (*(float4 *)(p) = (v))
+TP_FN int64_t tp_hidden(int64_t x) {
+  asm volatile("" : "+l"(x));
+  return x;
+}
+#define HIDDEN(x) tp_hidden(x)
 #endif
 #if !defined(__OPENCL_VERSION__)
 /* Threads of all blocks come here; then each sees what the others wrote. The blocks are there at
