@@ -2,6 +2,7 @@
 #define TP_KERNEL_THREADS      256
 #define TP_UNROLLED            _Pragma("unroll")
 #define TP_IVDEP               TP_UNROLLED
+#define TP_EACH                _Pragma("unroll 1") for /* a thread has one point, or few */
 #define __builtin_expect(x, y) (x)
 
 typedef struct {
@@ -101,7 +102,11 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
 
 #define TP_SOME          8
 #define TP_SOME_AT       ((g_ & 1) * 16 + (g_ >> 1) * TP_SOME)
-#define TP_SOME_BEGIN(A) A s_[TP_SOME], u_[TP_SOME], v_[TP_SOME];
+/* 0 at first, or registers were taken for them from the kernel's begin on */
+#define TP_SOME_BEGIN(A) \
+  A s_[TP_SOME], v_[TP_SOME]; \
+  TP_UNROLLED \
+  for (int k = 0; k < TP_SOME; k++) s_[k] = v_[k] = 0;
 #define TP_EACH_SOME     _Pragma("unroll 1") for (int g_ = 0; g_ < TP_FOLD_LANES / TP_SOME; g_++)
 #define TP_SOME_START(P, part, odd, unit) \
   P part[TP_SOME], odd[TP_SOME]; \
@@ -113,10 +118,11 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
   TP_UNROLLED \
   for (int k = 0; k < TP_SOME; k++) { \
     A x_ = (A)TP_LANE_END_##fn(part[k], odd[k]); \
-    if (g_ & 1) x_ = (A)TP_FOLD_##fn(s_[k], x_); \
-    if (g_ == 1) u_[k] = x_; \
-    else if (g_ == 3) v_[k] = (A)TP_FOLD_##fn(u_[k], x_); \
-    else s_[k] = x_; \
+    if (!(g_ & 1)) s_[k] = x_; \
+    else { \
+      x_ = (A)TP_FOLD_##fn(s_[k], x_); \
+      v_[k] = g_ == 1 ? x_ : (A)TP_FOLD_##fn(v_[k], x_); \
+    } \
   }
 #define TP_SOME_HALVE(A, fn, n) \
   TP_UNROLLED \

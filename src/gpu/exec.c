@@ -234,7 +234,7 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   place[n++] = (tp_gplace){ d->arena, 0 };
   for (int i = 0; i < of->nbuf; i++) {
     if (!tp_gpu_reach(x, of->buf[i], of->written[i])) return false;
-    if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = tp_gpu_place(x, of->buf[i]);
+    if (tp_kernel_takes(x->plan, of, i)) place[n++] = tp_gpu_place(x, of->buf[i]);
   }
   num[nnum++] = (int64_t)x->run->seed, num[nnum++] = from, num[nnum++] = end;
   for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];

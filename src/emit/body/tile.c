@@ -129,7 +129,7 @@ static void open_tiles(const nest *l, const tile *t) {
       tp_putf(e->b, "*tp_index_max(0, %s)", emit_ix(e, l->ax[i].n));
   }
   tp_puts(e->b, ";\n");
-  emit_open(e, "for (int64_t at_ = block_; at_ < all_; at_ += blocks_) {\n");
+  emit_open(e, "TP_EACH (int64_t at_ = block_; at_ < all_; at_ += blocks_) {\n");
   tp_emit_line(e, "int64_t rest_ = at_/over_;\n");
   tp_emit_line(e, "const int64_t left_ = at_%%over_*%d, top_ = rest_%%down_*%d;\n",
       t->over * t->side_n, t->down * t->side_m);

@@ -134,6 +134,36 @@ static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   else put_loop_leaf(e, x, whole);
 }
 
+/* Prints the leaf of a kernel of several. Symbols are hidden in it, or what all leaves make of them
+ * were kept in registers through the whole kernel. */
+static void put_hidden_leaf(tp_emit *e, const tp_pnode *x) {
+  tp_buf body, *whole = e->b;
+  tp_hold hold;
+  bool *all = e->sym;
+  int n = tp_nsym(e->ix);
+  tp_buf_hold(&body, &hold);
+  e->b = &body;
+  e->sym = TP_NEWN(e->a, bool, n + 1);
+  e->depth++;
+  put_kernel_leaf(e, x, false);
+  e->depth--;
+  e->b = whole;
+  tp_emit_line(e, "{ const int64_t at_first_ = first_, by_step_ = step_");
+  for (int i = 0; i < n; i++)
+    if (e->sym[i]) tp_putf(whole, ", z%d = s%d", i, i);
+  tp_puts(whole, ";\n");
+  tp_emit_line(e, "{ const int64_t first_ = HIDDEN(at_first_), step_ = HIDDEN(by_step_)");
+  for (int i = 0; i < n; i++)
+    if (e->sym[i]) tp_putf(whole, ", s%d = HIDDEN(z%d)", i, i);
+  tp_puts(whole, ";\n");
+  tp_putn(whole, body.s ? body.s : "", body.n);
+  tp_emit_line(e, "}}\n");
+  whole->failed |= body.failed;
+  for (int i = 0; i < n; i++) all[i] |= e->sym[i];
+  e->sym = all;
+  tp_buf_drop(&body, &hold);
+}
+
 bool kernel_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
   if (r->kind == TP_RG_LOOP) return tp_loop_fails(p, r);
@@ -188,7 +218,7 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
   case TP_P_IF: put_branches(m, x); return;
   case TP_P_REGION:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
-    put_kernel_leaf(e, x, false);
+    put_hidden_leaf(e, x);
     tp_emit_line(e, "LEAF_ENDS();\n");
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
@@ -226,7 +256,7 @@ static void put_sum_places(tp_emit *e, const tp_kernel *k) {
 static void put_block_sum(
     tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
   const char *cell = tp_emit_cell(e, e->p->bufs.v[k->rows->added[i]]->dtype);
-  tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*q%d + q%d);\n", cell, name,
+  tp_emit_line(e, "%s *const %s%d = (%s *)(AT(sums_p) + %s*q%d + q%d);\n", cell, name,
       k->rows->added[i], cell, block, kernel_sums(k), i);
 }
 
