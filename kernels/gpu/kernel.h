@@ -53,6 +53,17 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   return ATOMIC_CAS_U64((GLOBAL uint64_t *)fault, 0, (uint64_t)(pos + 1)) == 0;
 }
 
+/* The greatest x of the block's threads, all of which come here; x becomes it. */
+#define TP_BLOCK_MOST(x, room) \
+  room[THREAD] = (uint64_t)(x); \
+  for (int h_ = THREADS / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD < h_ && room[THREAD] < room[THREAD + h_]) room[THREAD] = room[THREAD + h_]; \
+  } \
+  BARRIER(); \
+  x = (int64_t)room[0]; \
+  BARRIER();
+
 /* ---- operators (emit/body/operator.c) ---- */
 
 TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c; }

@@ -95,11 +95,12 @@ static bool takes_one_block(tp_emit *e, const tp_pnode *x) {
 static bool has_kernels(tp_emit *e, const tp_pnode *x) {
   int leaves = 0;
   TP_EACH_NODE (k, x) {
+    bool load = k.x->kind == TP_P_LOAD;
     bool ok = k.x->kind == TP_P_REGION ? has_kernel(e, k.x)
-                                       : k.x->kind == TP_P_FOR || k.x->kind == TP_P_IF ||
+                                       : k.x->kind == TP_P_FOR || k.x->kind == TP_P_IF || load ||
             k.x->kind == TP_P_SEQ || k.x->kind == TP_P_SPILL || k.x->kind == TP_P_FETCH;
     if (!ok) return false;
-    leaves += k.x->kind == TP_P_REGION;
+    leaves += k.x->kind == TP_P_REGION || load;
   }
   return leaves > 0;
 }
@@ -171,20 +172,23 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     for (int i = 0; i < x->n; i++) put_node(m, x->kid[i], false);
     return;
   case TP_P_FOR: {
-    int v = x->var->id;
-    bool was = e->sym[v];
-    const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
-    emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
-        top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
+    bool was = e->sym[x->var->id];
+    kernel_open_for(e, x, top);
     /* leaves of the iteration before are over; there may be no iteration */
     meet_uses before = meet_copy(m);
     put_node(m, x->kid[0], false);
     if (m->left.n) put_barrier(m);
     m->left = before;
-    emit_shut(e, 1);
-    e->sym[v] = was;
+    kernel_shut_for(e, x, top);
+    e->sym[x->var->id] = was;
     return;
   }
+  case TP_P_LOAD:
+    if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
+    kernel_put_load(e, x, !m->part);
+    tp_emit_line(e, "LEAF_ENDS();\n");
+    m->left.n = 0; /* all threads meet in it */
+    return;
   case TP_P_IF: put_branches(m, x); return;
   case TP_P_REGION:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
@@ -280,8 +284,8 @@ static void put_share(tp_emit *e, const tp_kernel *k, int part, int home) {
       alone ? "0" : "BLOCK", alone ? "1" : "BLOCKS");
   tp_emit_line(e, "const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n");
   if (k->by_rows)
-    tp_emit_line(
-        e, "GLOBAL int64_t *const fault_ = meets_ + 1 + (int64_t)BLOCK*%d;\n", 1 + e->p->nsym);
+    tp_emit_line(e, "GLOBAL int64_t *const fault_ = ends_ + %d + (int64_t)BLOCK*%d;\n", e->p->nsym,
+        1 + e->p->nsym);
   else tp_emit_line(e, "GLOBAL int64_t *const fault_ = note_;\n");
   tp_emit_line(e, "(void)first_, (void)step_, (void)blocks_, (void)fault_;\n");
 }
@@ -312,6 +316,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
   meet_state m = { .e = e, .part = part };
   if (k->loop) put_node(&m, s ? k->rows->as : k->node, !part);
   else if (k->sums) put_block_sums(e, k);
+  else if (!k->stretch && !k->node->rg) kernel_put_load(e, k->node, true);
   else if (!k->stretch) put_kernel_leaf(e, k->node, true);
   for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
   if (s) e->sym[s->from->id] = e->sym[s->n->id] = false;
@@ -329,8 +334,9 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
   TP_VEC(tp_kernel) v = { 0 };
   TP_EACH_NODE (k, p->body) {
     tp_kernel x = { .node = k.x, .n = 1, .loop = k.x->kind == TP_P_FOR };
-    if (x.loop ? !has_kernels(&e, k.x) : !(k.x->rg && has_kernel(&e, k.x))) continue;
-    x.one = x.loop || takes_one_block(&e, k.x);
+    bool load = k.x->kind == TP_P_LOAD;
+    if (x.loop ? !has_kernels(&e, k.x) : !(load || (k.x->rg && has_kernel(&e, k.x)))) continue;
+    x.one = x.loop || load || takes_one_block(&e, k.x);
     if (x.loop) x.rows = tp_plan_cut_loop(p, a, k.x);
     if (x.loop) snprintf(x.name, sizeof x.name, "loop_%d_%d", k.x->var->id, k.x->pos);
     else snprintf(x.name, sizeof x.name, "leaf_%d", k.x->pos);
@@ -351,7 +357,7 @@ struct tp_stretch {
 };
 
 static void add_node(tp_stretch *s, const tp_pnode *x) {
-  s->meets |= x->kind == TP_P_FOR;
+  s->meets |= x->kind == TP_P_FOR || x->kind == TP_P_LOAD;
   if (x->rg)
     s->meets |= meet_before(&s->m, x) || kernel_fails(s->e.p, x->rg) || takes_one_block(&s->e, x);
   for (int i = 0; i < x->n; i++) add_node(s, x->kid[i]);
