@@ -44,6 +44,9 @@ typedef struct {
     TP_LEAVE_IF(any_, to); \
   } while (0)
 
+/* The place of a parameter that was not loaded. */
+#define TP_MISSING (-2)
+
 /* A number that blocks of one kernel set and look at. */
 #define TP_SET(p)    ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 1)
 #define TP_IS_SET(p) ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 0)

@@ -73,7 +73,8 @@ static int64_t find_places(tp_exec *x, int64_t *sums) {
   tp_device *d = x->device;
   int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
   *sums = 0;
-  for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
+  for (int i = 0; i < x->plan->bufs.n; i++)
+    d->place[i] = tp_gpu_is_there(x, x->plan->bufs.v[i]) ? tp_arena_place(x, i) : TP_GPU_MISSING;
   for (int i = 0; i < d->n + d->more.n; i++) {
     const tp_chosen *k = tp_gpu_kernel(d, i);
     if (k->chosen && (k->of->loop || k->of->stretch || k->of->nparts))
@@ -101,7 +102,7 @@ static bool place_buffers(tp_exec *x) {
   tp_device *d = x->device;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    bool there = b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
+    bool there = tp_gpu_is_there(x, b);
     d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
   }
   if (x->poison || tp_arena_spills(x)) return true;
@@ -202,7 +203,7 @@ static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
   int64_t leads = 1, own = 1;
   for (int i = 0; i < r->nlead; i++)
     leads = tp_times_bytes(leads, TP_MAX(tp_dx_get(&r->lead[i], x->env), 0));
-  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind == TP_RG_OP; w++) {
+  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind != TP_RG_LOOP; w++) {
     int64_t n = 1;
     for (int i = r->nlead; i < w->rank; i++)
       n = tp_times_bytes(n, TP_MAX(tp_dx_get(&w->shape[i], x->env), 0));
@@ -230,6 +231,8 @@ static int64_t points_in_parts(const tp_exec *x, const tp_kernel *of) {
   return most;
 }
 
+static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
+
 static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64_t end) {
   tp_device *d = x->device;
   const tp_kernel *of = k->of;
@@ -248,6 +251,10 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
   if (of->adds) place[n++] = (tp_gplace){ d->sums, 0 };
   if (!tp_gpu_tell_ends(x)) return false;
+  for (int i = 0; i < x->nreg; i++)
+    if (x->reg[i]->rg->kind == TP_RG_PINIT && x->reg[i]->pos >= of->node->pos &&
+        x->reg[i]->pos <= last_of(of))
+      x->begun[x->reg[i]->out[0].buf] = true;
   d->doubtful = true;
   d->launches++;
   k->launches++;
@@ -457,8 +464,6 @@ static double bytes_by(const tp_exec *x, const tp_kernel *of) {
   for (int i = 0; i < of->nbuf; i++) once += (double)tp_gpu_bytes(x, of->buf[i]);
   return of->loop && !inside ? TP_MIN(all, once) : all;
 }
-
-static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
 
 static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;

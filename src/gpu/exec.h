@@ -28,7 +28,8 @@ typedef struct tp_latecall {
 } tp_latecall;
 
 enum {
-  TP_GPU_LATE = 4, /* calls that may wait */
+  TP_GPU_LATE = 4,     /* calls that may wait */
+  TP_GPU_MISSING = -2, /* the place of a parameter that was not loaded (kernels/gpu/kernel.h) */
   /* where a buffer's values are */
   TP_IN_HOST = 1,
   TP_IN_DEVICE = 2
@@ -92,6 +93,11 @@ bool tp_gpu_has_room(tp_exec *x, int64_t arena, int64_t more);
 /* Has the device's library made the leaf, if that is a product? It stays at 0 where a kernel is to
  * do it. */
 bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products);
+
+/* Was the buffer given, if it is a parameter's loaded value? */
+static inline bool tp_gpu_is_there(const tp_exec *x, const tp_pbuf *b) {
+  return b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
+}
 
 /* Kernel i: those of leaves and loops, then more. */
 static inline tp_chosen *tp_gpu_kernel(const tp_device *d, int i) {

@@ -76,10 +76,19 @@ bool kernel_is_shared(tp_emit *e, const tp_region *r) {
   return true;
 }
 
+/* One that makes an output may lend an array of the host (run/first.c). */
+static bool has_pinit(const tp_emit *e, const tp_region *r) {
+  if (r->nin != 2 || e->p->bufs.v[r->out[0].buf]->kind != TP_BUF_TEMP) return false;
+  TP_WINDOWS (w, r)
+    if (w->wrap >= 0) return false;
+  return true;
+}
+
 static bool has_kernel(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   bool op = r->kind == TP_RG_OP;
-  if (r->check || r->first || (r->kind != TP_RG_LOOP && !op)) return false;
+  if (r->kind == TP_RG_PINIT) return has_pinit(e, r);
+  if (r->check || (r->kind != TP_RG_LOOP && !op)) return false;
   if (op && tp_op_is_env(r->op) && !tp_env_text(r->how.str)) return false;
   return tp_emit_knows(e, x);
 }
@@ -129,14 +138,54 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   emit_shut(e, 1);
 }
 
-static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
-  e->at = x;
-  if (tp_emit_is_pointwise(e, tp_emit_region(e, x))) tp_emit_pointwise(e, x);
+/* The PINIT for which the leaf makes the operand: it follows (run/first.c). */
+static const tp_region *pinit_of(const tp_emit *e, const tp_pnode *x) {
+  TP_EACH_NODE (k, e->p->body)
+    if (k.x->rg && k.x->pos > x->pos && k.x->rg->kind == TP_RG_PINIT)
+      return k.x->rg->nin > 1 && k.x->rg->in[0].buf == x->rg->out[0].buf ? k.x->rg : NULL;
+  return NULL;
+}
+
+/* Was the parameter of the PINIT loaded? */
+static const char *is_loaded(tp_emit *e, const tp_region *r) {
+  return tp_printf(e->a, "note_[%d] != TP_MISSING", 1 + e->p->nsym + r->in[1].buf);
+}
+
+static void put_pinit(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  emit_open(e, "{ /* %d */\n", x->pos);
+  tp_emit_point_windows(e, r);
+  tp_emit_line(e, "const int loaded_ = %s;\n", is_loaded(e, r));
+  int opened = emit_open_leads(e, r, &r->out[0], 0, -1);
+  for (int i = 1; i >= 0; i--) {
+    tp_emit_line(e, i ? "if (loaded_) " : "else ");
+    emit_point_element(e, r, 2);
+    tp_puts(e->b, " = ");
+    emit_point_element(e, r, i);
+    tp_puts(e->b, ";\n");
+  }
+  emit_shut(e, opened + 1);
+}
+
+static void put_leaf_of(tp_emit *e, const tp_pnode *x, bool whole) {
+  if (x->rg->kind == TP_RG_PINIT) put_pinit(e, x);
+  else if (tp_emit_is_pointwise(e, tp_emit_region(e, x))) tp_emit_pointwise(e, x);
   else put_loop_leaf(e, x, whole);
+}
+
+static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
+  const tp_region *first = x->rg->first && x->rg->kind != TP_RG_PINIT ? pinit_of(e, x) : NULL;
+  e->at = x;
+  if (first) {
+    emit_open(e, "if (!(%s)) {\n", is_loaded(e, first));
+    put_leaf_of(e, x, whole);
+    emit_shut(e, 1);
+  } else put_leaf_of(e, x, whole);
 }
 
 bool kernel_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
+  if (r->kind == TP_RG_PINIT) return false;
   if (r->kind == TP_RG_LOOP) return tp_loop_fails(p, r);
   if (r->op == TP_OP_ARGMAX || r->op == TP_OP_ARGMIN)
     return !tp_ix_is_const(r->in[0].shape[r->how.axis], &n) || n < 1;

@@ -190,7 +190,7 @@ static bool is_small_part(const tp_kernel *k) {
   for (int i = 0; i < r->nlead && n <= TP_KERNEL_THREADS; i++) n *= known(r->lead[i]);
   TP_WINDOWS (w, r) {
     int64_t own = 1;
-    for (int i = r->nlead; r->kind == TP_RG_OP && i < w->rank && own <= TP_KERNEL_THREADS; i++)
+    for (int i = r->nlead; r->kind != TP_RG_LOOP && i < w->rank && own <= TP_KERNEL_THREADS; i++)
       own *= known(w->shape[i]);
     most = TP_MAX(most, own);
   }
