@@ -76,6 +76,10 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
     sum_ = mad((x), (y), sum_); \
     if (++terms_ == TP_DOT_BLOCK) all_ = all_ + sum_, sum_ = 0, terms_ = 0; \
   } while (0)
+/* The same, but the last block is still to be added. */
+#define TP_BLOCK_TERM(mad, x, y) \
+  if (terms_++ == TP_DOT_BLOCK) acc = acc + sum_, sum_ = 0, terms_ = 1; \
+  sum_ = mad((x), (y), sum_);
 /* Place `at` of n, if it is one, at which `far`, whole steps, lies; else the loop goes on. */
 #define TP_BEHIND(at, n, far, step) \
   const int64_t at = (far) / (step); \

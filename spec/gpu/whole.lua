@@ -13,7 +13,7 @@ end
 
 local function say(name, values)
   local names = {}
-  for k in pairs(values) do names[#names + 1] = k end
+  for k in pairs(values) do if k ~= "late_ms" then names[#names + 1] = k end end
   table.sort(names)
   for _, k in ipairs(names) do
     local a = values[k]
@@ -92,7 +92,7 @@ function programs.looked()
   local P, out = walks(20)
   P:sink({ out.m }, function() end)
   local f = compile(P, { back = out.back })
-  f:load { p = tempo.array(1.5, "f32") }
+  f:load_params { p = tempo.array(1.5, "f32") }
   call(f, "looked", {}, { I = tonumber(arg[3]), B = 8, T = 60 })
   say("parameters", f:params())
   counts(f)

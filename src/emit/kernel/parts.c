@@ -281,6 +281,7 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
 
 void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n) {
   tp_emit e = kernel_printer(p, a);
+  if (p->reproducible) tp_puts(b, "#define TP_FMA 0\n");
   tp_puts(b, tp_prelude_gpu);
   tp_emit_environments(b, p, a);
   e.done = b;
