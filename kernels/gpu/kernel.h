@@ -45,6 +45,9 @@ typedef struct {
     TP_LEAVE_IF(any_, to); \
   } while (0)
 
+/* The place of a parameter that was not loaded. */
+#define TP_MISSING (-2)
+
 /* A number that blocks of one kernel set and look at. */
 #define TP_SET(p)    ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 1)
 #define TP_IS_SET(p) ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 0)
@@ -53,6 +56,17 @@ typedef struct {
 TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   return ATOMIC_CAS_U64((GLOBAL uint64_t *)fault, 0, (uint64_t)(pos + 1)) == 0;
 }
+
+/* The greatest x of the block's threads, all of which come here; x becomes it. */
+#define TP_BLOCK_MOST(x, room) \
+  room[THREAD] = (uint64_t)(x); \
+  for (int h_ = THREADS / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD < h_ && room[THREAD] < room[THREAD + h_]) room[THREAD] = room[THREAD + h_]; \
+  } \
+  BARRIER(); \
+  x = (int64_t)room[0]; \
+  BARRIER();
 
 /* ---- operators (emit/body/operator.c) ---- */
 
@@ -63,6 +77,10 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
     sum_ = mad((x), (y), sum_); \
     if (++terms_ == TP_DOT_BLOCK) all_ = all_ + sum_, sum_ = 0, terms_ = 0; \
   } while (0)
+/* The same, but the last block is still to be added. */
+#define TP_BLOCK_TERM(mad, x, y) \
+  if (terms_++ == TP_DOT_BLOCK) acc = acc + sum_, sum_ = 0, terms_ = 1; \
+  sum_ = mad((x), (y), sum_);
 /* Place `at` of n, if it is one, at which `far`, whole steps, lies; else the loop goes on. */
 #define TP_BEHIND(at, n, far, step) \
   const int64_t at = (far) / (step); \

@@ -257,6 +257,11 @@ void emit_put_fault(tp_emit *e, int pos, const char *what, const char *lead) {
     e->sym[q->var->id] = true;
     tp_emit_line(e, "fault_[%d] = s%d;\n", 1 + q->var->id, q->var->id);
   }
+  TP_EACH_NODE (k, e->p->body) {
+    if (k.x->kind != TP_P_LOAD) continue;
+    e->sym[k.x->var->id] = true;
+    tp_emit_line(e, "fault_[%d] = s%d;\n", 1 + k.x->var->id, k.x->var->id);
+  }
   emit_shut(e, 1);
 }
 

@@ -60,8 +60,9 @@ static bool take_parts(joining *j, const tp_pnode *x) {
   const tp_pnode *branch = tp_gpu_decided(j->x, x);
   if (!branch || tp_gpu_does_nothing(x)) return true;
   if (branch != x) return take_parts(j, branch);
-  if (x->rg && x->pos <= j->after) return true;
+  if ((x->rg || x->kind == TP_P_LOAD) && x->pos <= j->after) return true;
   if (s && s->chosen && s->of->node == x) return take_part(j, s), true;
+  if (x->kind == TP_P_LOAD) return take_part(j, d->leaf[x->pos]), true;
   if (x->rg) return take_leaf(j, x);
   if (k && k->chosen) return take_part(j, k), true;
   if (x->kind != TP_P_FOR && x->kind != TP_P_IF && x->kind != TP_P_SEQ) return false;
@@ -246,5 +247,6 @@ bool tp_gpu_choose(tp_exec *x) {
   if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
   tp_gpu_choose_each(x);
   join_kernels(x);
+  tp_gpu_find_needed(x);
   return d->ready = build(x);
 }
