@@ -12,7 +12,8 @@
  * wrote ATOMIC_..(p, v)         of GLOBAL and LOCAL memory; the value before. MIN_U64: the lesser
  * stays SHUFFLE_DOWN(x, n)      x of the n-th next thread of the same 32; only if TP_SHUFFLES is 1,
  * and only where all 32 come LOAD4(p), STORE4(p, v)  four f32 at once (type float4, made by
- * FLOAT4(a, b, c, d)); p is a multiple of 16 bytes TP_U64(1), TP_I64(-1)   numbers of 64 bits.
+ * FLOAT4(a, b, c, d)); p is a multiple of 16 bytes DOT4(a, b, c)  c and the products of the four bytes
+ * of a and b, which have signs TP_U64(1), TP_I64(-1)   numbers of 64 bits.
  * Never write ull or LL: long long has 128 bits in OpenCL C, without a word from the compiler. Text
  * that is printed for all targets (emit/text.c) says TP_I64 too, which kernels/prelude/math.h
  *                           defines elsewhere
@@ -75,6 +76,12 @@ typedef ulong uint64_t;
 #define ceilf                   ceil
 #define rintf                   rint
 #define fmaf                    fma
+TP_FN int tp_dot4(uint32_t a, uint32_t b, int c) {
+  for (int i = 0; i < 32; i += 8)
+    c += (int)(char)(a >> i & 255) * (int)(char)(b >> i & 255);
+  return c;
+}
+#define DOT4(a, b, c) tp_dot4(a, b, c)
 TP_FN void tp_copy_bytes(void *to, const void *from, int64_t n) {
   for (int64_t i = 0; i < n; i++) ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
 }
@@ -110,6 +117,7 @@ typedef unsigned long long uint64_t;
 #define ATOMIC_CAS_U64(p, c, v) atomicCAS(p, c, v)
 #define ATOMIC_MIN_U64(p, v)    atomicMin(p, v)
 #define TP_SHUFFLES             1
+#define DOT4(a, b, c)           __dp4a((int)(a), (int)(b), c)
 #define SHUFFLE_DOWN(x, n)      __shfl_down_sync(0xffffffffu, x, n)
 #define FLOAT4(a, b, c, d)      make_float4(a, b, c, d)
 #define LOAD4(p)                (*(const float4 *)(p))

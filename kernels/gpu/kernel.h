@@ -172,6 +172,22 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
   acc = (A)TP_FOLD_##fn(acc, (A)room[THREAD - THREAD % TP_FOLD_LANES]); \
   BARRIER();
 
+/* Joins x of `lanes` threads that lie side by side by halves, for the first of them. All threads of
+ * the block come here. */
+#if TP_SHUFFLES
+#define TP_GROUP_SUM(A, x, lanes, room) \
+  for (int h_ = (lanes) / 2; h_; h_ /= 2) x = x + SHUFFLE_DOWN(x, h_);
+#else
+#define TP_GROUP_SUM(A, x, lanes, room) \
+  BARRIER(); \
+  room[THREAD] = x; \
+  for (int h_ = (lanes) / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD % (lanes) < h_) room[THREAD] = (A)room[THREAD] + (A)room[THREAD + h_]; \
+  } \
+  x = (A)room[THREAD];
+#endif
+
 /* ---- products by tiles (emit/body/tile.c) ---- */
 
 #define TP_TILES_OF(n, side) (((n) + (side)-1) / (side))

@@ -235,6 +235,10 @@ enum { EMIT_SORT_FEW = 32, EMIT_SORT_MOST = 1024 };
 bool emit_has_operator(const tp_emit *e, const tp_region *r);
 void emit_operator(tp_emit *e, const tp_pnode *x);
 
+/* blocks.c: weights in blocks */
+bool emit_has_blocks(const tp_region *r);
+void emit_blocks(tp_emit *e, const tp_region *r);
+
 /* draw.c */
 bool emit_draws_few(
     const tp_emit *e, const tp_region *r); /* are its numbers so few that they need no loop? */

@@ -193,6 +193,10 @@ static bool makes_little(const gathering *g, const tp_pnode *x) {
   return true;
 }
 
+static bool is_product(const tp_region *r) {
+  return r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_BLOCKS;
+}
+
 /* May it be in a stretch? A node that never runs may, a loop if all of it makes little. */
 static bool may_join(const gathering *g, const tp_pnode *x) {
   const tp_device *d = g->x->device;
@@ -202,7 +206,7 @@ static bool may_join(const gathering *g, const tp_pnode *x) {
                     *loop = k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
     if (loop && (loop->of->by_rows || !g->runs || !makes_little(g, k.x))) return false;
     /* a product goes by tiles, or by the library */
-    if (k.x->rg && k.x->rg->op == TP_OP_MATMUL && !makes_little(g, k.x)) return false;
+    if (k.x->rg && is_product(k.x->rg) && !makes_little(g, k.x)) return false;
     if (k.x->kind == TP_P_FOR) tp_tour_skip(&k);
     else if (k.x->rg && !c->chosen && g->at[k.x->pos].runs) return false;
   }

@@ -10,6 +10,7 @@ bool emit_has_operator(const tp_emit *e, const tp_region *r) {
   case TP_CLS_SCAN:
   case TP_CLS_SORT:
   case TP_CLS_CONV: return true;
+  case TP_CLS_FMT: return emit_has_blocks(r);
   default: return r->op == TP_OP_FOLD || r->op == TP_OP_MATMUL_AT;
   }
 }
@@ -284,6 +285,7 @@ void emit_operator(tp_emit *e, const tp_pnode *x) {
   case TP_CLS_SCAN: put_scan(e, r); return;
   case TP_CLS_SORT: put_sort(e, r); return;
   case TP_CLS_CONV: put_conv(e, r); return;
+  case TP_CLS_FMT: emit_blocks(e, r); return;
   default: break;
   }
   if (r->op == TP_OP_FOLD) put_fold(e, r);
