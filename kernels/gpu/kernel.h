@@ -172,6 +172,16 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
   acc = (A)TP_FOLD_##fn(acc, (A)room[THREAD - THREAD % TP_FOLD_LANES]); \
   BARRIER();
 
+/* y: x of the thread that lies `far` further. */
+#if TP_SHUFFLES
+#define TP_GROUP_NEXT(A, y, x, far, room) const A y = SHUFFLE_DOWN(x, far);
+#else
+#define TP_GROUP_NEXT(A, y, x, far, room) \
+  BARRIER(); \
+  room[THREAD] = x; \
+  BARRIER(); \
+  const A y = (A)room[(THREAD + (far)) % THREADS];
+#endif
 /* Joins x of `lanes` threads that lie side by side by halves, for the first of them. All threads of
  * the block come here. */
 #if TP_SHUFFLES
