@@ -95,6 +95,22 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
       BARRIER(); \
     }
 
+/* A longer row goes through the block's memory by parts of TP_SORT_MOST, from_ .. from_ + some_ - 1,
+ * which are sorted there, for TP_SORT_EACH elements of each thread: places number_ of all. */
+#define TP_SORT_EACH 16
+#define TP_SORT_SHARE (TP_SORT_EACH * TP_KERNEL_THREADS)
+#define TP_EACH_PART(n) \
+  for (int64_t from_ = 0, some_; some_ = tp_index_min((n) - from_, TP_SORT_MOST), from_ < (n); \
+       from_ += TP_SORT_MOST)
+/* How many places of the part, whose keys are j_ on, go before. */
+#define TP_SORT_COUNT(count, goes) \
+  int count = 0; \
+  for (int end_ = (int)some_; count < end_;) { \
+    const int mid_ = (count + end_) / 2, j_ = sort_at[mid_]; \
+    if (goes) count = mid_ + 1; \
+    else end_ = mid_; \
+  }
+
 /* ---- folds by a thread (emit/body/reduction.c) ---- some lanes at once: all would take more
  * registers than there are. Lanes 0 .. 7, 16 .. 23, 8 .. 15, 24 .. 31 are joined by halves, as by
  * TP_LANES_JOIN. */

@@ -228,8 +228,16 @@ const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *a
  * for certain, so the code behind need not expect that the host has written anything. */
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
 
-/* elements of a row that a block sorts in its memory (TP_SORT_MOST) */
-enum { EMIT_SORT_FEW = 32, EMIT_SORT_MOST = 1024 };
+/* Opens a loop of blocks over leads, the window's axes up to `axis` but that one, and shares, share_,
+ * of n elements; returns how many. */
+int emit_open_shares(
+    tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, const tp_ix *n);
+/* Opens the loop of a thread over its elements of a share, q_, each at number_. */
+void emit_open_share(tp_emit *e);
+
+/* elements of a row that a block sorts in its memory (TP_SORT_MOST), or has at a time of a longer one
+ * (TP_SORT_SHARE) */
+enum { EMIT_SORT_FEW = 32, EMIT_SORT_MOST = 1024, EMIT_SORT_SHARE = 16 * TP_KERNEL_THREADS };
 
 /* operator.c: operators of which threads make elements or rows */
 bool emit_has_operator(const tp_emit *e, const tp_region *r);

@@ -224,15 +224,40 @@ bool tp_emit_takes_one_block(const tp_region *r) {
   return one || !tp_emit_same_elements(r, &r->in[0], &r->out[0]);
 }
 
+/* The axes of leads and of the window itself that threads share. */
+static int shared_axes(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but,
+    tp_emit_axis *ax) {
+  int n = 0;
+  for (int i = 0; i < r->nlead; i++)
+    if (!index_stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
+  for (int i = from; nd && i < nd->rank; i++)
+    if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
+  return n;
+}
+
+int emit_open_shares(
+    tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, const tp_ix *numbers) {
+  tp_emit_axis ax[2 * TP_MAXRANK];
+  int n = shared_axes(e, r, nd, 0, axis, ax);
+  ax[n++] = (tp_emit_axis){ "share_",
+    tp_ix_fdiv(e->ix, tp_ix_addc(e->ix, numbers, EMIT_SORT_SHARE - 1), EMIT_SORT_SHARE) };
+  tp_emit_line(e, "const int64_t numbers_ = %s;\n", emit_ix(e, numbers));
+  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  emit_open_threads(e, n, ax, false);
+  return 1;
+}
+
+void emit_open_share(tp_emit *e) {
+  tp_emit_line(e, "TP_UNROLLED\n");
+  emit_open(e, "for (int q_ = 0; q_ < TP_SORT_EACH; q_++) {\n");
+  tp_emit_line(e, "const int64_t number_ = share_*TP_SORT_SHARE + q_*THREADS + THREAD;\n");
+  tp_emit_line(e, "if (number_ >= numbers_) continue;\n");
+}
+
 int emit_open_leads(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but) {
   if (e->to->threads) {
     tp_emit_axis ax[2 * TP_MAXRANK];
-    int n = 0;
-    for (int i = 0; i < r->nlead; i++)
-      if (!index_stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
-    for (int i = from; nd && i < nd->rank; i++)
-      if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
-    emit_open_threads(e, n, ax, false);
+    emit_open_threads(e, shared_axes(e, r, nd, from, but, ax), ax, false);
     return 1;
   }
   for (int i = 0; i < r->nlead; i++) {
@@ -378,11 +403,10 @@ static void put_inside(tp_emit *e, const tp_region *r) {
     emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
 }
 
-/* Prints a sum's begin: the target's element; what is added; the end. */
+/* Prints the begin of `sum`: the target's element; what is added; the end. */
 static void put_sum_begin(tp_emit *e, const tp_region *r) {
   tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  const char *type = tp_dtype_float(d) ? "double" : "uint64_t";
-  tp_emit_line(e, "%s sum = (%s)", type, type);
+  tp_emit_line(e, "sum = (%s)", tp_dtype_float(d) ? "double" : "uint64_t");
   emit_load(e, d);
   put_element_of(e, r, target_of(r), with_target, r->how.axis);
   tp_puts(e->b, ");\n");
@@ -402,31 +426,42 @@ static void put_sum_end(tp_emit *e, const tp_region *r) {
       tp_dtype_name(d), tp_emit_type(d));
 }
 
-/* A block sorts a row's indices, which columns share; then a thread adds up a place's hits, in the
+/* A block sorts n of a row's indices, from number `from` on, and looks whether each is one. */
+static void put_sorted_indices(tp_emit *e, const tp_pnode *x, const char *from, const char *n) {
+  const tp_region *r = x->rg;
+  int axis = r->how.axis;
+  tp_emit_line(e, "TP_SORT_WIDTH(wide_, %s)\n", n);
+  tp_emit_line(e, "BARRIER();\n");
+  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
+  tp_emit_line(e, "sort_at[i_] = i_;\n");
+  tp_emit_line(e, "if (i_ >= %s) continue;\n", n);
+  tp_emit_line(e, "const int64_t e%d = %si_; (void)e%d;\n", axis, from, axis);
+  tp_emit_line(e, "sort_i[i_] = ");
+  put_index(e, r);
+  tp_puts(e->b, ";\n");
+  emit_open(
+      e, "if ((uint64_t)sort_i[i_] >= (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[axis]));
+  emit_put_fault(e, x->pos, NULL, NULL);
+  emit_shut(e, 2);
+  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_I, 0, sort_i, wide_, %s)\n", n);
+}
+
+static const char *type_of_sum(const tp_emit *e, const tp_region *r) {
+  return tp_dtype_float(tp_emit_dtype(e, &r->out[0])) ? "double" : "uint64_t";
+}
+
+/* A row's indices, which columns share, are sorted; then a thread adds up a place's hits, in the
  * order of the row. */
 static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int axis = r->how.axis, inside = indexed_axes(r), columns = 0;
-  const char *target = emit_ix(e, r->in[0].shape[axis]);
   tp_nd rows = *each;
   tp_emit_axis ax[TP_MAXRANK];
   rows.rank = inside;
   tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
-  tp_emit_line(e, "TP_SORT_WIDTH(wide_, n_)\n");
   int opened = emit_open_leads(e, r, &rows, 0, axis);
-  tp_emit_line(e, "BARRIER();\n");
-  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
-  tp_emit_line(e, "sort_at[i_] = i_;\n");
-  tp_emit_line(e, "if (i_ >= n_) continue;\n");
-  tp_emit_line(e, "const int64_t e%d = i_; (void)e%d;\n", axis, axis);
-  tp_emit_line(e, "sort_i[i_] = ");
-  put_index(e, r);
-  tp_puts(e->b, ";\n");
-  emit_open(e, "if ((uint64_t)sort_i[i_] >= (uint64_t)%s) {\n", target);
-  emit_put_fault(e, x->pos, NULL, NULL);
-  emit_shut(e, 2);
-  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_I, 0, sort_i, wide_, n_)\n");
+  put_sorted_indices(e, x, "", "n_");
   emit_open(e, "{\n");
   tp_emit_line(e, "const int64_t first_ = THREAD, step_ = THREADS;\n");
   ax[columns++] = (tp_emit_axis){ "i_", each->shape[axis] };
@@ -435,7 +470,8 @@ static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
   emit_open_threads(e, columns, ax, false);
   tp_emit_line(e, "const int64_t at = sort_i[sort_at[i_]];\n");
   emit_open(e, "if ((i_ == 0 || sort_i[sort_at[i_ - 1]] != at) && (uint64_t)at < (uint64_t)%s) {\n",
-      target);
+      emit_ix(e, r->in[0].shape[axis]));
+  tp_emit_line(e, "%s sum;\n", type_of_sum(e, r));
   put_sum_begin(e, r);
   emit_open(e, "for (int64_t q_ = i_; q_ < n_ && sort_i[sort_at[q_]] == at; q_++) {\n");
   tp_emit_line(e, "const int64_t e%d = sort_at[q_];\n", axis);
@@ -444,6 +480,67 @@ static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
   emit_shut(e, 1);
   put_sum_end(e, r);
   emit_shut(e, 3 + opened);
+}
+
+/* Opens the loop over a thread's hits of a share: own_ of the row, in the column e<..>. */
+static void open_hits(tp_emit *e, const tp_region *r) {
+  const tp_nd *each = tp_window_at(r, PICK_EACH);
+  emit_open_share(e);
+  tp_emit_line(e, "int64_t own_ = number_;\n");
+  for (int i = each->rank - 1; i >= indexed_axes(r); i--) {
+    const char *n = emit_ix(e, each->shape[i]);
+    tp_emit_line(e, "const int64_t e%d = own_%%%s; (void)e%d;\n", i, n, i);
+    tp_emit_line(e, "own_ = own_/%s;\n", n);
+  }
+}
+
+/* The same for longer rows, whose parts are sorted one after the other: the thread that has a
+ * place's first hit goes on, and others leave it when they meet that. */
+static void put_sums_by_parts(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  const tp_nd *each = tp_window_at(r, PICK_EACH);
+  int axis = r->how.axis;
+  const tp_ix *numbers = each->shape[axis];
+  tp_nd rows = *each;
+  rows.rank = indexed_axes(r);
+  for (int i = rows.rank; i < each->rank; i++) numbers = tp_ix_mul(e->ix, numbers, each->shape[i]);
+  int opened = emit_open_shares(e, r, &rows, axis, numbers);
+  tp_emit_line(e, "%s sums_[TP_SORT_EACH];\n", type_of_sum(e, r));
+  tp_emit_line(e, "int64_t place_[TP_SORT_EACH];\n");
+  open_hits(e, r);
+  tp_emit_line(e, "const int64_t e%d = own_;\n", axis);
+  tp_emit_line(e, "sums_[q_] = 0;\n");
+  tp_emit_line(e, "place_[q_] = ");
+  put_index(e, r);
+  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "if ((uint64_t)place_[q_] >= (uint64_t)%s) place_[q_] = -1;\n",
+      emit_ix(e, r->in[0].shape[axis]));
+  emit_shut(e, 1);
+  emit_open(e, "TP_EACH_PART(n_) {\n");
+  put_sorted_indices(e, x, "from_ + ", "some_");
+  open_hits(e, r);
+  tp_emit_line(e, "const int64_t at = place_[q_];\n");
+  tp_emit_line(e, "if (at < 0) continue;\n");
+  tp_emit_line(e, "TP_SORT_COUNT(hit_, sort_i[j_] < at)\n");
+  tp_emit_line(e, "%s sum = sums_[q_];\n", type_of_sum(e, r));
+  emit_open(e, "for (; hit_ < some_ && sort_i[sort_at[hit_]] == at; hit_++) {\n");
+  tp_emit_line(e, "const int64_t e%d = from_ + sort_at[hit_];\n", axis);
+  tp_emit_line(e, "if (e%d < own_) place_[q_] = -1;\n", axis);
+  tp_emit_line(e, "if (e%d < own_) break;\n", axis);
+  emit_open(e, "if (e%d == own_) {\n", axis);
+  put_sum_begin(e, r);
+  emit_shut(e, 1);
+  tp_emit_indent(e);
+  put_hit(e, r);
+  emit_shut(e, 1);
+  tp_emit_line(e, "sums_[q_] = sum;\n");
+  emit_shut(e, 2);
+  open_hits(e, r);
+  tp_emit_line(e, "const int64_t at = place_[q_];\n");
+  tp_emit_line(e, "const %s sum = sums_[q_];\n", type_of_sum(e, r));
+  emit_open(e, "if (at >= 0) {\n");
+  put_sum_end(e, r);
+  emit_shut(e, 2 + opened);
 }
 
 /* The thread with a place's first hit adds all of its hits, in order. */
@@ -459,6 +556,7 @@ static void put_counted_sums(tp_emit *e, const tp_pnode *x) {
   put_index(e, r);
   tp_putf(e->b, " != at) e%d++;\n", axis);
   emit_open(e, "if (e%d == j_) {\n", axis);
+  tp_emit_line(e, "%s sum;\n", type_of_sum(e, r));
   put_sum_begin(e, r);
   tp_emit_line(e, "for (; e%d < %s; e%d++)\n", axis, emit_ix(e, each->shape[axis]), axis);
   tp_emit_line(e, "  if (");
@@ -475,24 +573,25 @@ static void put_sums(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   const tp_ix *n = each->shape[r->how.axis];
-  int64_t known;
-  int still = emit_open_stays(e, r), inside = indexed_axes(r);
-  bool is_known = tp_ix_is_const(n, &known),
-       sorts = inside > r->how.axis &&
-      !(is_known && (known <= EMIT_SORT_FEW || known > EMIT_SORT_MOST));
-  if (sorts) {
+  int64_t known = EMIT_SORT_MOST;
+  bool is_known = tp_ix_is_const(n, &known);
+  int still = emit_open_stays(e, r);
+  if (indexed_axes(r) <= r->how.axis || known <= EMIT_SORT_FEW) put_counted_sums(e, x);
+  else {
     tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
-    tp_emit_line(e, "if (n_ <= %d", EMIT_SORT_MOST);
-    for (int i = inside; i < each->rank; i++) /* has any element an index? */
+    emit_open(e, "if (n_ <= TP_SORT_MOST) {\n");
+    tp_emit_line(e, "if (n_ > 0");
+    for (int i = indexed_axes(r); i < each->rank; i++) /* has any element an index? */
       tp_putf(e->b, " && %s > 0", emit_ix(e, each->shape[i]));
     tp_puts(e->b, ") {\n");
     e->depth++;
-    put_sorted_sums(e, x);
+    if (known <= EMIT_SORT_MOST) put_sorted_sums(e, x);
+    emit_shut(e, 1);
     e->depth--;
     emit_open(e, "} else {\n");
+    if (!is_known || known > EMIT_SORT_MOST) put_sums_by_parts(e, x);
+    emit_shut(e, 1);
   }
-  if (!sorts || !is_known) put_counted_sums(e, x);
-  emit_shut(e, sorts);
   if (still) tp_emit_line(e, "BARRIER();\n");
   emit_shut(e, still);
 }
