@@ -4,20 +4,25 @@
  * the pragma below) and to round divisions and square roots of f32 to nearest (as CUDA does;
  * -cl-fp32-correctly-rounded-divide-sqrt), so that every value has the CPU's bits.
  *
- *   KERNEL_OF(n, name)(..)  a kernel of n threads a block
- *   GLOBAL, LOCAL           of a pointer: to the device's memory; of an array at the beginning of a
- *                           kernel: one for the threads of a block. OpenCL has no pointer that may
- * be either, so functions say which they take THREAD, THREADS, BLOCK, BLOCKS  int: which one, of
- * how many BARRIER()               all threads of a block come here; then each sees what the others
- * wrote ATOMIC_..(p, v)         of GLOBAL and LOCAL memory; the value before. MIN_U64: the lesser
- * stays SHUFFLE_DOWN(x, n)      x of the n-th next thread of the same 32; only if TP_SHUFFLES is 1,
- * and only where all 32 come LOAD4(p), STORE4(p, v)  four f32 at once (type float4, made by
- * FLOAT4(a, b, c, d)); p is a multiple of 16 bytes DOT4(a, b, c)  c and the products of the four bytes
- * of a and b, which have signs TP_U64(1), TP_I64(-1)   numbers of 64 bits.
- * Never write ull or LL: long long has 128 bits in OpenCL C, without a word from the compiler. Text
- * that is printed for all targets (emit/text.c) says TP_I64 too, which kernels/prelude/math.h
- *                           defines elsewhere
- *   TP_FN, TP_ONCE, TP_AT  what the prelude asks for
+ *   KERNEL_OF(n, name)(..)    a kernel of n threads a block
+ *   GLOBAL, LOCAL             of a pointer: to the device's memory; of an array at the beginning of
+ *                             a kernel: one for the threads of a block. OpenCL has no pointer that
+ *                             may be either, so functions say which they take
+ *   THREAD, THREADS, BLOCK, BLOCKS  int: which one, of how many
+ *   BARRIER()                 all threads of a block come here; then each sees what the others
+ *                             wrote
+ *   ATOMIC_..(p, v)           of GLOBAL and LOCAL memory; the value before. MIN_U64: the lesser
+ *                             stays
+ *   SHUFFLE_DOWN(x, n)        x of the n-th next thread of the same 32; only if TP_SHUFFLES is 1,
+ *                             and only where all 32 come
+ *   LOAD4(p), STORE4(p, v)    four f32 at once (type float4, made by FLOAT4(a, b, c, d)); p is a
+ *                             multiple of 16 bytes
+ *   DOT4(a, b, c)             c and the products of the four bytes of a and b, which have signs
+ *   TP_U64(1), TP_I64(-1)     numbers of 64 bits. Never write ull or LL: long long has 128 bits in
+ *                             OpenCL C, without a word from the compiler. Text that is printed for
+ *                             all targets (emit/text.c) says TP_I64 too, which
+ *                             kernels/prelude/math.h defines elsewhere
+ *   TP_FN, TP_ONCE, TP_AT     what the prelude asks for
  *
  * GRID_MEET(p)             threads of all blocks come here, p a count of 0 at first; in CUDA C
  * alone
@@ -77,8 +82,7 @@ typedef ulong uint64_t;
 #define rintf                   rint
 #define fmaf                    fma
 TP_FN int tp_dot4(uint32_t a, uint32_t b, int c) {
-  for (int i = 0; i < 32; i += 8)
-    c += (int)(char)(a >> i & 255) * (int)(char)(b >> i & 255);
+  for (int i = 0; i < 32; i += 8) c += (int)(char)(a >> i & 255) * (int)(char)(b >> i & 255);
   return c;
 }
 #define DOT4(a, b, c) tp_dot4(a, b, c)

@@ -95,12 +95,12 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
       BARRIER(); \
     }
 
-/* A longer row goes through the block's memory by parts of TP_SORT_MOST, from_ .. from_ + some_ - 1,
- * which are sorted there, for TP_SORT_EACH elements of each thread: places number_ of all. */
-#define TP_SORT_EACH 16
+/* A longer row goes through the block's memory by parts of TP_SORT_MOST, from_ .. from_ + some_ -
+ * 1, which are sorted there, for TP_SORT_EACH elements of each thread: places number_ of all. */
+#define TP_SORT_EACH  16
 #define TP_SORT_SHARE (TP_SORT_EACH * TP_KERNEL_THREADS)
 #define TP_EACH_PART(n) \
-  for (int64_t from_ = 0, some_; some_ = tp_index_min((n) - from_, TP_SORT_MOST), from_ < (n); \
+  for (int64_t from_ = 0, some_; some_ = tp_index_min((n)-from_, TP_SORT_MOST), from_ < (n); \
        from_ += TP_SORT_MOST)
 /* How many places of the part, whose keys are j_ on, go before. */
 #define TP_SORT_COUNT(count, goes) \

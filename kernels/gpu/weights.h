@@ -96,13 +96,12 @@ TP_FN float tp_block_number(int f, int word, GLOBAL const uint8_t *row, int64_t 
   LOCAL uint32_t eights_q[TP_EIGHTS_ROWS * TP_EIGHTS_PART / 4]; \
   LOCAL float eights_d[TP_EIGHTS_ROWS * TP_EIGHTS_PART / 32]; \
   LOCAL float eights_s[TP_EIGHTS_ROWS * TP_EIGHTS_PART / 32]
-/* Opens a loop of threads over every `each` numbers of the part, part_ of all, of rows_ rows: at_ is
- * the place in the row, to_ where it lies in the block's memory. */
-#define TP_EACH_EIGHT(each) \
-  for (int q_ = THREAD; q_ < rows_ * (part_ / (each)); q_ += THREADS) { \
-    const int row_ = q_ / (part_ / (each)), at_ = q_ % (part_ / (each)), \
-              to_ = row_ * (TP_EIGHTS_PART / (each)) + at_; \
-    (void)row_, (void)at_, (void)to_;
+/* A loop of threads over every `each` numbers of the part, part_ of all, of rows_ rows. at_: the
+ * place in the row, to_: where it lies in the block's memory. */
+#define TP_EACH_EIGHT(each) for (int q_ = THREAD; q_ < rows_ * (part_ / (each)); q_ += THREADS)
+#define TP_EIGHT_PLACE(each) \
+  const int row_ = q_ / (part_ / (each)), at_ = q_ % (part_ / (each)), \
+            to_ = row_ * (TP_EIGHTS_PART / (each)) + at_;
 
 /* Of four numbers, eights_q has the largest size, as bits, so that NaN and infinity are largest;
  * then eights_d those of 32, then eights_q has bytes. */
@@ -113,7 +112,8 @@ TP_FN float tp_block_number(int f, int word, GLOBAL const uint8_t *row, int64_t 
   } while (0)
 #define TP_EIGHTS_JOIN_MOST \
   BARRIER(); \
-  TP_EACH_EIGHT(32) \
+  TP_EACH_EIGHT(32) { \
+    TP_EIGHT_PLACE(32) \
     uint32_t most_ = 0; \
     for (int i_ = 0; i_ < 8; i_++) { \
       const uint32_t size_ = eights_q[row_ * (TP_EIGHTS_PART / 4) + 8 * at_ + i_]; \
@@ -130,7 +130,8 @@ TP_FN uint32_t tp_eight(float x, float most) {
 }
 #define TP_EIGHTS_END \
   BARRIER(); \
-  TP_EACH_EIGHT(32) \
+  TP_EACH_EIGHT(32) { \
+    TP_EIGHT_PLACE(32) \
     const float size_ = eights_d[to_]; \
     const uint32_t most_ = tp_bits_f32(size_); \
     int all_ = 0; \

@@ -1,8 +1,8 @@
 /* blocks.c: prints, for threads of a device, weights in blocks: their numbers, and products that
  * read them as they are stored (kernels/gpu/weights.h).
  *
- *   y = x matmul_blocks w    =>    for some rows of x: a block puts them into its memory, in 8 bits;
- *                                  threads that lie side by side have a column of y each
+ *   y = x matmul_blocks w    =>    for some rows of x: a block puts them into its memory, in 8
+ * bits; threads that lie side by side have a column of y each
  *
  * With x as it is (`exact`) a column has more threads, and these read x where it lies. */
 #include "base/blocks.h"
@@ -24,14 +24,6 @@ static int word_of(tp_emit *e, const tp_region *r, const tp_nd *w) {
   for (int i = 0; i < w->nring; i++) unit = TP_MIN(unit, unit_of(e, w->ring[i].stride));
   for (int i = 0; i < w->rank - 1; i++) unit = TP_MIN(unit, unit_of(e, w->stride[i]));
   return TP_MIN(unit, unit_of(e, tp_ix_const(e->ix, tp_format_bytes(r->how.format))));
-}
-
-static const tp_nd *blocks_of(const tp_region *r) { return &r->in[r->op == TP_OP_MATMUL_BLOCKS]; }
-
-bool emit_has_blocks(const tp_region *r) {
-  if (r->op != TP_OP_MATMUL_BLOCKS && r->op != TP_OP_DEQUANTIZE) return false;
-  const tp_nd *w = blocks_of(r);
-  return tp_is_number(w->stride[w->rank - 1], 1) && w->wrap != r->nlead + w->rank - 1;
 }
 
 /* Names places e0, e1, .. along axes of a window, but `last` along the last one. */
@@ -69,7 +61,8 @@ static void put_at(tp_emit *e, const tp_region *r, int w, const char *row, const
 /* The rows come into the block's memory. */
 static void put_eights(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "BARRIER();\n");
-  emit_open(e, "TP_EACH_EIGHT(4)\n");
+  emit_open(e, "TP_EACH_EIGHT(4) {\n");
+  tp_emit_line(e, "TP_EIGHT_PLACE(4)\n");
   tp_emit_line(e, "uint32_t most_ = 0;\n");
   emit_open(e, "for (int64_t k_ = deep_ + 4*at_; k_ < deep_ + 4*at_ + 4; k_++) {\n");
   tp_emit_line(e, "TP_EIGHTS_MOST(most_, ");
@@ -79,7 +72,8 @@ static void put_eights(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "eights_q[to_] = most_;\n");
   emit_shut(e, 1);
   tp_emit_line(e, "TP_EIGHTS_JOIN_MOST\n");
-  emit_open(e, "TP_EACH_EIGHT(4)\n");
+  emit_open(e, "TP_EACH_EIGHT(4) {\n");
+  tp_emit_line(e, "TP_EIGHT_PLACE(4)\n");
   tp_emit_line(e, "const float most_ = eights_d[to_/8];\n");
   tp_emit_line(e, "uint32_t four_ = 0;\n");
   emit_open(e, "for (int i_ = 0; i_ < 4; i_++) {\n");
@@ -95,8 +89,8 @@ static void put_eights(tp_emit *e, const tp_region *r) {
 
 /* The terms of some rows. */
 static void put_terms(tp_emit *e, const tp_region *r, int rows) {
-  const char *f = tp_printf(e->a, "TP_FORMAT_%s, %d, %d", tp_format_names[r->how.format],
-      word_of(e, r, &r->in[1]), rows);
+  const char *f = tp_printf(
+      e->a, "TP_FORMAT_%s, %d, %d", tp_format_names[r->how.format], word_of(e, r, &r->in[1]), rows);
   if (!r->how.exact) {
     emit_open(e, "for (int64_t deep_ = 0; deep_ < terms_; deep_ += TP_EIGHTS_PART) {\n");
     tp_emit_line(e, "const int part_ = (int)tp_index_min(terms_ - deep_, TP_EIGHTS_PART);\n");
@@ -120,8 +114,7 @@ static void put_sums(tp_emit *e, const tp_region *r, int rows) {
     tp_emit_line(e, "TP_GROUP_SUM(float, sum_[r_], TP_FLOATS_LANES, room_f)\n");
   } else {
     tp_emit_line(e, "TP_GROUP_SUM(float, sum_[r_], TP_EIGHTS_LANES, room_f)\n");
-    tp_emit_line(e, "if (TP_FORMAT_HAS_OFFSETS(TP_FORMAT_%s)) {\n",
-        tp_format_names[r->how.format]);
+    tp_emit_line(e, "if (TP_FORMAT_HAS_OFFSETS(TP_FORMAT_%s)) {\n", tp_format_names[r->how.format]);
     tp_emit_line(e, "  TP_GROUP_SUM(float, off_[r_], 8, room_f)\n");
     tp_emit_line(e, "  sum_[r_] = sum_[r_] + off_[r_];\n");
     tp_emit_line(e, "}\n");

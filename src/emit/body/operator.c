@@ -4,17 +4,6 @@
 
 typedef const char *places[TP_MAXRANK]; /* by axis of a window */
 
-bool emit_has_operator(const tp_emit *e, const tp_region *r) {
-  if (!e->to->threads || (r->acc && r->op != TP_OP_CONV_WEIGHT)) return false;
-  switch (tp_ops[r->op].cls) {
-  case TP_CLS_SCAN:
-  case TP_CLS_SORT:
-  case TP_CLS_CONV: return true;
-  case TP_CLS_FMT: return emit_has_blocks(r);
-  default: return r->op == TP_OP_FOLD || r->op == TP_OP_MATMUL_AT;
-  }
-}
-
 static tp_dtype dtype_of(const tp_emit *e, const tp_region *r) {
   return tp_emit_dtype(e, &r->out[0]);
 }
@@ -120,8 +109,8 @@ static void put_sorted_keys(
   put_value(e, r, 0, at);
   tp_puts(e->b, ";\n");
   emit_shut(e, 1);
-  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_%s, %d, %s, wide_, %s)\n",
-      keys[5] == 'f' ? "F" : "I", r->how.descending, keys, n);
+  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_%s, %d, %s, wide_, %s)\n", keys[5] == 'f' ? "F" : "I",
+      r->how.descending, keys, n);
 }
 
 static void put_block_sort(tp_emit *e, const tp_region *r) {
@@ -132,8 +121,7 @@ static void put_block_sort(tp_emit *e, const tp_region *r) {
   at[axis] = "i_";
   tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
   int opened = emit_open_leads(e, r, in, 0, axis);
-  put_sorted_keys(
-      e, r, at, tp_dtype_float(tp_emit_dtype(e, in)) ? "sort_f" : "sort_i", "n_");
+  put_sorted_keys(e, r, at, tp_dtype_float(tp_emit_dtype(e, in)) ? "sort_f" : "sort_i", "n_");
   emit_open(e, "for (int i_ = THREAD; i_ < n_; i_ += THREADS) {\n");
   put_sorted(e, r, "sort_at[i_]", "i_");
   emit_shut(e, 1 + opened);

@@ -1,11 +1,10 @@
 /* thin.c: prints a product of few rows for a device, which reads each element of the matrix once,
  * neighbours by neighbours, and adds terms in the order of prelude/fold.h.
  *
- *   both operands lie along the terms    TP_DOT_LEAST threads have a column, each a lane of its sum,
- *                                        with many terms twice as many, every other TP_DOT_LONG
- *   columns lie side by side             THIN_SIDE threads have as many columns, others beside them
- *                                        further blocks of TP_DOT_BLOCK terms; blocks are added in
- *                                        order
+ *   both operands lie along the terms    TP_DOT_LEAST threads have a column, each a lane of its
+ * sum, with many terms twice as many, every other TP_DOT_LONG columns lie side by side THIN_SIDE
+ * threads have as many columns, others beside them further blocks of TP_DOT_BLOCK terms; blocks are
+ * added in order
  *
  * Other kept axes are tiles of their own, other summed axes go around. The number of rows is known
  * when the kernel runs: with more of them the caller's loop does it. */
@@ -89,8 +88,8 @@ static void open_rows(const nest *l, int rows) {
 /* The terms from_ .. end_ - 1 of some rows, `step` apart, to part_. */
 static void put_terms(const nest *l, const thin *t, int rows, int step) {
   tp_emit *e = l->e;
-  emit_open(e, "for (int64_t x%d = from_; mine_ && x%d < end_; x%d += %d) {\n", t->k, t->k, t->k,
-      step);
+  emit_open(
+      e, "for (int64_t x%d = from_; mine_ && x%d < end_; x%d += %d) {\n", t->k, t->k, t->k, step);
   tp_emit_line(e, "const %s b_ = ", t->type);
   emit_load(e, tp_emit_dtype(e, l->w[t->b]));
   emit_element(l, t->b);
@@ -134,8 +133,8 @@ static void put_columns(const nest *l, const thin *t, int rows) {
   tp_emit_line(e, "BARRIER();\n");
   tp_emit_line(e, "room_f[THREAD] = part_[r_];\n");
   tp_emit_line(e, "BARRIER();\n");
-  tp_emit_line(e, "for (int q_ = THREAD; THREAD < %d && q_ < THREADS; q_ += %d)\n", THIN_SIDE,
-      THIN_SIDE);
+  tp_emit_line(
+      e, "for (int q_ = THREAD; THREAD < %d && q_ < THREADS; q_ += %d)\n", THIN_SIDE, THIN_SIDE);
   tp_emit_line(e, "  all_[r_] = all_[r_] + (%s)room_f[q_];\n", t->type);
   emit_shut(e, 2);
 }
@@ -181,7 +180,8 @@ bool emit_thin(const nest *l) {
   t.lanes = d == TP_F64 ? TP_DOT_LEAST / 2 : TP_DOT_LEAST;
   t.ways = k > TP_DOT_LONG ? 2 : 1;
   if (!t.dots && !tp_is_number(l->stride[t.b][t.n], 1)) return false;
-  if (known(l, t.m) >= EMIT_TILE_LEAST || (k >= 0 && k < (t.dots ? TP_DOT_LEAST : TP_DOT_BLOCK + 1)))
+  if (known(l, t.m) >= EMIT_TILE_LEAST ||
+      (k >= 0 && k < (t.dots ? TP_DOT_LEAST : TP_DOT_BLOCK + 1)))
     return false;
   tp_emit_line(e, "const int64_t m_ = %s, n_ = %s, k_ = %s;\n", emit_ix(e, l->ax[t.m].n),
       emit_ix(e, l->ax[t.n].n), emit_ix(e, l->ax[t.k].n));

@@ -8,7 +8,7 @@
 #include "emit/body/nest.h"
 
 enum {
-  TILE_FEW = 4,    /* rows that are made by one thread */
+  TILE_FEW = 4, /* rows that are made by one thread */
   TERMS_LEAST = 8
 };
 
