@@ -113,8 +113,10 @@ bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r) {
   if (r->rg->kind != TP_RG_OP || r->rg->op != TP_OP_MATMUL || r->dynamic || x->plan->reproducible)
     return false;
   for (const tp_dnd *w = r->in; w < r->in + r->nnd; w++)
-    if (w->buf < 0 || w->wrap >= 0 || w->dtype != c->dtype) return false;
-  return (c->dtype == TP_F32 || c->dtype == TP_F64) &&
+    if (w->buf < 0 || w->wrap >= 0 || (w < r->in + r->nin && w->dtype != r->in->dtype))
+      return false;
+  return tp_dtype_float(c->dtype) &&
+      (c->dtype == r->in->dtype || (c->dtype == TP_F32 && tp_half(r->in->dtype))) &&
       x->plan->bufs.v[c->buf]->kind != TP_BUF_PARAM;
 }
 
