@@ -17,6 +17,21 @@ enum {
   CUDA_NOT_READY = 600
 };
 
+/* CUDA_MEMCPY2D */
+typedef struct {
+  size_t from_x, from_y;
+  int from_kind;
+  const void *from_host;
+  uint64_t from;
+  void *from_array;
+  size_t from_step, to_x, to_y;
+  int to_kind;
+  void *to_host;
+  uint64_t to;
+  void *to_array;
+  size_t to_step, bytes, n;
+} cuda_lines2d;
+
 static struct {
 #define C(name, text, args) int(*name) args;
 #include "gpu/cuda.def"
@@ -194,7 +209,7 @@ static void cuda_choose_arch(tp_gspec *to, int want, tp_buf *why) {
 
 static void cuda_describe(int device, tp_gspec *to, tp_buf *why) {
   size_t bytes = 0;
-  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .tapes = true };
+  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true };
   cu.DeviceGetName(to->name, sizeof to->name, device);
   cu.DeviceTotalMem(&bytes, device);
   to->memory = to->most = (int64_t)bytes;
@@ -228,7 +243,6 @@ static void cuda_release(tp_gthing *x) {
   cuda_dev *d = cuda_of(x);
   cu.CtxSetCurrent(d->context);
   switch (x->kind) {
-  case TP_G_TAPE: cu.GraphExecDestroy(x->handle); break;
   case TP_G_MARK: cu.EventDestroy(x->handle); break;
   case TP_G_MODULE: cu.ModuleUnload(x->handle); break;
   case TP_G_QUEUE:
@@ -329,6 +343,14 @@ static bool cuda_copy(tp_gqueue *q, tp_gplace to, tp_gplace from, int64_t bytes,
   return CUDA_DO(d, err, MemcpyDtoD, cuda_place(to), cuda_place(from), n, q->is.handle);
 }
 
+static bool cuda_lines(tp_gqueue *q, tp_gplace to, int64_t to_step, tp_gplace from,
+    int64_t from_step, int64_t bytes, int64_t n, tp_error *err) {
+  const cuda_lines2d l = { .from_kind = 2, .from = cuda_place(from), .from_step = (size_t)from_step,
+    .to_kind = 2, .to = cuda_place(to), .to_step = (size_t)to_step, .bytes = (size_t)bytes,
+    .n = (size_t)n }; /* 2: of the device */
+  return !bytes || !n || CUDA_DO(cuda_of(&q->is), err, Memcpy2D, &l, q->is.handle);
+}
+
 static bool cuda_wait(tp_gqueue *q, tp_error *err) {
   return CUDA_DO(cuda_of(&q->is), err, StreamSynchronize, q->is.handle);
 }
@@ -421,7 +443,7 @@ static tp_gmodule *cuda_build(tp_gdev *d, const char *text, tp_error *err) {
 static const tp_gkernel *cuda_kernel(tp_gmodule *m, const char *name, tp_error *err) {
   tp_gkernel *k = tp_gpu_make(m->is.dev, TP_G_KERNEL, sizeof *k, err);
   int registers;
-  /* code is loaded when a function is first asked about: now, not while a tape is made */
+  /* code is loaded when a function is first asked about: now, not in the middle of a run */
   if (!k ||
       (CUDA_DO(cuda_of(&m->is), err, ModuleGetFunction, &k->is.handle, m->is.handle, name) &&
           CUDA_DO(cuda_of(&m->is), err, FuncGetAttribute, &registers, 4, k->is.handle)))
@@ -468,7 +490,7 @@ static bool cuda_launch(tp_gqueue *q, const tp_glaunch *l, tp_error *err) {
       1, (unsigned)l->threads, 1, 1, 0, q->is.handle, parameter, NULL);
 }
 
-/* ---- marks and tapes ---- */
+/* ---- marks ---- */
 
 static tp_gmark *cuda_mark(tp_gqueue *q, tp_gmark *again, tp_error *err) {
   cuda_dev *d = cuda_of(&q->is);
@@ -492,33 +514,9 @@ static int cuda_reached(tp_gmark *m, bool wait, tp_error *err) {
   return cuda_did(d, rc, wait ? "cuEventSynchronize" : "cuEventQuery", err) ? 1 : -1;
 }
 
-/* 2: any thread may do anything meanwhile, such as taking memory */
-static bool cuda_begin(tp_gqueue *q, tp_error *err) {
-  return CUDA_DO(cuda_of(&q->is), err, StreamBeginCapture, q->is.handle, 2);
-}
-
-static tp_gtape *cuda_end(tp_gqueue *q, tp_gtape *again, tp_error *err) {
-  cuda_dev *d = cuda_of(&q->is);
-  void *graph = NULL;
-  bool ok = CUDA_DO(d, err, StreamEndCapture, q->is.handle, &graph);
-  tp_gpu_drop(again);
-  tp_gtape *t = ok ? tp_gpu_make(q->is.dev, TP_G_TAPE, sizeof *t, err) : NULL;
-  if (t && !CUDA_DO(d, err, GraphInstantiate, &t->is.handle, graph, 0)) {
-    t->is.handle = NULL;
-    t = tp_gpu_drop(t);
-  }
-  if (graph) cu.GraphDestroy(graph);
-  return t;
-}
-
-static bool cuda_play(tp_gqueue *q, tp_gtape *t, tp_error *err) {
-  return CUDA_DO(cuda_of(&q->is), err, GraphLaunch, t->is.handle, q->is.handle);
-}
-
 /* ---- products ---- */
 
-/* A handle belongs to a queue. The workspace is ours: else cuBLAS takes memory while a tape is
- * made. Setting the stream takes the workspace away, so it comes first. */
+/* A handle belongs to a queue. The workspace is ours: else cuBLAS takes memory in a run. Setting the stream takes the workspace away, so it comes first. */
 static bool cublas_begin(tp_gqueue *q) {
   cuda_dev *d = cuda_of(&q->is);
   tp_error unused = { 0 };
@@ -564,5 +562,5 @@ static bool cuda_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error
 
 const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, tp_gpu_spec, cuda_left,
   cuda_take, tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs, cuda_queue,
-  cuda_launch, cuda_copy, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after, cuda_reached,
-  cuda_begin, cuda_end, cuda_play, cuda_product };
+  cuda_launch, cuda_copy, cuda_lines, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after, cuda_reached,
+  cuda_product };

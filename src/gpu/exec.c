@@ -43,10 +43,12 @@ static bool forget_faults(tp_exec *x) {
 /* No fault, and where buffers lie. */
 static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t one = sizeof *d->note;
-  return take(x, &d->notes, &d->notes_bytes, one * notes_of(x)) && forget_faults(x) &&
-      d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place,
-          one * x->plan->bufs.n, x->err);
+  int64_t one = sizeof *d->note, n = one * x->plan->bufs.n;
+  bool told = d->notes && !memcmp(d->told, d->place, (size_t)n);
+  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x)) || !forget_faults(x)) return false;
+  if (n) memcpy(d->told, d->place, (size_t)n);
+  return told ||
+      d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place, n, x->err);
 }
 
 static bool overlap(const tp_exec *x, int a, int b) {
@@ -94,17 +96,16 @@ static bool place_buffers(tp_exec *x) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     bool there = b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
     d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
+    tp_gpu_rest(d->twin[i]);
+    d->twin[i] = NULL;
   }
   if (x->poison || tp_arena_spills(x)) return true;
   int64_t sums, bytes = find_places(x, &sums);
-  if (!tp_gpu_has_room(x, bytes, sums + (int64_t)sizeof *d->note * notes_of(x)) ||
+  if (!tp_gpu_bind(x, false) || !tp_gpu_has_room(x, bytes, sums + (int64_t)sizeof *d->note * notes_of(x)) ||
       !take(x, &d->arena, &d->arena_bytes, bytes) ||
       (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
     return false;
-  for (int i = 0; i < x->plan->bufs.n; i++)
-    if (d->where[i] && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(tp_gpu_bytes(x, i), 64)))
-      return false;
-  return put_notes(x);
+  return tp_gpu_after_moves(d->store, d->queue, x->err) && tp_gpu_bind(x, true) && put_notes(x);
 }
 
 /* ---- faults ---- */
@@ -175,15 +176,18 @@ static bool calls(tp_exec *x, bool all) {
 
 static bool see(tp_exec *x, int buf, bool writes) {
   tp_device *d = x->device;
-  int64_t n = tp_gpu_bytes(x, buf);
+  tp_twin *t = d->twin[buf];
+  int64_t n = t ? t->bytes : tp_gpu_bytes(x, buf);
   if (!(d->where[buf] & TP_IN_HOST) && d->where[buf] && n) {
     if (!d->failing && !look(x)) return false;
     if (!d->driver->get(d->queue, x->base[buf], tp_gpu_place(x, buf), n, x->err)) return false;
-    d->copies++;
-    d->copied += n;
+    d->count.copies++;
+    d->count.bytes += n;
     d->where[buf] |= TP_IN_HOST;
+    if (t) t->ahead = false;
   }
   if (writes) d->where[buf] = TP_IN_HOST;
+  if (writes && t) tp_gpu_twin_has(t, false, false, NULL);
   return true;
 }
 
@@ -377,15 +381,22 @@ static bool begin(tp_exec *x) {
   return ok;
 }
 
-/* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. */
+/* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. Those
+ * of a whole run stay where they are, if it may be so. */
 static bool settle(tp_exec *x) {
+  tp_device *d = x->device;
   bool ok = calls(x, true) && look(x);
-  x->device->failing = true; /* no further error */
+  d->failing = true; /* no further error */
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    if (b->kind == TP_BUF_OUTPUT && x->run->outputs[b->slot]) ok &= see(x, i, false);
+    if (b->kind != TP_BUF_OUTPUT || !x->run->outputs[b->slot]) continue;
+    bool stays = ok && x->run->stays && d->twin[i] && !x->plan->products.v[b->slot].hidden;
+    if (!stays) ok &= see(x, i, false);
+    if (d->twin[i]) /* others are changed after the run */
+      tp_gpu_twin_has(d->twin[i], stays && (d->where[i] & TP_IN_DEVICE),
+          stays && d->where[i] == TP_IN_DEVICE, &d->count);
   }
-  x->device->failing = false;
+  d->failing = false;
   return ok;
 }
 
@@ -397,13 +408,15 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   *d = (tp_device){ .driver = driver };
   if (!(d->dev = driver->open(which, x->err))) return false;
   x->device = d;
-  if (!(d->queue = driver->queue(d->dev, x->err))) return false;
+  if (!(d->queue = driver->queue(d->dev, x->err)) ||
+      !(d->store = tp_gpu_store(driver, which, x->err)))
+    return false;
   d->n = tp_emit_find_kernels(x->plan, &x->a, &k);
   d->kernel = TP_NEWN(&x->a, tp_chosen, d->n + 1);
   d->leaf = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
   d->begins = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
-  d->mem = TP_NEWN(&x->a, tp_gmem *, x->plan->bufs.n + 1);
-  d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->twin = TP_NEWN(&x->a, tp_twin *, x->plan->bufs.n + 1);
+  d->told = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->env = TP_NEWN(&x->a, int64_t, x->nsym + 1);
@@ -425,7 +438,10 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
 }
 
 static void close_device(tp_exec *x) {
-  x->device->driver->close(x->device->dev);
+  tp_device *d = x->device;
+  for (int i = 0; d->twin && i < x->plan->bufs.n; i++) tp_gpu_rest(d->twin[i]);
+  d->driver->close(d->dev);
+  tp_gpu_leave(d->store, &d->count);
   x->device = NULL;
 }
 
@@ -482,7 +498,7 @@ static void tell(const tp_exec *x, tp_buf *b) {
         tp_who_label(&x->reg[i]->rg->who, tp_region_op(x->reg[i]->rg), name, sizeof name));
   }
   tp_putf(b, "%s%lld launches, %lld copies of %lld bytes", host ? "\n" : "", (long long)d->launches,
-      (long long)d->copies, (long long)d->copied);
+      (long long)d->count.copies, (long long)d->count.bytes);
   if (d->late_calls)
     tp_putf(b, ", %lld calls behind the device, which took %lld bytes", (long long)d->late_calls,
         (long long)d->late_bytes);

@@ -19,7 +19,6 @@ typedef struct tp_gmodule tp_gmodule; /* kernels that were built together */
 typedef struct tp_gkernel tp_gkernel;
 typedef struct tp_gqueue tp_gqueue;
 typedef struct tp_gmark tp_gmark;
-typedef struct tp_gtape tp_gtape; /* work that was noted, to be played again */
 
 /* off: bytes. Kernels take a buffer as two parameters, a pointer and this offset, because OpenCL
  * has no pointers into buffers. */
@@ -38,7 +37,7 @@ typedef struct tp_gspec {
   char name[96], arch[24];
   int units, warp, threads, parameters;
   int64_t memory, most, local;
-  bool f64, i64_atomics, ieee, tapes, together;
+  bool f64, i64_atomics, ieee, together;
 } tp_gspec;
 
 /* The needs of a kernel. spilled: bytes of registers in memory; fit: blocks of `threads` threads at
@@ -91,6 +90,10 @@ typedef struct tp_gdriver {
   bool (*launch)(tp_gqueue *q, const tp_glaunch *l, tp_error *err);
   /* between a memory of the device and another, or a pinned one; does not wait */
   bool (*copy)(tp_gqueue *q, tp_gplace to, tp_gplace from, int64_t bytes, tp_error *err);
+  /* n pieces of so many bytes, each `step` bytes behind the one before, within the device's memory
+   */
+  bool (*lines)(tp_gqueue *q, tp_gplace to, int64_t to_step, tp_gplace from, int64_t from_step,
+      int64_t bytes, int64_t n, tp_error *err);
   /* from or to any memory of the host; waits until it may be used again */
   bool (*put)(tp_gqueue *q, tp_gplace to, const void *from, int64_t bytes, tp_error *err);
   bool (*get)(tp_gqueue *q, void *to, tp_gplace from, int64_t bytes, tp_error *err);
@@ -101,12 +104,6 @@ typedef struct tp_gdriver {
   bool (*after)(tp_gqueue *q, const tp_gmark *m, tp_error *err); /* q waits for it */
   /* 1: it is reached; 0: not yet (unless wait); -1: the device failed */
   int (*reached)(tp_gmark *m, bool wait, tp_error *err);
-  /* Notes what is put on q from `begin` on, instead of doing it, but not put, get and waits, which
-   * fail; where !tapes, begin fails. Each `begin` has its `end`, after errors too. again: a tape
-   * that is dropped, or NULL. A first product takes memory: it belongs before `begin`. */
-  bool (*begin)(tp_gqueue *q, tp_error *err);
-  tp_gtape *(*end)(tp_gqueue *q, tp_gtape *again, tp_error *err);
-  bool (*play)(tp_gqueue *q, tp_gtape *t, tp_error *err);
   /* *did false: no library, or the product is too small for one; ours does it */
   bool (*product)(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error *err);
 } tp_gdriver;

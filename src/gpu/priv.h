@@ -19,7 +19,6 @@ bool tp_gpu_functions(void *library, int n, const char *const *names, void *fn, 
 /* ---- things.c ---- */
 /* Kinds of things, in the order in which they are released. */
 typedef enum tp_gkind {
-  TP_G_TAPE,
   TP_G_MARK,
   TP_G_KERNEL,
   TP_G_MODULE,
@@ -53,9 +52,6 @@ struct tp_gkernel {
   tp_gthing is;
 };
 struct tp_gmark {
-  tp_gthing is;
-};
-struct tp_gtape {
   tp_gthing is;
 };
 /* blas: cuBLAS's handle for it, with its workspace; no_blas: there is none */

@@ -106,6 +106,7 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     bool whole = !some && !tp_varies(p.type.rank, p.type.shape, p.ndim, p.dims, &axis);
     tp_array *a = (whole ? tp_array_blank : tp_array_new)(p.type.dtype, rank, shape);
     if (!a) return no_memory(&p, rank, shape, err);
+    a->blank = whole;
     if (whole && poison) memset(a->data, 0xff, tp_array_bytes(a));
     run->outputs[i] = a;
   }
