@@ -127,7 +127,7 @@ bool tp_gpu_bind(tp_exec *x, bool make) {
     if (x->copied[i] && !join_rows(x, i, x->run->inputs[b->slot])) return false;
     if (!x->copied[i] && tp_gpu_twin_is_new(t))
       d->where[i] = t->ahead ? TP_IN_DEVICE : TP_IN_HOST | TP_IN_DEVICE;
-    if (t->of->blank) d->where[i] = 0;
+    if (b->kind == TP_BUF_OUTPUT && t->of->blank) d->where[i] = 0;
   }
   return true;
 }
