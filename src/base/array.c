@@ -141,6 +141,17 @@ bool tp_array_see(tp_array *a, tp_error *err) {
   return ok && (!has_twin(a) || tp_twin_deeds.bring(a, err));
 }
 
+uint64_t tp_array_written(tp_array *a) {
+  uint64_t n = 0;
+  for (int64_t i = 0; a->row && i < a->shape[0]; i++) {
+    uint64_t row = tp_array_written(a->row[i]);
+    if (row == UINT64_MAX) return row;
+    n += row;
+  }
+  const tp_array *o = tp_array_owner(a);
+  return a->row ? n : o->exposed || o->borrowed ? UINT64_MAX : o->writes;
+}
+
 bool tp_array_touch(tp_array *a, tp_error *err) {
   if (!tp_array_see(a, err)) return false;
   tp_array_owner(a)->writes++;
@@ -154,7 +165,7 @@ bool tp_array_expose(tp_array *a, tp_error *err) {
 
 bool tp_array_move(const tp_pieces *p, tp_error *err) {
   bool did = false;
-  if (has_twin(p->to) && has_twin(p->from) && !tp_twin_deeds.move(p, &did, err)) return false;
+  if (has_twin(p->from) && !tp_twin_deeds.move(p, &did, err)) return false;
   if (did) return true;
   if (!tp_array_touch(p->to, err) || !tp_array_see(p->from, err)) return false;
   char *to = (char *)p->to->data + p->to_at;

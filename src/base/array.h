@@ -58,12 +58,10 @@ static inline tp_array *tp_array_owner(tp_array *a) {
   while (a->base) a = a->base;
   return a;
 }
-/* May its elements change without a word? */
-static inline bool tp_array_is_open(tp_array *a) {
-  return tp_array_owner(a)->exposed || tp_array_owner(a)->borrowed;
-}
-/* n pieces of so many bytes, from byte `at` on, `step` apart: on the device where both arrays are
- * there, else on the host. */
+/* How often its elements were written; UINT64_MAX: they may change without a word. Rows too. */
+uint64_t tp_array_written(tp_array *a);
+/* n pieces of so many bytes, from byte `at` on, `step` apart: on the device where `from` is there,
+ * else on the host. */
 typedef struct tp_pieces {
   tp_array *to, *from;
   int64_t bytes, n, to_at, to_step, from_at, from_step;

@@ -93,22 +93,21 @@ bool tp_gpu_reach(tp_exec *x, int buf, bool writes) {
 }
 
 /* Rows that are arrays of their own come together on the device, from where they are. */
-static bool join_rows(tp_exec *x, int buf, tp_array *rows) {
+static bool join_rows(tp_exec *x, int buf, const tp_array *rows) {
   tp_device *d = x->device;
   tp_gplace to = tp_gpu_place(x, buf);
   for (int64_t i = 0; i < rows->shape[0]; i++) {
     tp_array *row = rows->row[i];
     int64_t n = (int64_t)tp_array_bytes(row);
-    tp_twin *t = n ? tp_gpu_twin(d->store, row, true, x->err) : NULL;
-    bool ok = !n || t, is_new = t && tp_gpu_twin_is_new(t);
-    if (ok && n && !is_new && (ok = put_there(x, (tp_gplace){ t->mem, 0 }, row->data, n)))
-      tp_gpu_twin_has(t, true, false, NULL);
-    ok = ok && d->driver->copy(d->queue, to, (tp_gplace){ t ? t->mem : NULL, 0 }, n, x->err);
+    tp_twin *t = tp_gpu_twin(d->store, row, false, x->err);
+    bool ok = t && tp_gpu_twin_is_new(t)
+        ? d->driver->copy(d->queue, to, (tp_gplace){ t->mem, 0 }, n, x->err)
+        : put_there(x, to, row->data, n);
     tp_gpu_rest(t);
     if (!ok) return false;
     to.off += n;
   }
-  d->where[buf] = TP_IN_DEVICE;
+  tp_gpu_twin_has(d->twin[buf], true, false, NULL);
   return true;
 }
 
@@ -124,9 +123,10 @@ bool tp_gpu_bind(tp_exec *x, bool make) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     tp_twin *t = d->twin[i];
     if (!t) continue;
-    if (x->copied[i] && !join_rows(x, i, x->run->inputs[b->slot])) return false;
-    if (!x->copied[i] && tp_gpu_twin_is_new(t))
-      d->where[i] = t->ahead ? TP_IN_DEVICE : TP_IN_HOST | TP_IN_DEVICE;
+    bool is_new = tp_gpu_twin_is_new(t);
+    if (t->of->row && !is_new && !join_rows(x, i, t->of)) return false;
+    if (t->of->row) d->where[i] = TP_IN_DEVICE;
+    else if (is_new) d->where[i] = t->ahead ? TP_IN_DEVICE : TP_IN_HOST | TP_IN_DEVICE;
     if (b->kind == TP_BUF_OUTPUT && t->of->blank) d->where[i] = 0;
   }
   return true;

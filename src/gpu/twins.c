@@ -16,7 +16,6 @@
 #include <pthread.h>
 
 enum { TWIN_SPARES = 64 };
-#define TWIN_NEVER UINT64_MAX
 
 struct tp_gstore {
   const tp_gdriver *driver;
@@ -111,27 +110,30 @@ static tp_gmem *take_twin(tp_gstore *s, int64_t bytes, tp_error *err) {
 
 /* ---- what runs ask for ---- */
 
-/* Makes the array's twin if `make`; it stays until tp_gpu_rest. NULL: there is none, or err. */
+static tp_twin *make_twin(tp_gstore *s, tp_array *a, tp_error *err) {
+  tp_twin *t = tp_calloc(sizeof *t);
+  int64_t bytes = (int64_t)tp_array_bytes(a);
+  if (!t) return tp_no_memory(err, TP_NOWHERE), NULL;
+  if (!(t->mem = take_twin(s, bytes, err))) return tp_free(t), NULL;
+  t->of = a, t->store = s, t->bytes = bytes, t->seen = UINT64_MAX;
+  link_first(t);
+  __atomic_store_n(&a->twin, t, __ATOMIC_RELEASE);
+  return t;
+}
+
+/* The array's twin, if it is in this store. */
+static tp_twin *find_twin(tp_gstore *s, tp_array *a, tp_error *err) {
+  tp_twin *t = a->twin;
+  if (!t) return NULL;
+  if (t->store == s) return unlink_twin(t), link_first(t), t;
+  if (bring_twin(t, err)) part_twin(t);
+  return NULL;
+}
+
 tp_twin *tp_gpu_twin(tp_gstore *s, tp_array *a, bool make, tp_error *err) {
   pthread_mutex_lock(&twins_lock);
-  tp_twin *t = a->twin;
-  if (t && t->store != s) {
-    if (!bring_twin(t, err)) return pthread_mutex_unlock(&twins_lock), NULL;
-    part_twin(t);
-    t = NULL;
-  }
-  if (t) unlink_twin(t), link_first(t);
-  else if (make) {
-    t = tp_calloc(sizeof *t);
-    int64_t bytes = (int64_t)tp_array_bytes(a);
-    if (!t) tp_no_memory(err, TP_NOWHERE);
-    else if (!(t->mem = take_twin(s, bytes, err))) tp_free(t), t = NULL;
-    else {
-      t->of = a, t->store = s, t->bytes = bytes, t->seen = TWIN_NEVER;
-      link_first(t);
-      __atomic_store_n(&a->twin, t, __ATOMIC_RELEASE);
-    }
-  }
+  tp_twin *t = find_twin(s, a, err);
+  if (!t && make && !a->twin) t = make_twin(s, a, err);
   if (t) t->pins++;
   pthread_mutex_unlock(&twins_lock);
   return t;
@@ -145,11 +147,11 @@ void tp_gpu_rest(tp_twin *t) {
 }
 
 bool tp_gpu_twin_is_new(const tp_twin *t) {
-  return t->ahead || (!tp_array_is_open(t->of) && t->seen == tp_array_owner(t->of)->writes);
+  return t->ahead || (t->seen != UINT64_MAX && t->seen == tp_array_written(t->of));
 }
 
 void tp_gpu_twin_has(tp_twin *t, bool has, bool ahead, tp_gcount *count) {
-  t->seen = has && t->of ? tp_array_owner(t->of)->writes : TWIN_NEVER;
+  t->seen = has && t->of ? tp_array_written(t->of) : UINT64_MAX;
   t->ahead = ahead && t->of;
   t->count = count;
 }
@@ -185,18 +187,32 @@ static void twins_drop(tp_array *a) {
   pthread_mutex_unlock(&twins_lock);
 }
 
-/* The array that is written must own its elements: views of them look at the host's. */
+static bool move_pieces(tp_gstore *s, const tp_pieces *p, const tp_twin *from, tp_error *err) {
+  tp_twin *to = find_twin(s, p->to, err);
+  if (!to && !(to = make_twin(s, p->to, err))) return false;
+  if (!tp_gpu_twin_is_new(to) &&
+      !s->driver->put(s->queue, (tp_gplace){ to->mem, 0 }, p->to->data, to->bytes, err))
+    return false;
+  if (!s->driver->lines(s->queue, (tp_gplace){ to->mem, p->to_at }, p->to_step,
+          (tp_gplace){ from->mem, p->from_at }, p->from_step, p->bytes, p->n, err) ||
+      !(s->mark = s->driver->mark(s->queue, s->mark, err)))
+    return false;
+  to->seen = ++p->to->writes;
+  return to->ahead = true;
+}
+
+/* The array that is written must own its elements: views of them look at the host's. Where there is
+ * no room for its twin the host moves the pieces. */
 static bool twins_move(const tp_pieces *p, bool *did, tp_error *err) {
   pthread_mutex_lock(&twins_lock);
-  tp_twin *to = p->to->twin, *from = p->from->twin;
-  tp_gstore *s = to ? to->store : NULL;
-  *did = to && from && from->store == s && !p->to->base && !tp_array_is_open(p->to) &&
-      tp_gpu_twin_is_new(to) && tp_gpu_twin_is_new(from);
-  bool ok = !*did ||
-      (s->driver->lines(s->queue, (tp_gplace){ to->mem, p->to_at }, p->to_step,
-           (tp_gplace){ from->mem, p->from_at }, p->from_step, p->bytes, p->n, err) &&
-          (s->mark = s->driver->mark(s->queue, s->mark, err)));
-  if (*did && ok) to->ahead = true, to->seen = ++p->to->writes;
+  tp_twin *from = p->from->twin;
+  tp_error why = { 0 };
+  *did = from && tp_gpu_twin_is_new(from) && !p->to->base &&
+      tp_array_written(p->to) != UINT64_MAX;
+  bool ok = !*did || (from->pins++, move_pieces(from->store, p, from, &why));
+  if (*did) from->pins--;
+  if (!ok && why.code == TP_E_MEMORY) *did = false, ok = true;
+  if (!ok) *err = why;
   pthread_mutex_unlock(&twins_lock);
   return ok;
 }

@@ -98,7 +98,6 @@ tp_array *tp_exec_array(const tp_exec *x, const tp_pbuf *b) {
       : b->kind == TP_BUF_PARAM                    ? r->params
                                                    : NULL;
   tp_array *a = b->kind == TP_BUF_CONST ? b->data : given ? given[b->slot] : NULL;
-  if (x->copied[b->id]) return x->copied[b->id];
   return a && a->row && a->shape[0] == 1 ? a->row[0] : a;
 }
 
