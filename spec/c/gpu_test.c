@@ -206,8 +206,8 @@ static void lines(void) {
   for (int i = 0; i < ROWS * COLUMNS; i++) in[i] = i;
   CHECK(well(of->put(queue, (tp_gplace){ a, 0 }, in, sizeof in, &err) &&
       of->put(queue, (tp_gplace){ b, 0 }, in, sizeof in, &err)));
-  CHECK(well(of->lines(queue, (tp_gplace){ b, 4 }, 8, (tp_gplace){ a, 8 }, 4 * COLUMNS, 8, ROWS,
-      &err)));
+  CHECK(well(
+      of->lines(queue, (tp_gplace){ b, 4 }, 8, (tp_gplace){ a, 8 }, 4 * COLUMNS, 8, ROWS, &err)));
   CHECK(well(of->get(queue, out, (tp_gplace){ b, 0 }, sizeof out, &err)));
   for (int i = 0; i < ROWS * COLUMNS; i++) {
     int k = i - 1, want = k >= 0 && k < 2 * ROWS ? k / 2 * COLUMNS + 2 + k % 2 : i;

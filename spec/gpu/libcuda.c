@@ -121,8 +121,8 @@ static void write_counts(void) {
       "sets %ld\nwaits %ld\nmodules %ld\nlibraries %ld\nallocations %ld\nfindings "
       "%ld\n",
       counted.launches, counted.copies_in, counted.copies_out, counted.copies_on, counted.bytes_in,
-      counted.bytes_out, counted.sets, counted.waits, counted.modules,
-      counted.libraries, counted.allocations, counted.findings);
+      counted.bytes_out, counted.sets, counted.waits, counted.modules, counted.libraries,
+      counted.allocations, counted.findings);
   fclose(f);
 }
 __attribute__((destructor)) static void at_end(void) { write_counts(); }
@@ -350,7 +350,7 @@ API cuMemAlloc_v2(devptr *p, size_t n) {
   if (n == 0) LEAVE(EMU_INVALID);
   counted.allocations++;
   if (emu_knob.alloc > 0 && --emu_knob.alloc == 0) LEAVE(EMU_OUT_OF_MEMORY);
-  char *at = watch_take(n);
+  char *at = watch_take(n, true);
   *p = (devptr)(uintptr_t)at;
   LEAVE(at ? 0 : EMU_OUT_OF_MEMORY);
 }
@@ -384,14 +384,19 @@ API cuMemAllocHost_v2(void **p, size_t n) {
   if (*p) memset(*p, 0xA5, n);
   LEAVE(*p ? 0 : EMU_OUT_OF_MEMORY);
 }
+/* Memory of the host that kernels may touch (2) lies among the device's, to be watched. */
 API cuMemHostAlloc(void **p, size_t n, unsigned flags) {
-  (void)flags;
-  return cuMemAllocHost_v2(p, n);
+  if (!(flags & 2)) return cuMemAllocHost_v2(p, n);
+  ENTER;
+  counted.allocations++;
+  if (emu_knob.alloc > 0 && --emu_knob.alloc == 0) LEAVE(EMU_OUT_OF_MEMORY);
+  *p = watch_take(n, false);
+  LEAVE(*p ? 0 : EMU_OUT_OF_MEMORY);
 }
 API cuMemFreeHost(void *p) {
   pthread_mutex_lock(&lock);
   if (!sticky) drain();
-  free(p);
+  if (!watch_drop(p)) free(p);
   LEAVE(sticky);
 }
 

@@ -209,7 +209,7 @@ static void cuda_choose_arch(tp_gspec *to, int want, tp_buf *why) {
 
 static void cuda_describe(int device, tp_gspec *to, tp_buf *why) {
   size_t bytes = 0;
-  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true };
+  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .flat = true };
   cu.DeviceGetName(to->name, sizeof to->name, device);
   cu.DeviceTotalMem(&bytes, device);
   to->memory = to->most = (int64_t)bytes;
@@ -252,7 +252,7 @@ static void cuda_release(tp_gthing *x) {
     break;
   case TP_G_MEM:
     for (tp_gthing *q = x->dev->made[TP_G_QUEUE]; q; q = q->next) cu.StreamSynchronize(q->handle);
-    if (((tp_gmem *)x)->host) cu.MemFreeHost(x->handle);
+    if (((tp_gmem *)x)->host || ((tp_gmem *)x)->far) cu.MemFreeHost(x->handle);
     else cu.MemFree((uint64_t)(uintptr_t)x->handle);
     break;
   default: break;
@@ -309,20 +309,23 @@ static int64_t cuda_left(tp_gdev *d) {
   return rc ? d->spec.memory : (int64_t)left;
 }
 
-static tp_gmem *cuda_take(tp_gdev *gd, int64_t bytes, bool pinned, tp_error *err) {
+static tp_gmem *cuda_take(tp_gdev *gd, int64_t bytes, tp_gside side, tp_error *err) {
   cuda_dev *d = (cuda_dev *)gd;
   tp_gmem *m = tp_gpu_make(gd, TP_G_MEM, sizeof *m, err);
   uint64_t p = 0;
   int rc;
   if (!m) return NULL;
   size_t n = (size_t)TP_MAX(bytes, 1);
-  if (pinned) rc = CUDA_CALL(d, MemAllocHost, &m->is.handle, n), m->host = m->is.handle;
+  m->far = side == TP_G_FAR;
+  if (side == TP_G_PINNED)
+    rc = CUDA_CALL(d, MemAllocHost, &m->is.handle, n), m->host = m->is.handle;
+  else if (m->far) rc = CUDA_CALL(d, MemHostAlloc, &m->is.handle, n, 1 | 2); /* for all, mapped */
   else rc = CUDA_CALL(d, MemAlloc, &p, n), m->is.handle = (void *)(uintptr_t)p;
   m->bytes = bytes;
   if (rc == 0) return m;
   m->is.handle = NULL;
-  if (rc == CUDA_NO_MEMORY) tp_gpu_no_room(gd, bytes, pinned, err);
-  else cuda_did(d, rc, pinned ? "cuMemAllocHost" : "cuMemAlloc", err);
+  if (rc == CUDA_NO_MEMORY) tp_gpu_no_room(gd, bytes, side, err);
+  else cuda_did(d, rc, side != TP_G_NEAR ? "cuMemAllocHost" : "cuMemAlloc", err);
   return tp_gpu_drop(m);
 }
 
@@ -345,8 +348,13 @@ static bool cuda_copy(tp_gqueue *q, tp_gplace to, tp_gplace from, int64_t bytes,
 
 static bool cuda_lines(tp_gqueue *q, tp_gplace to, int64_t to_step, tp_gplace from,
     int64_t from_step, int64_t bytes, int64_t n, tp_error *err) {
-  const cuda_lines2d l = { .from_kind = 2, .from = cuda_place(from), .from_step = (size_t)from_step,
-    .to_kind = 2, .to = cuda_place(to), .to_step = (size_t)to_step, .bytes = (size_t)bytes,
+  const cuda_lines2d l = { .from_kind = 2,
+    .from = cuda_place(from),
+    .from_step = (size_t)from_step,
+    .to_kind = 2,
+    .to = cuda_place(to),
+    .to_step = (size_t)to_step,
+    .bytes = (size_t)bytes,
     .n = (size_t)n }; /* 2: of the device */
   return !bytes || !n || CUDA_DO(cuda_of(&q->is), err, Memcpy2D, &l, q->is.handle);
 }
@@ -516,13 +524,14 @@ static int cuda_reached(tp_gmark *m, bool wait, tp_error *err) {
 
 /* ---- products ---- */
 
-/* A handle belongs to a queue. The workspace is ours: else cuBLAS takes memory in a run. Setting the stream takes the workspace away, so it comes first. */
+/* A handle belongs to a queue. The workspace is ours: else cuBLAS takes memory in a run. Setting
+ * the stream takes the workspace away, so it comes first. */
 static bool cublas_begin(tp_gqueue *q) {
   cuda_dev *d = cuda_of(&q->is);
   tp_error unused = { 0 };
   if (q->blas || q->no_blas) return q->blas != NULL;
   q->no_blas =
-      !cuda_open_cublas() || !(q->space = cuda_take(&d->is, CUDA_WORKSPACE, false, &unused));
+      !cuda_open_cublas() || !(q->space = cuda_take(&d->is, CUDA_WORKSPACE, TP_G_NEAR, &unused));
   if (q->no_blas) return false;
   cu.CtxSetCurrent(d->context);
   if (blas.Create(&q->blas)) q->blas = NULL;
@@ -562,5 +571,5 @@ static bool cuda_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error
 
 const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, tp_gpu_spec, cuda_left,
   cuda_take, tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs, cuda_queue,
-  cuda_launch, cuda_copy, cuda_lines, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after, cuda_reached,
-  cuda_product };
+  cuda_launch, cuda_copy, cuda_lines, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after,
+  cuda_reached, cuda_product };

@@ -17,11 +17,12 @@ enum { MOST_BLOCKS = 16 }; /* of a launch, for each multiprocessor */
 
 /* ---- memory ---- */
 
-static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
+/* far: in the host's memory; only the arena changes sides */
+static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes, bool far) {
   tp_device *d = x->device;
-  if (*m && *has >= bytes) return true;
+  if (*m && *has >= bytes && far == d->is_far) return true;
   d->driver->drop(*m);
-  *m = d->driver->take(d->dev, bytes, false, x->err);
+  *m = d->driver->take(d->dev, bytes, far ? TP_G_FAR : TP_G_NEAR, x->err);
   *has = *m ? bytes : 0;
   return *m != NULL;
 }
@@ -45,47 +46,11 @@ static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
   int64_t one = sizeof *d->note, n = one * x->plan->bufs.n;
   bool told = d->notes && !memcmp(d->told, d->place, (size_t)n);
-  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x)) || !forget_faults(x)) return false;
+  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x), false) || !forget_faults(x))
+    return false;
   if (n) memcpy(d->told, d->place, (size_t)n);
   return told ||
       d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place, n, x->err);
-}
-
-static bool overlap(const tp_exec *x, int a, int b) {
-  const int64_t *at = x->device->place;
-  return at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + tp_gpu_bytes(x, b) &&
-      at[b] < at[a] + tp_gpu_bytes(x, a);
-}
-
-/* Threads and blocks of a loop or stretch are at different leaves, so lives of buffers in it do not
- * follow each other: those that share memory get places of their own, behind the others. */
-static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
-  for (int i = 0; i < k->nbuf; i++)
-    for (int j = 0; j < i; j++) {
-      int a = k->buf[i], b = k->buf[j];
-      if (!overlap(x, a, b) || !(k->written[i] || k->written[j])) continue;
-      x->device->place[a] = end;
-      end += (tp_gpu_bytes(x, a) + 63) / 64 * 64;
-    }
-  return end;
-}
-
-/* Finds places in the device's arena, whose bytes it gives, and the bytes of all blocks' sums. */
-static int64_t find_places(tp_exec *x, int64_t *sums) {
-  tp_device *d = x->device;
-  int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
-  *sums = 0;
-  for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
-  for (int i = 0; i < d->n + d->more.n; i++) {
-    const tp_chosen *k = tp_gpu_kernel(d, i);
-    if (k->chosen && (k->of->loop || k->of->stretch || k->of->nparts))
-      bytes = part_buffers(x, k->of, bytes);
-    if (!k->chosen) continue;
-    if (k->of->by_rows) *sums = TP_MAX(*sums, tp_gpu_sums(x, k->of) * k->blocks);
-    for (int q = 0; q < k->of->nparts; q++)
-      if (k->of->part[q].sums) *sums = TP_MAX(*sums, tp_gpu_sums(x, &k->of->part[q]) * k->blocks);
-  }
-  return bytes;
 }
 
 /* Says where values are, and takes memory for the arena and for buffers outside of it, unless all
@@ -100,10 +65,11 @@ static bool place_buffers(tp_exec *x) {
     d->twin[i] = NULL;
   }
   if (x->poison || tp_arena_spills(x)) return true;
-  int64_t sums, bytes = find_places(x, &sums);
-  if (!tp_gpu_bind(x, false) || !tp_gpu_has_room(x, bytes, sums + (int64_t)sizeof *d->note * notes_of(x)) ||
-      !take(x, &d->arena, &d->arena_bytes, bytes) ||
-      (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
+  d->need.notes = (int64_t)sizeof *d->note * notes_of(x);
+  if (!tp_gpu_bind(x, false) || !tp_gpu_find_room(x) ||
+      !take(x, &d->arena, &d->arena_bytes, d->need.arena, d->all_far) ||
+      (d->need.sums && !take(x, &d->sums, &d->sums_bytes, d->need.sums, false)) ||
+      !tp_gpu_take_far(x))
     return false;
   return tp_gpu_after_moves(d->store, d->queue, x->err) && tp_gpu_bind(x, true) && put_notes(x);
 }
@@ -416,6 +382,8 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   d->leaf = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
   d->begins = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
   d->twin = TP_NEWN(&x->a, tp_twin *, x->plan->bufs.n + 1);
+  d->far = TP_NEWN(&x->a, bool, x->plan->bufs.n + 1);
+  d->sizes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->told = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
@@ -502,6 +470,9 @@ static void tell(const tp_exec *x, tp_buf *b) {
   if (d->late_calls)
     tp_putf(b, ", %lld calls behind the device, which took %lld bytes", (long long)d->late_calls,
         (long long)d->late_bytes);
+  if (d->far_moved > 0)
+    tp_putf(b, ", %lld bytes of buffers in the host's memory, of which a call moves %.0f",
+        (long long)(d->all_far ? d->need.arena : d->need.far), d->far_moved);
   tp_puts(b, "\n");
 }
 

@@ -74,10 +74,20 @@ struct tp_device {
   unsigned char *where; /* by buffer */
   int64_t *place;       /* by buffer: in the device's arena; -1: not there */
   int64_t *told;        /* places that the notes have */
-  int64_t *env;         /* bounds for which kernels were chosen, if they were */
-  tp_counted *at;       /* by position: what these bounds make */
-  int64_t *note;        /* of faults, on the host */
-  int noting;           /* blocks that have a note of their own */
+  /* by buffer: does it lie in the host's memory (places.c)? all_far: all of the arena does; its
+   * bytes by buffer; bytes that far ones move in a call; is_far: where the arena was taken */
+  bool *far, all_far, is_far;
+  int64_t *sizes, far_bytes;
+  double far_moved;
+  tp_gmem *far_mem;
+  /* bytes of this call */
+  struct {
+    int64_t arena, sums, notes, far;
+  } need;
+  int64_t *env;   /* bounds for which kernels were chosen, if they were */
+  tp_counted *at; /* by position: what these bounds make */
+  int64_t *note;  /* of faults, on the host */
+  int noting;     /* blocks that have a note of their own */
   /* ready: kernels were chosen; doubtful: kernels ran since faults were looked for; failing: an
    * error is being made */
   bool ready, doubtful, failing;
@@ -121,9 +131,18 @@ bool tp_gpu_after_moves(const tp_gstore *s, tp_gqueue *q, tp_error *err);
 bool tp_gpu_bind(tp_exec *x, bool make);
 /* before the device reads a buffer, or writes in it too */
 bool tp_gpu_reach(tp_exec *x, int buf, bool writes);
-/* Refuses a run that needs more memory than the device has left. arena: bytes of it; more: of sums
- * and notes. */
-bool tp_gpu_has_room(tp_exec *x, int64_t arena, int64_t more);
+/* Finds places of buffers for this call's bounds, or refuses a run that needs more memory than the
+ * device has left. */
+bool tp_gpu_find_room(tp_exec *x);
+
+/* places.c */
+/* Finds places (d->place), but for buffers that lie far. Gives the bytes of the device's own memory
+ * that this needs (d->need). */
+int64_t tp_gpu_find_places(tp_exec *x);
+/* Finds places for which no more than `most` bytes are needed, if there are any. */
+void tp_gpu_choose_far(tp_exec *x, int64_t most);
+/* Takes the host's memory for buffers that lie far, and gives them places there. */
+bool tp_gpu_take_far(tp_exec *x);
 
 /* product.c */
 /* Has the device's library made the leaf, if that is a product? It stays at 0 where a kernel is to
@@ -143,7 +162,7 @@ static inline int64_t tp_gpu_bytes(const tp_exec *x, int buf) {
 static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
   const tp_device *d = x->device;
   if (d->twin[buf]) return (tp_gplace){ d->twin[buf]->mem, 0 };
-  return (tp_gplace){ d->arena, TP_MAX(d->place[buf], 0) };
+  return (tp_gplace){ d->arena, d->place[buf] == -1 ? 0 : d->place[buf] };
 }
 
 /* The place among the notes of the word that says whether there was a fault. */

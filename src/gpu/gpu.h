@@ -20,6 +20,10 @@ typedef struct tp_gkernel tp_gkernel;
 typedef struct tp_gqueue tp_gqueue;
 typedef struct tp_gmark tp_gmark;
 
+/* The device's own memory; the host's that can be copied, to which `host` points; the host's that
+ * kernels read and write, for us as the device's own. */
+typedef enum tp_gside { TP_G_NEAR, TP_G_PINNED, TP_G_FAR } tp_gside;
+
 /* off: bytes. Kernels take a buffer as two parameters, a pointer and this offset, because OpenCL
  * has no pointers into buffers. */
 typedef struct tp_gplace {
@@ -32,12 +36,12 @@ typedef struct tp_gplace {
  * shares, at most; memory, most: bytes of all of it, and of one tp_gmem; parameters: bytes that a
  * kernel's take at most. ieee: are division and square root of f32 rounded to nearest, and
  * subnormal numbers kept? together: may blocks of a launch
- * wait for each other? */
+ * wait for each other? flat: may a place lie beyond its memory, in another? */
 typedef struct tp_gspec {
   char name[96], arch[24];
   int units, warp, threads, parameters;
   int64_t memory, most, local;
-  bool f64, i64_atomics, ieee, together;
+  bool f64, i64_atomics, ieee, together, flat;
 } tp_gspec;
 
 /* The needs of a kernel. spilled: bytes of registers in memory; fit: blocks of `threads` threads at
@@ -69,6 +73,9 @@ typedef struct tp_gproduct {
   tp_gplace a, b, c;
 } tp_gproduct;
 
+/* Bytes from the begin of b to that of a, on a flat device. */
+int64_t tp_gpu_apart(const tp_gmem *a, const tp_gmem *b);
+
 typedef struct tp_gdriver {
   const char *name; /* what compile{ device = } and TEMPO_DEVICE say */
   /* How many devices there are; with `which` below that, fills *to. why: one line that says why
@@ -78,8 +85,7 @@ typedef struct tp_gdriver {
   void (*close)(tp_gdev *d); /* and all that was made with it */
   const tp_gspec *(*spec)(const tp_gdev *d);
   int64_t (*left)(tp_gdev *d); /* bytes of its memory that are free now */
-  /* pinned: memory of the host, which `host` points to */
-  tp_gmem *(*take)(tp_gdev *d, int64_t bytes, bool pinned, tp_error *err);
+  tp_gmem *(*take)(tp_gdev *d, int64_t bytes, tp_gside side, tp_error *err);
   void (*drop)(tp_gmem *m); /* waits for work that may use it; NULL */
   char *(*host)(tp_gmem *m);
   /* From the cache of native code if it is there. The compiler's log stands in the error. */

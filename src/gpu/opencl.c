@@ -195,7 +195,7 @@ static void cl_release(tp_gthing *x) {
     if (m->host && cl.clEnqueueUnmapMemObject(d->queue, x->handle, m->host, 0, NULL, NULL) == 0)
       cl.clFinish(d->queue);
     cl.clReleaseMemObject(x->handle);
-    cl_took(d, m->host ? 0 : -m->bytes);
+    cl_took(d, m->host || m->far ? 0 : -m->bytes);
     break;
   default: break;
   }
@@ -236,20 +236,22 @@ static tp_gdev *cl_open(int which, tp_error *err) {
 /* There is no question for it: what others have is not known. */
 static int64_t cl_left(tp_gdev *d) { return TP_MAX(d->spec.memory - cl_took((cl_dev *)d, 0), 0); }
 
-static tp_gmem *cl_take(tp_gdev *gd, int64_t bytes, bool pinned, tp_error *err) {
+static tp_gmem *cl_take(tp_gdev *gd, int64_t bytes, tp_gside side, tp_error *err) {
   cl_dev *d = (cl_dev *)gd;
   tp_gmem *m = tp_gpu_make(gd, TP_G_MEM, sizeof *m, err);
   size_t n = (size_t)TP_MAX(bytes, 1);
   int rc = 0;
   if (!m) return NULL;
+  bool pinned = side == TP_G_PINNED;
   m->bytes = bytes;
-  m->is.handle = cl.clCreateBuffer(d->context, pinned ? 1 | 1 << 4 : 1, n, NULL, &rc);
+  m->far = side == TP_G_FAR;
+  m->is.handle = cl.clCreateBuffer(d->context, side ? 1 | 1 << 4 : 1, n, NULL, &rc);
   if (m->is.handle && pinned)
     m->host = cl.clEnqueueMapBuffer(d->queue, m->is.handle, 1, 3, 0, n, 0, NULL, NULL, &rc);
-  if (m->is.handle && !m->host) cl_took(d, bytes);
+  if (m->is.handle && !side) cl_took(d, bytes);
   if (rc >= 0 && m->is.handle && (!pinned || m->host)) return m;
   if (rc == CL_NO_MEMORY || rc == CL_NO_RESOURCES || rc == CL_BUFFER_TOO_LARGE)
-    tp_gpu_no_room(gd, bytes, pinned, err);
+    tp_gpu_no_room(gd, bytes, side, err);
   else cl_did(gd, rc < 0 ? rc : CL_NO_MEMORY, "clCreateBuffer", err);
   return tp_gpu_drop(m);
 }
@@ -278,8 +280,9 @@ static bool cl_copy(tp_gqueue *q, tp_gplace to, tp_gplace from, int64_t bytes, t
 
 static bool cl_lines(tp_gqueue *q, tp_gplace to, int64_t to_step, tp_gplace from, int64_t from_step,
     int64_t bytes, int64_t n, tp_error *err) {
-  const size_t size[3] = { (size_t)bytes, (size_t)n, 1 }, step[2] = { (size_t)to_step, (size_t)from_step },
-      at[2][3] = { { (size_t)to.off }, { (size_t)from.off } };
+  const size_t size[3] = { (size_t)bytes, (size_t)n, 1 },
+               step[2] = { (size_t)to_step, (size_t)from_step },
+               at[2][3] = { { (size_t)to.off }, { (size_t)from.off } };
   return !bytes || !n ||
       CL_DO(q->is.dev, err, clEnqueueCopyBufferRect, q->is.handle, from.mem->is.handle,
           to.mem->is.handle, at[1], at[0], size, step[1], 0, step[0], 0, 0, NULL, NULL);

@@ -38,7 +38,7 @@ static bool refuse_room(tp_exec *x, int64_t need, int64_t most, bool limited, in
     const tp_pbuf *b = p->bufs.v[i];
     int64_t bytes = tp_in_arena(b) ? tp_pbuf_bytes(b, x->env) : outside(x, b, x->env);
     const char *word = b->kind < (int)TP_LEN(words) ? words[b->kind] : NULL;
-    if (bytes > 0 && (!tp_in_arena(b) || d->place[i] >= 0))
+    if (bytes > 0 && (!tp_in_arena(b) || d->place[i] != -1))
       v[n++] = (tp_piece){ word ? word : "", b->name ? b->name : "?", b->pos, bytes };
   }
   if (limited)
@@ -56,20 +56,25 @@ static bool refuse_room(tp_exec *x, int64_t need, int64_t most, bool limited, in
   return false;
 }
 
-bool tp_gpu_has_room(tp_exec *x, int64_t arena, int64_t more) {
+bool tp_gpu_find_room(tp_exec *x) {
   tp_device *d = x->device;
   const tp_plan *p = x->plan;
-  int64_t own = tp_sum_bytes(arena, more), all = own, left = d->driver->left(d->dev);
-  bool limited = p->limit > 0 && p->limit != TP_SPILL_ALL && own > p->limit;
+  int64_t others = 0, left = d->driver->left(d->dev);
+  int64_t limit = p->limit && p->limit != TP_SPILL_ALL ? p->limit : INT64_MAX;
   /* what an earlier call took is there for this one */
-  left = tp_sum_bytes(left, d->arena_bytes + d->sums_bytes + d->notes_bytes + tp_gpu_spare(d->store));
+  left = tp_sum_bytes(left,
+      (d->is_far ? 0 : d->arena_bytes) + d->sums_bytes + d->notes_bytes + tp_gpu_spare(d->store));
   for (int i = 0; i < p->bufs.n; i++) {
-    all = tp_sum_bytes(all, outside(x, p->bufs.v[i], x->env));
+    others = tp_sum_bytes(others, outside(x, p->bufs.v[i], x->env));
     left = tp_sum_bytes(left, d->twin[i] ? d->twin[i]->bytes : 0);
   }
-  if (!limited && all <= left) return true;
+  tp_gpu_choose_far(x, TP_MIN(limit, left - others));
+  int64_t own = (d->all_far ? 0 : d->need.arena) + d->need.sums + d->need.notes,
+          all = tp_sum_bytes(own, others);
+  if (own <= limit && all <= left) return true;
+  bool limited = own > limit;
   return refuse_room(
-      x, limited ? own : all, limited ? p->limit : left, limited, own - tp_arena_bytes(x));
+      x, limited ? own : all, limited ? limit : left, limited, own - tp_arena_bytes(x));
 }
 
 static bool put_there(tp_exec *x, tp_gplace to, const void *from, int64_t bytes) {

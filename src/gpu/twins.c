@@ -102,7 +102,7 @@ static tp_gmem *take_twin(tp_gstore *s, int64_t bytes, tp_error *err) {
     }
   for (;;) {
     tp_error why = { 0 };
-    tp_gmem *m = s->driver->take(s->dev, bytes, false, &why);
+    tp_gmem *m = s->driver->take(s->dev, bytes, TP_G_NEAR, &why);
     if (m) return m;
     if (why.code != TP_E_MEMORY || !make_room(s)) return *err = why, NULL;
   }
@@ -207,8 +207,7 @@ static bool twins_move(const tp_pieces *p, bool *did, tp_error *err) {
   pthread_mutex_lock(&twins_lock);
   tp_twin *from = p->from->twin;
   tp_error why = { 0 };
-  *did = from && tp_gpu_twin_is_new(from) && !p->to->base &&
-      tp_array_written(p->to) != UINT64_MAX;
+  *did = from && tp_gpu_twin_is_new(from) && !p->to->base && tp_array_written(p->to) != UINT64_MAX;
   bool ok = !*did || (from->pins++, move_pieces(from->store, p, from, &why));
   if (*did) from->pins--;
   if (!ok && why.code == TP_E_MEMORY) *did = false, ok = true;
