@@ -117,7 +117,7 @@ static void *reserve(uint64_t n) {
 
 bool watch_open(void) {
   if (W.base) return true;
-  W.span = LOW + 2 * ((uint64_t)emu_knob.memory << 20);
+  W.span = LOW + 2 * ((uint64_t)emu_knob.memory << 20) + ((uint64_t)1 << 30); /* and the host's */
   W.base = reserve(W.span), W.state = reserve(W.span);
   W.word = reserve(W.span / 4 * sizeof(cell)), W.byte = reserve(W.span * sizeof(cell));
   W.next = LOW + GAP;
