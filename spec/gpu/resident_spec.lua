@@ -11,8 +11,8 @@ for _, d in ipairs(tempo.devices()) do
 end
 if not next(devices) then print "left out: arrays that stay on a device: none is here" end
 
--- y = x * w + x. `sum` is another function of the device, `host` one of the processor. `call` prints
--- a result and how many copies its call and the look at it took.
+-- y = x * w + x. `sum` is another function of the device, `host` one of the processor. `call`
+-- prints a result and how many copies its call and the look at it took.
 local begins = [=[
   local tempo = require "tempo"
   local function compiled(device)
@@ -88,7 +88,8 @@ describe("arrays on a device", function()
       call(z, y:clone(), host and f)]=], "2+1 2+1 0+1 1+1")
   end)
 
-  it("come to the processor for its functions, files, peeks, parameters, and before the end", function()
+  it("come to the processor for its functions, files, peeks, parameters, and at the end",
+    function()
     each([=[
       local P = tempo.program()
       local v = P:input("v", { shape = { 3 } })
@@ -141,10 +142,36 @@ describe("arrays on a device", function()
       local g = P:compile { outputs = { s = v * P:constant { 2, 3, 4 } } }
       copied[g] = 0
       for _ = 1, 2 do
-        print(table.concat(g({ v = mapped }).s:totable(), " "), os.getenv "COUNTS" and copies(g) or "-",
-          0)
+        local s = g({ v = mapped }).s:totable()
+        print(table.concat(s, " "), os.getenv "COUNTS" and copies(g) or "-", 0)
       end
       os.remove(path)]=], "3+0 1+0")
+  end)
+
+  it("take pieces of results, as keys and values of a text do", function()
+    each([=[
+      local core = getmetatable(tempo)
+      local P = tempo.program()
+      local past = P:input("past", { shape = { 2, 1, 4, 3 } })
+      local id = P:input("id", { shape = { 1, 2, 1, 3 } })
+      local g = P:compile { outputs = { k = past:sum(2):unsqueeze(0) * 0.5 + id,
+        logits = (past * past):sum(3):sum(2):sum(1):sum(0) } }
+      copied[g] = 0
+      local r = tempo.array(1, "f32", { 2, 1, 4, 3 })
+      local function token(t)
+        local out = g({ past = r, id = tempo.array(t, "f32", { 1, 2, 1, 3 }) })
+        core.llm_keep(r, out.k, 0, 1, t)              -- place t % 4
+        print(out.logits:item(), os.getenv "COUNTS" and copies(g) or "-", 0)
+      end
+      for t = 0, 5 do token(t) end
+      local two = tempo.rows { r, r }
+      r:set(7, 1, 0, 2, 1)
+      token(6)
+      r = core.llm_grow(r, 4)
+      token(7) token(8)
+      print(table.concat(r:clone():copy_to(), " "))
+      print(table.concat(tempo.array(two):copy_to(), " "))]=],
+      "3+0 2+0 2+0 2+0 2+0 2+0 3+0 3+0 2+0") -- in: an id, and r if the host wrote it; out: logits
   end)
 
   it("leave when memory is short, the longest unused first", function()

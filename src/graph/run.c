@@ -343,6 +343,16 @@ static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   return !first || tp_fail(err, first->code, first->pos, "%s", first->msg);
 }
 
+bool tp_run_see(const tp_graph *g, const tp_run *run, tp_error *err) {
+  for (int i = 0; i < g->inputs.n + g->params.n; i++) {
+    bool input = i < g->inputs.n;
+    tp_array *const *from = input ? run->inputs : run->params,
+                    *a = from ? from[input ? i : i - g->inputs.n] : NULL;
+    if (a && !tp_array_see(a, err)) return false;
+  }
+  return true;
+}
+
 bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err) {
   return bounds_ok(g, run, err) && shapes_hold(g, run, err) && bounds_hold(g, run, err);
 }

@@ -15,15 +15,6 @@ int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
 
 /* ---- running ---- */
 
-bool tp_fn_sees(const tp_fn *f, const tp_run *run, tp_error *err) {
-  bool ok = true;
-  for (int i = 0; i < f->closed->inputs.n; i++)
-    ok = ok && (!run->inputs || !run->inputs[i] || tp_array_see(run->inputs[i], err));
-  for (int k = 0; k < f->closed->params.n; k++)
-    ok = ok && (!run->params || !run->params[k] || tp_array_see(run->params[k], err));
-  return ok;
-}
-
 static bool execute(tp_fn *f, void *given, tp_error *err) {
   tp_run *run = given;
   if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
@@ -46,7 +37,8 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   inner.memory = f->most;
   inner.stays = g->plan && !g->ticking && !g->graph->stops.n && !tp_fn_is_endless(g, env);
   f->running = true;
-  bool ok = (inner.stays || tp_fn_sees(g, &inner, err)) && tp_guarded(g, execute, &inner, err);
+  bool ok =
+      (inner.stays || tp_run_see(g->graph, &inner, err)) && tp_guarded(g, execute, &inner, err);
   f->running = false;
   f->peak = g->peak;
   bool early = g->exec && !tp_fn_is_endless(g, env) && (!ok || tp_exec_cancelled(g->exec));

@@ -220,8 +220,6 @@ int tp_tick_depth_of(const tp_fn *f, int output);
  * ones. A step without values takes them from the run's whole arrays. */
 bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
 /* the first elements of a, written into the array given for output i if they fit there */
-/* Brings what a run is given to the host, where more than a plan reads it (fn.c). */
-bool tp_fn_sees(const tp_fn *f, const tp_run *run, tp_error *err);
 tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape);
 tp_session *tp_session_new(tp_fn *f, tp_error *err);
 /* whole: inputs with the tick dims are there too */

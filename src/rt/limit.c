@@ -1,8 +1,9 @@
 /* limit: chooses the plan that runs under a limit of memory.
  *
  * A plan keeps less for shorter blocks of rows, so the program is ordered again with blocks of
- * fewer rows before buffers go to a file, or, of a device, to the host's memory. The length of blocks is part of an order, but only bounds
- * tell what fits: a plan is made when bounds first need it, and kept. */
+ * fewer rows before buffers go to a file, or, of a device, to the host's memory. The length of
+ * blocks is part of an order, but only bounds tell what fits: a plan is made when bounds first need
+ * it, and kept. */
 #include "rt/fn.h"
 
 /* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it

@@ -239,7 +239,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .shown = s->shown };
   if (tp_fn_is_endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, "be math.huge", err))
     return false;
-  if (!tp_fn_sees(f, &s->run, err) || !tp_run_check(g, &s->run, err) ||
+  if (!tp_run_see(g, &s->run, err) || !tp_run_check(g, &s->run, err) ||
       !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;
   if (f->steps.plan && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
