@@ -21,7 +21,6 @@ typedef struct handle {
 } handle;
 static int (*put)(void *, void (*)(void *), const void *, size_t);
 static int (*may)(const char *, const void *, size_t, int);
-static int (*capturing)(void);
 
 /* The emulator lies beside this library, and is open. */
 static bool open_emulator(void) {
@@ -32,9 +31,9 @@ static bool open_emulator(void) {
   snprintf(path, sizeof path, "%s/libcuda.so.1", dirname(folder));
   void *lib = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
   if (!lib) return false;
-  *(void **)&may = dlsym(lib, "emu_may"), *(void **)&capturing = dlsym(lib, "emu_capturing");
+  *(void **)&may = dlsym(lib, "emu_may");
   *(void **)&put = dlsym(lib, "emu_put");
-  return put && may && capturing;
+  return put && may;
 }
 
 API cublasCreate_v2(handle **h) {
@@ -141,10 +140,6 @@ static int gemm(handle *h, product p) {
   if (p.batch > 1 && p.stride_c < (long long)p.ldc * (p.n - 1) + p.m) {
     fprintf(stderr, "tempo emulator: cuBLAS: results of a batch lie on each other\n");
     return INVALID_VALUE;
-  }
-  if (capturing() && !h->workspace) {
-    fprintf(stderr, "tempo emulator: cuBLAS in a capture without a workspace of its own\n");
-    return NOT_SUPPORTED;
   }
   if (!p.m || !p.n || !p.batch) return OK;
   return put(h->stream, multiply, &p, sizeof p) ? EXECUTION_FAILED : OK;

@@ -21,6 +21,21 @@ enum {
   CUBLAS_WHOLE = 16
 };
 
+/* CUDA_MEMCPY2D */
+typedef struct {
+  size_t from_x, from_y;
+  int from_kind;
+  const void *from_host;
+  uint64_t from;
+  void *from_array;
+  size_t from_step, to_x, to_y;
+  int to_kind;
+  void *to_host;
+  uint64_t to;
+  void *to_array;
+  size_t to_step, bytes, n;
+} cuda_lines2d;
+
 static struct {
 #define C(name, text, args) int(*name) args;
 #include "gpu/cuda.def"
@@ -198,8 +213,7 @@ static void cuda_choose_arch(tp_gspec *to, int want, tp_buf *why) {
 
 static void cuda_describe(int device, tp_gspec *to, tp_buf *why) {
   size_t bytes = 0;
-  *to =
-      (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .tapes = true, .pointers = true };
+  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .pointers = true };
   cu.DeviceGetName(to->name, sizeof to->name, device);
   cu.DeviceTotalMem(&bytes, device);
   to->memory = to->most = (int64_t)bytes;
@@ -233,7 +247,6 @@ static void cuda_release(tp_gthing *x) {
   cuda_dev *d = cuda_of(x);
   cu.CtxSetCurrent(d->context);
   switch (x->kind) {
-  case TP_G_TAPE: cu.GraphExecDestroy(x->handle); break;
   case TP_G_MARK: cu.EventDestroy(x->handle); break;
   case TP_G_MODULE: cu.ModuleUnload(x->handle); break;
   case TP_G_QUEUE:
@@ -243,7 +256,7 @@ static void cuda_release(tp_gthing *x) {
     break;
   case TP_G_MEM:
     for (tp_gthing *q = x->dev->made[TP_G_QUEUE]; q; q = q->next) cu.StreamSynchronize(q->handle);
-    if (((tp_gmem *)x)->host) cu.MemFreeHost(x->handle);
+    if (((tp_gmem *)x)->host || ((tp_gmem *)x)->far) cu.MemFreeHost(x->handle);
     else cu.MemFree((uint64_t)(uintptr_t)x->handle);
     break;
   default: break;
@@ -300,20 +313,23 @@ static int64_t cuda_left(tp_gdev *d) {
   return rc ? d->spec.memory : (int64_t)left;
 }
 
-static tp_gmem *cuda_take(tp_gdev *gd, int64_t bytes, bool pinned, tp_error *err) {
+static tp_gmem *cuda_take(tp_gdev *gd, int64_t bytes, tp_gside side, tp_error *err) {
   cuda_dev *d = (cuda_dev *)gd;
   tp_gmem *m = tp_gpu_make(gd, TP_G_MEM, sizeof *m, err);
   uint64_t p = 0;
   int rc;
   if (!m) return NULL;
   size_t n = (size_t)TP_MAX(bytes, 1);
-  if (pinned) rc = CUDA_CALL(d, MemAllocHost, &m->is.handle, n), m->host = m->is.handle;
+  m->far = side == TP_G_FAR;
+  if (side == TP_G_PINNED)
+    rc = CUDA_CALL(d, MemAllocHost, &m->is.handle, n), m->host = m->is.handle;
+  else if (m->far) rc = CUDA_CALL(d, MemHostAlloc, &m->is.handle, n, 1 | 2); /* for all, mapped */
   else rc = CUDA_CALL(d, MemAlloc, &p, n), m->is.handle = (void *)(uintptr_t)p;
   m->bytes = bytes;
   if (rc == 0) return m;
   m->is.handle = NULL;
-  if (rc == CUDA_NO_MEMORY) tp_gpu_no_room(gd, bytes, pinned, err);
-  else cuda_did(d, rc, pinned ? "cuMemAllocHost" : "cuMemAlloc", err);
+  if (rc == CUDA_NO_MEMORY) tp_gpu_no_room(gd, bytes, side, err);
+  else cuda_did(d, rc, side != TP_G_NEAR ? "cuMemAllocHost" : "cuMemAlloc", err);
   return tp_gpu_drop(m);
 }
 
@@ -332,6 +348,19 @@ static bool cuda_copy(tp_gqueue *q, tp_gplace to, tp_gplace from, int64_t bytes,
   if (from.mem->host)
     return CUDA_DO(d, err, MemcpyHtoD, cuda_place(to), cuda_host_place(from), n, q->is.handle);
   return CUDA_DO(d, err, MemcpyDtoD, cuda_place(to), cuda_place(from), n, q->is.handle);
+}
+
+static bool cuda_lines(tp_gqueue *q, tp_gplace to, int64_t to_step, tp_gplace from,
+    int64_t from_step, int64_t bytes, int64_t n, tp_error *err) {
+  const cuda_lines2d l = { .from_kind = 2,
+    .from = cuda_place(from),
+    .from_step = (size_t)from_step,
+    .to_kind = 2,
+    .to = cuda_place(to),
+    .to_step = (size_t)to_step,
+    .bytes = (size_t)bytes,
+    .n = (size_t)n }; /* 2: of the device */
+  return !bytes || !n || CUDA_DO(cuda_of(&q->is), err, Memcpy2D, &l, q->is.handle);
 }
 
 static bool cuda_wait(tp_gqueue *q, tp_error *err) {
@@ -426,7 +455,7 @@ static tp_gmodule *cuda_build(tp_gdev *d, const char *text, tp_error *err) {
 static const tp_gkernel *cuda_kernel(tp_gmodule *m, const char *name, tp_error *err) {
   tp_gkernel *k = tp_gpu_make(m->is.dev, TP_G_KERNEL, sizeof *k, err);
   int registers;
-  /* code is loaded when a function is first asked about: now, not while a tape is made */
+  /* code is loaded when a function is first asked about: now, not in the middle of a run */
   if (!k ||
       (CUDA_DO(cuda_of(&m->is), err, ModuleGetFunction, &k->is.handle, m->is.handle, name) &&
           CUDA_DO(cuda_of(&m->is), err, FuncGetAttribute, &registers, 4, k->is.handle)))
@@ -470,7 +499,7 @@ static bool cuda_launch(tp_gqueue *q, const tp_glaunch *l, tp_error *err) {
       1, (unsigned)l->threads, 1, 1, 0, q->is.handle, parameter, NULL);
 }
 
-/* ---- marks and tapes ---- */
+/* ---- marks ---- */
 
 static tp_gmark *cuda_mark(tp_gqueue *q, tp_gmark *again, tp_error *err) {
   cuda_dev *d = cuda_of(&q->is);
@@ -494,39 +523,16 @@ static int cuda_reached(tp_gmark *m, bool wait, tp_error *err) {
   return cuda_did(d, rc, wait ? "cuEventSynchronize" : "cuEventQuery", err) ? 1 : -1;
 }
 
-/* 2: any thread may do anything meanwhile, such as taking memory */
-static bool cuda_begin(tp_gqueue *q, tp_error *err) {
-  return CUDA_DO(cuda_of(&q->is), err, StreamBeginCapture, q->is.handle, 2);
-}
-
-static tp_gtape *cuda_end(tp_gqueue *q, tp_gtape *again, tp_error *err) {
-  cuda_dev *d = cuda_of(&q->is);
-  void *graph = NULL;
-  bool ok = CUDA_DO(d, err, StreamEndCapture, q->is.handle, &graph);
-  tp_gpu_drop(again);
-  tp_gtape *t = ok ? tp_gpu_make(q->is.dev, TP_G_TAPE, sizeof *t, err) : NULL;
-  if (t && !CUDA_DO(d, err, GraphInstantiate, &t->is.handle, graph, 0)) {
-    t->is.handle = NULL;
-    t = tp_gpu_drop(t);
-  }
-  if (graph) cu.GraphDestroy(graph);
-  return t;
-}
-
-static bool cuda_play(tp_gqueue *q, tp_gtape *t, tp_error *err) {
-  return CUDA_DO(cuda_of(&q->is), err, GraphLaunch, t->is.handle, q->is.handle);
-}
-
 /* ---- products ---- */
 
-/* A handle belongs to a queue. The workspace is ours: else cuBLAS takes memory while a tape is
- * made. Setting the stream takes the workspace away, so it comes first. */
+/* A handle belongs to a queue. The workspace is ours: else cuBLAS takes memory in a run. Setting
+ * the stream takes the workspace away, so it comes first. */
 static bool cublas_begin(tp_gqueue *q) {
   cuda_dev *d = cuda_of(&q->is);
   tp_error unused = { 0 };
   if (q->blas || q->no_blas) return q->blas != NULL;
   q->no_blas =
-      !cuda_open_cublas() || !(q->space = cuda_take(&d->is, CUDA_WORKSPACE, false, &unused));
+      !cuda_open_cublas() || !(q->space = cuda_take(&d->is, CUDA_WORKSPACE, TP_G_NEAR, &unused));
   if (q->no_blas) return false;
   cu.CtxSetCurrent(d->context);
   if (blas.Create(&q->blas)) q->blas = NULL;
@@ -568,5 +574,5 @@ static bool cuda_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error
 
 const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, tp_gpu_spec, cuda_left,
   cuda_take, tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs, cuda_queue,
-  cuda_launch, cuda_copy, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after, cuda_reached,
-  cuda_begin, cuda_end, cuda_play, cuda_product };
+  cuda_launch, cuda_copy, cuda_lines, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after,
+  cuda_reached, cuda_product };

@@ -47,10 +47,14 @@ const tp_gspec *tp_gpu_spec(const tp_gdev *d) { return &d->spec; }
 void tp_gpu_drop_mem(tp_gmem *m) { tp_gpu_drop(m); }
 char *tp_gpu_host(tp_gmem *m) { return m->host; }
 
-bool tp_gpu_no_room(const tp_gdev *d, int64_t bytes, bool pinned, tp_error *err) {
-  if (pinned)
-    return tp_fail(err, TP_E_MEMORY, TP_NOWHERE,
-        "no %lld bytes of the host's memory to be copied by %s", (long long)bytes, d->spec.name);
+int64_t tp_gpu_apart(const tp_gmem *a, const tp_gmem *b) {
+  return (int64_t)((uintptr_t)a->is.handle - (uintptr_t)b->is.handle);
+}
+
+bool tp_gpu_no_room(const tp_gdev *d, int64_t bytes, tp_gside side, tp_error *err) {
+  if (side != TP_G_NEAR)
+    return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no %lld bytes of the host's memory for %s",
+        (long long)bytes, d->spec.name);
   return tp_fail(err, TP_E_MEMORY, TP_NOWHERE,
       "%s, which has %lld bytes, has no room for %lld more", d->spec.name,
       (long long)d->spec.memory, (long long)bytes);
