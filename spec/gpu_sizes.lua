@@ -77,9 +77,9 @@ local function thin(dtype)
       P:input("v", { shape = { K, 33 }, dtype = dtype })
     local ws, vs = P:input("ws", { shape = { 3, 19, K }, dtype = dtype }),
       P:input("vs", { shape = { 3, K, 19 }, dtype = dtype })
-    local all = x[0 .. B]
-    return { dots = all:matmul(w:mT()), columns = all:matmul(v), heads = z:matmul(ws:mT()),
-      values = z:matmul(vs), turned = w:matmul(all:mT()) }, {}, function(n)
+    local rows = x[0 .. B]
+    return { dots = rows:matmul(w:mT()), columns = rows:matmul(v), heads = z:matmul(ws:mT()),
+      values = z:matmul(vs), turned = w:matmul(rows:mT()) }, {}, function(n)
       return { x = array(share, { n, K }, dtype), z = array(share, { 3, 2, K }, dtype),
         w = array(share, { 33, K }, dtype), v = array(share, { K, 33 }, dtype),
         ws = array(share, { 3, 19, K }, dtype), vs = array(share, { 3, K, 19 }, dtype) }, { B = n }
