@@ -9,6 +9,21 @@ typedef struct {
   uint64_t seed;
 } tp_kernel_host;
 
+/* Four neighbours in memory, which begin at a multiple of as many bytes as one access may have. */
+#define TP_FOUR(name, T, bytes) \
+  typedef struct __attribute__((aligned(bytes))) { \
+    T v[4]; \
+  } tp_four_##name;
+TP_FOUR(bool, uint8_t, 4)
+TP_FOUR(u8, uint8_t, 4)
+TP_FOUR(i32, int32_t, 16)
+TP_FOUR(i64, int64_t, 16)
+TP_FOUR(f16, uint16_t, 8)
+TP_FOUR(bf16, uint16_t, 8)
+TP_FOUR(f32, float, 16)
+TP_FOUR(f64, double, 16)
+#define TP_EACH_OF_FOUR TP_UNROLLED for (int k_ = 0; k_ < 4; k_++)
+
 /* x / n and x % n, of x and n from 0 to `most`; devices divide numbers of 32 bits faster. */
 #define TP_IS_SMALL(most) ((uint64_t)(most) >> 32 == 0)
 #define TP_DIV_OF(most, x, n) \

@@ -24,6 +24,7 @@ typedef struct {
   bool near, again;
   bool together; /* a block's threads fold a kept point (emit_folds_together) */
   bool lanes;    /* the same by TP_FOLD_LANES of them, a point for each group */
+  bool fours;    /* a thread makes four neighbours at once (emit_by_fours) */
   int across;    /* the axis along which turned windows lie */
   /* the axis along which windows wrap, gone through from one seam to the next; -1: none */
   int seam;
@@ -38,6 +39,8 @@ void emit_find_axes(nest *l);
 nest emit_nest_of(tp_emit *e, const tp_pnode *x);
 void emit_element(const nest *l, int w);
 void emit_windows(const nest *l);
+/* Is input i the same along the innermost axis? Then it is read before that loop. */
+bool emit_is_fixed(const nest *l, int i);
 void emit_open_seams(const nest *l);
 void emit_inputs(const nest *l, bool fixed);
 /* Has the operator a form without branches for near operands? */
@@ -61,6 +64,8 @@ void emit_open_elements(const nest *l, int axis, const char *count);
  * the strip is made again. */
 void emit_open_work(const nest *of, int axis, const char *count, int most, int first);
 void emit_map(const nest *l);
+/* Should a thread make four neighbours, which it reads and writes at once? */
+bool emit_by_fours(const nest *l);
 /* Prints the points of axes that are kept for threads, each with all that is added to it. */
 void emit_for_threads(const nest *l);
 void emit_tiles(const nest *l);

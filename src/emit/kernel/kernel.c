@@ -127,6 +127,7 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   l.together = shared && emit_folds_together(&l);
   l.lanes = whole && shared && !l.together && emit_folds_by_lanes(&l);
   l.together |= l.lanes;
+  l.fours = shared && emit_by_fours(&l);
   if (l.together)
     tp_emit_line(e,
         l.lanes ? "const int64_t first_ = block_*TP_ROWS, step_ = blocks_*TP_ROWS;\n"

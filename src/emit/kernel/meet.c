@@ -38,6 +38,7 @@ static meet_use *use_of(tp_emit *e, const tp_pnode *x) {
   emit_find_axes(&u->l);
   if (!kernel_is_shared(e, u->r)) u->how = ALL_ONE;
   else if (!emit_folds_together(&u->l)) u->how = BY_POINTS;
+  u->l.fours = u->how == BY_POINTS && emit_by_fours(&u->l);
   u->points = tp_ix_const(e->ix, 1);
   for (int k = 0; k < u->l.nax; k++)
     if (!u->l.ax[k].red) u->points = tp_ix_mul(e->ix, u->points, u->l.ax[k].n);
@@ -71,7 +72,9 @@ static bool same_thread(tp_emit *e, const meet_use *a, int i, const meet_use *b,
   if (a->how == ALL_ONE && b->how == ALL_ONE) return true;
   if (a->r->kind == TP_RG_LOOP && b->r->kind == TP_RG_LOOP && kernel_apart(e, a->r, x, b->r, y))
     return true;
-  if (a->how != BY_POINTS || b->how != BY_POINTS || a->points != b->points) return false;
+  if (a->how != BY_POINTS || b->how != BY_POINTS || a->points != b->points ||
+      a->l.fours != b->l.fours)
+    return false;
   if (x->wrap >= 0 || y->wrap >= 0 || !tp_same_start(x, y)) return false;
   int n = ways_of(e, a, i, v), m = ways_of(e, b, k, w);
   bool same = n >= 0 && n == m;
