@@ -151,15 +151,19 @@ static void put_barrier(meet_state *m) {
 
 static void put_branches(meet_state *m, const tp_pnode *x) {
   meet_uses before = meet_copy(m), first = before;
+  int around = m->branch, taken = 0;
   for (int i = 0; i < x->n; i++) {
-    if (i) emit_open(m->e, "else {\n");
-    else emit_open(m->e, "if (%s) {\n", emit_ix(m->e, x->cond));
+    m->branch = ++m->branches;
+    if (i) emit_open(m->e, "OTHERWISE(c%d, c%d, c%d) {\n", m->branch, around, taken);
+    else emit_open(m->e, "BRANCH(c%d, c%d, %s) {\n", m->branch, around, emit_ix(m->e, x->cond));
     put_node(m, x->kid[i], false);
     emit_shut(m->e, 1);
     if (i) break;
+    taken = m->branch;
     first = m->left;
     m->left = before;
   }
+  m->branch = around;
   meet_add(m, &first);
 }
 
@@ -174,8 +178,9 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     int v = x->var->id;
     bool was = e->sym[v];
     const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
-    emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
-        top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
+    emit_open(e, "for (int64_t s%d = %s; IN_BRANCH(c%d) s%d %s %s; s%d += %d) {\n", v,
+        top ? "from_" : tp_emit_start(e, x, 0), m->branch, v, x->step > 0 ? "<" : ">=", end, v,
+        x->step);
     /* leaves of the iteration before are over; there may be no iteration */
     meet_uses before = meet_copy(m);
     put_node(m, x->kid[0], false);
@@ -188,7 +193,9 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
   case TP_P_IF: put_branches(m, x); return;
   case TP_P_REGION:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
+    emit_open(e, "LEAF(c%d) {\n", m->branch);
     put_kernel_leaf(e, x, false);
+    emit_shut(e, 1);
     tp_emit_line(e, "LEAF_ENDS();\n");
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
@@ -310,6 +317,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
     put_empty_sums(e, k);
   }
   meet_state m = { .e = e, .part = part };
+  tp_emit_line(e, "ALL_BRANCHES(c0);\n");
   if (k->loop) put_node(&m, s ? k->rows->as : k->node, !part);
   else if (k->sums) put_block_sums(e, k);
   else if (!k->stretch) put_kernel_leaf(e, k->node, true);

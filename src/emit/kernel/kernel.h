@@ -18,13 +18,14 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home);
 int kernel_sums(const tp_kernel *k);
 tp_emit kernel_printer(const tp_plan *p, tp_arena *a);
 
-/* meet.c. left: leaves since threads met last. part: as above. */
+/* meet.c. left: leaves since threads met last. part: as above. branch: the number of the branch
+ * that is printed, 0 outside of all; branches: how many there were. */
 typedef struct meet_use meet_use;
 typedef TP_VEC(meet_use *) meet_uses;
 typedef struct meet_state {
   tp_emit *e;
   meet_uses left;
-  int part;
+  int part, branch, branches;
 } meet_state;
 /* Must threads meet before the leaf? Then they do, and the leaf is run. */
 bool meet_before(meet_state *m, const tp_pnode *leaf);
