@@ -25,7 +25,8 @@
  * In CUDA C threads meet at the first. In OpenCL C they meet at the second, which always suffices:
  * pocl 3.1 mixes threads up that go on from the loop of one leaf to that of the next. It also copies
  * all that follows a barrier under a condition, so each such branch doubles the kernel; there leaves
- * and loops ask for themselves whether their branch is taken, and all barriers are met.
+ * and loops ask for themselves whether their branch is taken, all barriers behind leaves are met,
+ * and those of a leaf stand in a loop, which is no condition.
  *
  *   BRANCH(c, of, x) { LEAF(c) {..} LEAF_ENDS(); } OTHERWISE(d, of, c) {..}   CUDA C: if (x) .. else
  *   for (s = 0; IN_BRANCH(c) s < n; s++)       a loop in it; ALL_BRANCHES(of): outside of all
@@ -67,7 +68,7 @@ typedef ulong uint64_t;
 #define ALL_BRANCHES(c)         const int c = 1
 #define BRANCH(c, of, x)        const int c = of && (x);
 #define OTHERWISE(c, of, other) const int c = of && !other;
-#define LEAF(c)                 if (c)
+#define LEAF(c)                 for (int leaf_ = c; leaf_; leaf_ = 0)
 #define IN_BRANCH(c)            c &&
 #define ATOMIC_ADD_I32(p, v)    atomic_add(p, v)
 #define ATOMIC_CAS_U32(p, c, v) atomic_cmpxchg(p, c, v)

@@ -109,11 +109,11 @@ static bool has_kernels(tp_emit *e, const tp_pnode *x) {
 /* whole: it is all of a kernel. */
 static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   nest l = emit_nest_of(e, x);
-  bool shared = kernel_is_shared(e, l.r);
+  emit_find_axes(&l);
+  bool shared = kernel_is_shared(e, l.r) && (whole || !kernel_has_one_point(&l));
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
   if (!shared) tp_emit_line(e, "const int64_t first_ = 0, step_ = 1;\n");
   emit_windows(&l);
-  emit_find_axes(&l);
   l.together = shared && emit_folds_together(&l);
   l.lanes = whole && shared && !l.together && emit_folds_by_lanes(&l);
   l.together |= l.lanes;
@@ -143,6 +143,12 @@ bool kernel_fails(const tp_plan *p, const tp_region *r) {
 }
 
 static void put_node(meet_state *m, const tp_pnode *x, bool top);
+
+/* Leaves of one thread that follow each other end together. */
+static void put_leaf_ends(meet_state *m) {
+  if (m->open) tp_emit_line(m->e, "LEAF_ENDS();\n");
+  m->open = false;
+}
 
 static void put_barrier(meet_state *m) {
   tp_emit_line(m->e, "MEET();\n");
@@ -178,12 +184,14 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     int v = x->var->id;
     bool was = e->sym[v];
     const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
+    put_leaf_ends(m);
     emit_open(e, "for (int64_t s%d = %s; IN_BRANCH(c%d) s%d %s %s; s%d += %d) {\n", v,
         top ? "from_" : tp_emit_start(e, x, 0), m->branch, v, x->step > 0 ? "<" : ">=", end, v,
         x->step);
     /* leaves of the iteration before are over; there may be no iteration */
     meet_uses before = meet_copy(m);
     put_node(m, x->kid[0], false);
+    put_leaf_ends(m);
     if (m->left.n) put_barrier(m);
     m->left = before;
     emit_shut(e, 1);
@@ -193,10 +201,12 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
   case TP_P_IF: put_branches(m, x); return;
   case TP_P_REGION:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
+    if (!meet_is_by_one(m)) put_leaf_ends(m);
     emit_open(e, "LEAF(c%d) {\n", m->branch);
     put_kernel_leaf(e, x, false);
     emit_shut(e, 1);
-    tp_emit_line(e, "LEAF_ENDS();\n");
+    m->open = true;
+    if (kernel_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
     put_barrier(m);
