@@ -34,7 +34,13 @@
  *
  * MEET() stands where threads read each other, LEAF_ENDS() behind each leaf of a kernel of several.
  * In CUDA C threads meet at the first. In OpenCL C they meet at the second, which always suffices:
- * pocl 3.1 mixes threads up that go on from the loop of one leaf to that of the next.
+ * pocl 3.1 mixes threads up that go on from the loop of one leaf to that of the next. It also
+ * copies all that follows a barrier under a condition, so each such branch doubles the kernel;
+ * there leaves and loops ask for themselves whether their branch is taken, all barriers behind
+ * leaves are met, and those of a leaf stand in a loop, which is no condition.
+ *
+ *   BRANCH(c, of, x) { LEAF(c) {..} LEAF_ENDS(); } OTHERWISE(d, of, c) {..}   CUDA C: if (x) ..
+ * else for (s = 0; IN_BRANCH(c) s < n; s++)       a loop in it; ALL_BRANCHES(of): outside of all
  *
  * Pointers of an environment's functions (kernels/env) are to a thread's own arrays. Elementary
  * functions of libm are the prelude's, with the prelude's bits. `half` is a word of OpenCL C that
@@ -75,6 +81,11 @@ typedef ulong uint64_t;
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define MEET()
 #define LEAF_ENDS()             BARRIER()
+#define ALL_BRANCHES(c)         const int c = 1
+#define BRANCH(c, of, x)        const int c = of && (x);
+#define OTHERWISE(c, of, other) const int c = of && !other;
+#define LEAF(c)                 for (int leaf_ = c; leaf_; leaf_ = 0)
+#define IN_BRANCH(c)            c &&
 #define ATOMIC_ADD_I32(p, v)    atomic_add(p, v)
 #define ATOMIC_CAS_U32(p, c, v) atomic_cmpxchg(p, c, v)
 #define ATOMIC_ADD_U64(p, v)    atom_add(p, v)
@@ -127,6 +138,11 @@ typedef unsigned long long uint64_t;
 #define BARRIER() __syncthreads()
 #define MEET()    BARRIER()
 #define LEAF_ENDS()
+#define ALL_BRANCHES(c)
+#define BRANCH(c, of, x)        if (x)
+#define OTHERWISE(c, of, other) else
+#define LEAF(c)
+#define IN_BRANCH(c)
 #define ATOMIC_ADD_I32(p, v)    atomicAdd(p, v)
 #define ATOMIC_CAS_U32(p, c, v) atomicCAS(p, c, v)
 #define ATOMIC_ADD_U64(p, v)    atomicAdd(p, v)

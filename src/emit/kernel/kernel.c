@@ -119,11 +119,11 @@ static bool has_kernels(tp_emit *e, const tp_pnode *x) {
 /* whole: it is all of a kernel. */
 static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   nest l = emit_nest_of(e, x);
-  bool shared = kernel_is_shared(e, l.r);
+  emit_find_axes(&l);
+  bool shared = kernel_is_shared(e, l.r) && (whole || !kernel_has_one_point(&l));
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
   if (!shared) tp_emit_line(e, "const int64_t first_ = 0, step_ = 1;\n");
   emit_windows(&l);
-  emit_find_axes(&l);
   l.together = shared && emit_folds_together(&l);
   l.lanes = whole && shared && !l.together && emit_folds_by_lanes(&l);
   l.together |= l.lanes;
@@ -226,6 +226,12 @@ bool kernel_fails(const tp_plan *p, const tp_region *r) {
 
 static void put_node(meet_state *m, const tp_pnode *x, bool top);
 
+/* Leaves of one thread that follow each other end together. */
+static void put_leaf_ends(meet_state *m) {
+  if (m->open) tp_emit_line(m->e, "LEAF_ENDS();\n");
+  m->open = false;
+}
+
 static void put_barrier(meet_state *m) {
   tp_emit_line(m->e, "MEET();\n");
   m->left.n = 0;
@@ -233,15 +239,19 @@ static void put_barrier(meet_state *m) {
 
 static void put_branches(meet_state *m, const tp_pnode *x) {
   meet_uses before = meet_copy(m), first = before;
+  int around = m->branch, taken = 0;
   for (int i = 0; i < x->n; i++) {
-    if (i) emit_open(m->e, "else {\n");
-    else emit_open(m->e, "if (%s) {\n", emit_ix(m->e, x->cond));
+    m->branch = ++m->branches;
+    if (i) emit_open(m->e, "OTHERWISE(c%d, c%d, c%d) {\n", m->branch, around, taken);
+    else emit_open(m->e, "BRANCH(c%d, c%d, %s) {\n", m->branch, around, emit_ix(m->e, x->cond));
     put_node(m, x->kid[i], false);
     emit_shut(m->e, 1);
     if (i) break;
+    taken = m->branch;
     first = m->left;
     m->left = before;
   }
+  m->branch = around;
   meet_add(m, &first);
 }
 
@@ -254,10 +264,12 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     return;
   case TP_P_FOR: {
     bool was = e->sym[x->var->id];
-    kernel_open_for(e, x, top);
+    put_leaf_ends(m);
+    kernel_open_for(e, x, top, tp_printf(e->a, "IN_BRANCH(c%d) ", m->branch));
     /* leaves of the iteration before are over; there may be no iteration */
     meet_uses before = meet_copy(m);
     put_node(m, x->kid[0], false);
+    put_leaf_ends(m);
     if (m->left.n) put_barrier(m);
     m->left = before;
     kernel_shut_for(e, x, top);
@@ -266,15 +278,22 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
   }
   case TP_P_LOAD:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
+    put_leaf_ends(m);
+    emit_open(e, "LEAF(c%d) {\n", m->branch);
     kernel_put_load(e, x, !m->part);
+    emit_shut(e, 1);
     tp_emit_line(e, "LEAF_ENDS();\n");
     m->left.n = 0; /* all threads meet in it */
     return;
   case TP_P_IF: put_branches(m, x); return;
   case TP_P_REGION:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
+    if (!meet_is_by_one(m)) put_leaf_ends(m);
+    emit_open(e, "LEAF(c%d) {\n", m->branch);
     put_hidden_leaf(e, x);
-    tp_emit_line(e, "LEAF_ENDS();\n");
+    emit_shut(e, 1);
+    m->open = true;
+    if (kernel_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
     put_barrier(m);
@@ -395,6 +414,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
     put_empty_sums(e, k);
   }
   meet_state m = { .e = e, .part = part };
+  tp_emit_line(e, "ALL_BRANCHES(c0);\n");
   if (k->loop) put_node(&m, s ? k->rows->as : k->node, !part);
   else if (k->sums) put_block_sums(e, k);
   else if (!k->stretch && !k->node->rg) kernel_put_load(e, k->node, true);

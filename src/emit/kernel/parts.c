@@ -141,7 +141,7 @@ static void put_branch_parts(parts_text *t, const tp_pnode *x) {
 static void put_loop_parts(parts_text *t, const tp_pnode *x) {
   tp_emit *e = t->e;
   bool top = t->k->n == 1 && x == t->k->node, was = e->sym[x->var->id], *before = copy_since(t);
-  kernel_open_for(e, x, top);
+  kernel_open_for(e, x, top, "");
   put_parts_of(t, x->kid[0]);
   put_grid_meet(t);
   kernel_shut_for(e, x, top);
