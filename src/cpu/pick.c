@@ -117,16 +117,22 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX,
           lo = c->ring ? tp_floormod(tp_dx_get(&in->wlo, x->env), m) : 0;
   bool row = c->p.rank == 1 && ((c->p.so[0] == 1 && c->p.si[0] == 1) || c->p.ext[0] == 1);
-  chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m,
-    (size_t)(c->p.ext[0] * o->size) };
+  /* slices of elements that lie apart, fewer than indices: one element of each after the other */
+  bool apart = !row && c->p.rank == 1 && c->p.ext[0] <= n;
+  int64_t lines = apart ? c->p.ext[0] : 1, each = apart ? 1 : c->p.ext[0];
+  chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m, (size_t)(each * o->size) };
   tp_walk w;
   for (tp_walk_start(&w, c->walked, o->v.shape); w.ok; tp_walk_next(&w)) {
     const char *from = tp_view_at(&in->v, &w, o->size);
     char *to = tp_view_at(&o->v, &w, o->size);
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-    if (row && c->ring) pick_rows(&q, to, from, index, true);
-    else if (row) pick_rows(&q, to, from, index, false);
-    for (int64_t j = 0; j < n && !row; j++)
+    for (int64_t i = 0; i < lines && (row || apart); i++) {
+      char *at = to + i * c->p.so[0] * o->size;
+      const char *of = from + i * c->p.si[0] * o->size;
+      if (c->ring) pick_rows(&q, at, of, index, true);
+      else pick_rows(&q, at, of, index, false);
+    }
+    for (int64_t j = 0; j < n && !row && !apart; j++)
       tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size,
           from + (lo + index[j * step]) % m * c->si * o->size);
   }
@@ -452,7 +458,7 @@ typedef struct hits {
 
 /* Fewer hits, at most, go one by one; places for each hit, at most, there being memory for as many
  * doubles: of a line, of some. */
-enum { HITS_FEW = 64, IMAGE_PLACES = 4, IMAGE_SPAN = 2 };
+enum { HITS_FEW = 64, IMAGE_PLACES = 4, IMAGE_SPAN = 4 };
 
 /* The hit before j at j's place; j: none. The mark that was there may be a number of the script's.
  */
@@ -531,7 +537,9 @@ static void append_line(hits *h, int64_t *at, float *v, const line *l) {
   at += h->n, v += h->n;
   h->n += q.n;
   for (int64_t j = 0; j < q.n; j++) at[j] = to + j * q.sf + q.index[j * q.sk] * q.apart;
-  for (int64_t j = 0; j < q.n; j++) v[j] = from[j * q.sn];
+  if (q.sn == 1) memcpy(v, from, (size_t)q.n * sizeof *v);
+  else
+    for (int64_t j = 0; j < q.n; j++) v[j] = from[j * q.sn];
 }
 
 /* How many lines go together: those of one point if points add to the same places, because each
@@ -566,9 +574,9 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
   int axis = r->nlead + r->rg->how.axis, last = k->rank - 1;
   int64_t lines = axis == last ? 1 : lines_together(r), done = 0, count = tp_view_count(k),
           around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->apart, -l->apart), 1);
-  int64_t *at = tp_work(x, r, count, 2 * TP_WORK_PAIR);
-  double *sum = (double *)(at + count);
-  float *was = (float *)(sum + count), *v = was + 3 * count;
+  int64_t *at = tp_work(x, r, count, 3 * TP_WORK_PAIR);
+  double *sum = (double *)(at + count); /* or the image, up to v */
+  float *was = (float *)(sum + count), *v = (float *)at + 11 * count;
   int64_t span = dense_span(&r->out[0].v);
   hits h = { 0, at, v, r->out[0].v.p, (hit_place *)was, (uint32_t *)(was + count),
     (uint32_t *)(was + 2 * count), sum };

@@ -97,10 +97,10 @@ static const tp_ix *added_rows(const worker *w) {
       : hits;
 }
 
-/* A table of the places that are hit, half empty, in f64. */
+/* Hits with their places, and these in f64, or four places for each. */
 static const tp_ix *added_elements(const worker *w) {
   return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32
-      ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR)
+      ? bytes(w, window_count(w, &w->r->in[1], 0), 3 * TP_WORK_PAIR)
       : num(w, 0);
 }
 
