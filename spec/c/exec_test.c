@@ -460,7 +460,7 @@ static void test_fault_point(void) {
   *r->micro = (tp_micro){ .op = TP_OP_MOD, .dtype = TP_I32, .in = { 0, 1 } };
   r->outmicro = TP_NEW(&p.a, int);
   r->ncoord = nlead;
-  r->coord = TP_NEWN(&p.a, const tp_ix *, nlead);
+  r->coord = TP_NEWN(&p.a, tp_ix *, nlead);
   char want[256] = "";
   for (int i = 0; i < nlead; i++) {
     r->coord[i] = tp_ix_sym(p.c, r->leadvar[i]);
@@ -488,8 +488,8 @@ static void test_loops(void) {
       z = window(&p, TP_BUF_OUTPUT, TP_F64, 0, 2, shape, 0, true);
   tp_sym *bound = tp_sym_bound(p.c, "T", (tp_pos){ 0 }, &p.err);
   p.env[bound->id] = T;
-  const tp_sym *v = tp_sym_var(p.c, "t");
-  const tp_ix *t = tp_ix_sym(p.c, v), *three = K(&p, 3), *len = tp_ix_sym(p.c, bound);
+  tp_sym *v = tp_sym_var(p.c, "t");
+  tp_ix *t = tp_ix_sym(p.c, v), *three = K(&p, 3), *len = tp_ix_sym(p.c, bound);
   int ring = new_buf(&p, TP_BUF_TEMP, TP_F64, K(&p, 6), 0);
   win one = { .rank = 1, .shape = { 3 }, .stride = { 1 }, .d = TP_F64 };
   tp_ring *now = TP_NEW(&p.a, tp_ring), *before = TP_NEW(&p.a, tp_ring);
@@ -564,7 +564,7 @@ static void test_bounds(void) {
   prog p;
   prog_open(&p);
   tp_sym *bound = tp_sym_bound(p.c, "N", (tp_pos){ 0 }, &p.err);
-  const tp_ix *n = tp_ix_sym(p.c, bound);
+  tp_ix *n = tp_ix_sym(p.c, bound);
   int64_t most = 3000;
   win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &most, 0, true),
       y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &most, 0, true);
@@ -690,8 +690,8 @@ static void test_call(bool cancelling) {
   tp_region *seven = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 1, &early);
   seven->how.f[0] = 7;
   add(&p, leaf(&p, seven));
-  const tp_sym *v = tp_sym_var(p.c, "t");
-  const tp_ix *t = tp_ix_sym(p.c, v);
+  tp_sym *v = tp_sym_var(p.c, "t");
+  tp_ix *t = tp_ix_sym(p.c, v);
   win xr = x, yr = y, nr = n;
   for (int i = 0; i < 2; i++)
     xr.shape[i] = yr.shape[i] = shape[i + 1], xr.stride[i] = x.stride[i + 1],
@@ -707,7 +707,7 @@ static void test_call(bool cancelling) {
           .fn = 5, .ndom = 1, .dom = &v, .nres = 2, .res = (tp_dtype[]){ TP_F32, TP_I64 } }));
   r->dim = &v;
   r->ncoord = 1;
-  r->coord = TP_NEWN(&p.a, const tp_ix *, 1);
+  r->coord = TP_NEWN(&p.a, tp_ix *, 1);
   r->coord[0] = t;
   add(&p, loop(&p, v, K(&p, 0), K(&p, 4), 1, leaf(&p, r)));
   p.run.call = on_call;

@@ -19,7 +19,7 @@ static bool chance(int percent) { return below(100) < percent; }
 
 typedef struct form {
   int rank;
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
 } form;
 
 static const tp_rule *rule;
@@ -29,7 +29,7 @@ static int named_inputs;
 
 static tp_val gen(const tp_ruleterm *x, tp_dtype d, form f);
 
-static const tp_ix *size(void) {
+static tp_ix *size(void) {
   int k = below(12);
   return k < 1 ? K(0) : k < 4 ? K(1) : k < 6 ? X("T") : K(2 + below(2));
 }
@@ -114,7 +114,7 @@ static tp_val elementwise(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
   return node(op, x->nkid, in, (tp_attr){ .dtype = op == TP_OP_CAST ? d : 0 });
 }
 
-static form inserted(form f, int axis, const tp_ix *e) {
+static form inserted(form f, int axis, tp_ix *e) {
   memmove(f.shape + axis + 1, f.shape + axis, sizeof *f.shape * (size_t)(f.rank - axis));
   f.shape[axis] = e;
   f.rank++;
@@ -201,7 +201,7 @@ static tp_val reduced(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
 static tp_val multiplied(const tp_ruleterm *x, tp_dtype d, form f) {
   if (f.rank < 2) return tp_none;
   form a = f, b = f;
-  const tp_ix *inner = size();
+  tp_ix *inner = size();
   for (int i = 0; i < f.rank - 2; i++)
     if (chance(30)) *(chance(50) ? &a.shape[i] : &b.shape[i]) = K(1);
   a.shape[f.rank - 1] = b.shape[f.rank - 2] = inner;

@@ -99,7 +99,7 @@ RULE(PROD) {
 static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
   int64_t all;
   int rank = tp_rankof(x);
-  const tp_ix *shape[TP_MAXRANK], *behind = mk_int(mk, 1);
+  tp_ix *shape[TP_MAXRANK], *behind = mk_int(mk, 1);
   tp_dtype d =
       tp_ix_is_const(mk_numel(mk, x, naxes, axes), &all) && all <= 1 << 24 ? TP_F32 : TP_F64;
   tp_val sum = mk_num(mk, 0, d);
@@ -192,8 +192,8 @@ RULE(PERMUTE) {
 RULE(SLICE) {
   tp_ictx *c = mk.g->ix;
   int axis = n->attr.axis;
-  const tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1],
-              *rest = tp_ix_sub(c, mk_extent(X, axis), tp_ix_add(c, lo, extent));
+  tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1],
+        *rest = tp_ix_sub(c, mk_extent(X, axis), tp_ix_add(c, lo, extent));
   if (n->attr.step == 1) return mk_pad(mk, dy, axis, lo, rest, 0);
   tp_val at = mk_mulc(mk, mk_indices(mk, extent), (double)n->attr.step);
   at = mk_add(mk, at, tp_ixvalue(mk.g, lo, mk.err));
@@ -214,7 +214,7 @@ RULE(FOLD) {
 }
 
 RULE(CONCAT) {
-  const tp_ix *lo = mk_int(mk, 0);
+  tp_ix *lo = mk_int(mk, 0);
   for (int i = 0; i < k; i++) lo = tp_ix_add(mk.g->ix, lo, mk_extent(IN(i), n->attr.axis));
   return mk_slice(mk, dy, n->attr.axis, lo, mk_extent(IN(k), n->attr.axis), 1);
 }

@@ -11,10 +11,9 @@ static bool at_identity(int n, tp_dims dom, const tp_at *at) {
   return true;
 }
 
-static const tp_ix *subst_at(
-    tp_graph *g, const tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
-  const tp_sym *from[v->ndom + 1];
-  const tp_ix *to[v->ndom + 1];
+static tp_ix *subst_at(tp_graph *g, tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
+  tp_sym *from[v->ndom + 1];
+  tp_ix *to[v->ndom + 1];
   for (int i = 0; i < v->ndom; i++) {
     from[i] = v->dom[i];
     to[i] = hi && at[i].range ? at[i].hi : at[i].lo;
@@ -23,11 +22,11 @@ static const tp_ix *subst_at(
 }
 
 /* The only index of x that mentions dim d of v, if it is d + rest; else -1. */
-static int moved_by(tp_graph *g, const tp_node *v, const tp_sym *d) {
+static int moved_by(tp_graph *g, const tp_node *v, tp_sym *d) {
   const tp_node *x = tp_in(v, 0);
   int found = -1;
   for (int j = 0; j < x->ndom; j++) {
-    const tp_ix *rest;
+    tp_ix *rest;
     int64_t k;
     if (!tp_ix_mentions(v->attr.at[j].lo, d)) continue;
     if (found >= 0 || !tp_ix_linear_in(g->ix, v->attr.at[j].lo, d, &k, &rest) || k != 1) return -1;
@@ -57,15 +56,14 @@ static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out)
 }
 
 /* The condition under which `at` stays inside the domain; NULL: a dim has no bound. */
-static const tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
+static tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
   tp_ictx *c = g->ix;
-  const tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
+  tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
   for (int i = 0; i < n; i++) {
     if (!dom[i]->bound) return NULL;
-    const tp_ix *end = tp_ix_sym(c, dom[i]->bound),
-                *top = at[i].range ? at[i].hi : tp_ix_addc(c, at[i].lo, 1);
-    const tp_ix *in =
-        tp_ix_and(c, tp_ix_cmp(c, TP_GE, at[i].lo, zero), tp_ix_cmp(c, TP_LE, top, end));
+    tp_ix *end = tp_ix_sym(c, dom[i]->bound),
+          *top = at[i].range ? at[i].hi : tp_ix_addc(c, at[i].lo, 1);
+    tp_ix *in = tp_ix_and(c, tp_ix_cmp(c, TP_GE, at[i].lo, zero), tp_ix_cmp(c, TP_LE, top, end));
     if (at[i].range) in = tp_ix_or(c, in, tp_ix_cmp(c, TP_LE, at[i].hi, at[i].lo));
     all = tp_ix_and(c, all, in);
   }
@@ -73,7 +71,7 @@ static const tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
 }
 
 /* Wherever `a` holds on the box, `b` does. */
-static bool implies(tp_graph *g, int n, tp_dims dims, const tp_ix *a, const tp_ix *b) {
+static bool implies(tp_graph *g, int n, tp_dims dims, tp_ix *a, tp_ix *b) {
   if (tp_ix_kind(b) == TP_IX_TRUE) return true;
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound) return false;
@@ -84,7 +82,7 @@ static bool implies(tp_graph *g, int n, tp_dims dims, const tp_ix *a, const tp_i
 static bool at_affine(int n, const tp_at *at) {
   for (int i = 0; i < n; i++)
     for (int end = 0; end <= at[i].range; end++) {
-      const tp_ix *e = end ? at[i].hi : at[i].lo;
+      tp_ix *e = end ? at[i].hi : at[i].lo;
       if (!e || !tp_ix_is_affine(e)) return false;
     }
   return true;
@@ -112,7 +110,7 @@ static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *o
     tp_dom_add(g, &probe, at[i].lo);
     if (at[i].range) tp_dom_add(g, &probe, at[i].hi);
   }
-  const tp_ix *inner = inside(g, x->ndom, x->dom, out), *outer = inside(g, v->ndom, v->dom, at);
+  tp_ix *inner = inside(g, x->ndom, x->dom, out), *outer = inside(g, v->ndom, v->dom, at);
   return inner && outer && implies(g, probe.ndom, probe.dom, inner, outer);
 }
 

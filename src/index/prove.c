@@ -14,20 +14,20 @@
 
 typedef struct {
   tp_ictx *c;
-  const tp_ix *goal;
+  tp_ix *goal;
   int ndims;
   tp_dims dims;
   int budget;
 } prover;
 
 /* Is s the bound of a dim that is listed or that e mentions, and so at least 1? */
-static bool positive(const tp_ix *e, int ndims, tp_dims dims, const tp_sym *s) {
+static bool positive(tp_ix *e, int ndims, tp_dims dims, tp_sym *s) {
   if (s->kind != TP_SYM_BOUND || !s->dim) return false;
   while (ndims > 0 && dims[ndims - 1] != s->dim) ndims--;
   return ndims || tp_ix_mentions(e, s->dim);
 }
 
-size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, tp_dims dims) {
+size_t tp_ix_memo_key(int64_t *key, int tag, tp_ix *e, int ndims, tp_dims dims) {
   size_t n = 0;
   key[n++] = tag;
   key[n++] = e->id;
@@ -36,18 +36,18 @@ size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, tp_dims 
   return n * sizeof *key;
 }
 
-static bool prove(prover *p, const tp_ix *e, int depth);
+static bool prove(prover *p, tp_ix *e, int depth);
 
-static int sign_of(prover *p, const tp_ix *k, int depth) {
+static int sign_of(prover *p, tp_ix *k, int depth) {
   if (prove(p, k, depth)) return 1;
   return prove(p, tp_ix_neg(p->c, k), depth) ? -1 : 0;
 }
 
-static const tp_ix *linear(tp_ictx *c, const tp_ix *k, const tp_ix *x, const tp_ix *r) {
+static tp_ix *linear(tp_ictx *c, tp_ix *k, tp_ix *x, tp_ix *r) {
   return tp_ix_add(c, tp_ix_mul(c, k, x), r);
 }
 
-static bool by_operands(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *r, int depth) {
+static bool by_operands(prover *p, tp_ix *x, tp_ix *k, tp_ix *r, int depth) {
   int sign = sign_of(p, k, depth);
   bool any = x->kind == TP_IX_MIN ? sign < 0 : sign > 0;
   for (int i = 0; i < x->narg; i++)
@@ -55,9 +55,9 @@ static bool by_operands(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *
   return !any;
 }
 
-static bool by_quotient(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *r, int depth) {
+static bool by_quotient(prover *p, tp_ix *x, tp_ix *k, tp_ix *r, int depth) {
   tp_ictx *c = p->c;
-  const tp_ix *a = x->arg[0], *jr = tp_ix_mulc(c, r, x->div);
+  tp_ix *a = x->arg[0], *jr = tp_ix_mulc(c, r, x->div);
   int64_t unit = 0;
   tp_ix_is_const(k, &unit);
   if (unit == 1) return prove(p, tp_ix_add(c, a, jr), depth);
@@ -69,7 +69,7 @@ static bool by_quotient(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *
           (prove(p, a, depth) && prove(p, r, depth)));
 }
 
-static bool by_remainder(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *r, int depth) {
+static bool by_remainder(prover *p, tp_ix *x, tp_ix *k, tp_ix *r, int depth) {
   int sign = sign_of(p, k, depth);
   if (sign > 0) return prove(p, r, depth);
   if (sign == 0) return false;
@@ -78,12 +78,12 @@ static bool by_remainder(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix 
 }
 
 /* All bounds, and dims that occur squared, are >= 0. */
-static bool by_coefficients(prover *p, const tp_ix *e) {
-  const tp_sym *from[e->nsym + 1];
-  const tp_ix *to[e->nsym + 1];
+static bool by_coefficients(prover *p, tp_ix *e) {
+  tp_sym *from[e->nsym + 1];
+  tp_ix *to[e->nsym + 1];
   int n = 0;
   for (int i = 0; i < e->nsym; i++) {
-    const tp_sym *s = e->syms[i];
+    tp_sym *s = e->syms[i];
     if (s->kind == TP_SYM_VAR || (s->kind == TP_SYM_DIM && !s->bound)) return false;
     if (!positive(p->goal, p->ndims, p->dims, s)) continue;
     from[n] = s;
@@ -95,14 +95,14 @@ static bool by_coefficients(prover *p, const tp_ix *e) {
   return e->cst >= 0;
 }
 
-static bool by_ends(prover *p, const tp_ix *e, int depth) {
-  const tp_ix *k, *r;
+static bool by_ends(prover *p, tp_ix *e, int depth) {
+  tp_ix *k, *r;
   for (int i = 0; i < e->nsym; i++) {
-    const tp_sym *t = e->syms[i];
+    tp_sym *t = e->syms[i];
     if (!t->bound || !tp_ix_split(p->c, e, tp_ix_sym(p->c, t), &k, &r)) continue;
     int64_t slope = 0;
     tp_ix_is_const(k, &slope);
-    const tp_ix *last = tp_ix_addc(p->c, tp_ix_sym(p->c, t->bound), -1);
+    tp_ix *last = tp_ix_addc(p->c, tp_ix_sym(p->c, t->bound), -1);
     return (slope < 0 || prove(p, r, depth)) &&
         (slope > 0 || prove(p, linear(p->c, k, last, r), depth));
   }
@@ -110,19 +110,19 @@ static bool by_ends(prover *p, const tp_ix *e, int depth) {
 }
 
 /* An extremum, else a quotient or remainder; NULL: symbols only. */
-static const tp_ix *next_atom(const tp_ix *e) {
-  const tp_ix *best = NULL;
+static tp_ix *next_atom(tp_ix *e) {
+  tp_ix *best = NULL;
   for (int i = 0; i < e->nterm; i++)
     for (int k = 0; k < e->term[i].m->n; k++) {
-      const tp_ix *a = e->term[i].m->atom[k];
+      tp_ix *a = e->term[i].m->atom[k];
       if (a->kind == TP_IX_MIN || a->kind == TP_IX_MAX) return a;
       if (a->kind != TP_IX_SYM && !best) best = a;
     }
   return best;
 }
 
-static bool prove(prover *p, const tp_ix *e, int depth) {
-  const tp_ix *k, *r, *x = next_atom(e);
+static bool prove(prover *p, tp_ix *e, int depth) {
+  tp_ix *k, *r, *x = next_atom(e);
   if (e->nterm == 0) return e->cst >= 0;
   if (p->budget-- <= 0 || depth > TP_TUNE_PROVE_DEPTH) return false;
   if (!x) return by_ends(p, e, depth + 1);
@@ -133,10 +133,10 @@ static bool prove(prover *p, const tp_ix *e, int depth) {
 }
 
 /* no point has e <= -1 */
-static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
-  const tp_sym *points[e->nsym + 1];
+static bool prove_by_isl(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims) {
+  tp_sym *points[e->nsym + 1];
   int n = 0;
-  const tp_ix *cond = tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, e), -1));
+  tp_ix *cond = tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, e), -1));
   for (int i = 0; i < e->nsym; i++) {
     if (e->syms[i]->kind != TP_SYM_BOUND) points[n++] = e->syms[i];
     if (positive(e, ndims, dims, e->syms[i]))
@@ -145,7 +145,7 @@ static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
   return tp_isl_impossible(c, n, points, cond);
 }
 
-static bool settle(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
+static bool settle(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims) {
   int before = c->overflowed;
   bool ok;
   c->overflowed = 0;
@@ -157,7 +157,7 @@ static bool settle(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
   return ok;
 }
 
-bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
+bool tp_ix_prove_ge0(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims) {
   static const char yes, no;
   if (!e || tp_ix_is_cond(e)) return false;
   if (e->nterm == 0) return e->cst >= 0;

@@ -5,22 +5,21 @@
 #include "lua/tl.h"
 
 typedef struct {
-  const tp_ix *cond; /* NULL: at every point */
-  const tp_ix **sub; /* by dim of h: its value in e */
+  tp_ix *cond; /* NULL: at every point */
+  tp_ix **sub; /* by dim of h: its value in e */
   bool identity;
 } left_t;
 
-static bool mentions_dims(const tp_ix *e) {
-  const tp_sym *const *s;
+static bool mentions_dims(tp_ix *e) {
+  tp_sym *const *s;
   bool any = false;
   for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) any |= s[k]->kind == TP_SYM_DIM;
   return any;
 }
 
-static void left_dim(
-    lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at, left_t *l, int k) {
+static void left_dim(lua_State *L, tl_prog *lp, tp_sym *d, const tp_at *at, left_t *l, int k) {
   tp_ictx *c = lp->p->ix;
-  const tp_ix *self = tp_ix_sym(c, d), *rest;
+  tp_ix *self = tp_ix_sym(c, d), *rest;
   int64_t coef, shift;
   l->sub[k] = self;
   if (at->range)
@@ -65,7 +64,7 @@ static tp_val right_side(lua_State *L, tl_prog *lp, const tp_node *h, int i) {
       L, lp, i, "right side of a branch", h->out[0].dtype, h->out[0].rank, h->out[0].shape);
 }
 
-static int add_branch(lua_State *L, tl_prog *lp, tp_node *h, const tp_ix *cond, tp_val v) {
+static int add_branch(lua_State *L, tl_prog *lp, tp_node *h, tp_ix *cond, tp_val v) {
   tp_error e = { 0 };
   if (!tp_merge_add(lp->p->g, h, cond, v, &e)) tl_raise(L, &e);
   lua_settop(L, 1);
@@ -88,7 +87,7 @@ int tl_otherwise(lua_State *L) {
 
 int tl_when(lua_State *L) {
   tl_tensor *u = declared(L, "when");
-  const tp_ix *cond = tl_tocond(L, u->lp, 2, "when");
+  tp_ix *cond = tl_tocond(L, u->lp, 2, "when");
   return add_branch(L, u->lp, u->v.node, cond, right_side(L, u->lp, u->v.node, 3));
 }
 
@@ -157,7 +156,7 @@ static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at 
     tl_fail(
         L, "option: '%s' evolves along %d dims: write w:update(e)", w->attr.str, w->attr.nalong);
   for (int k = 0; k < w->ndom; k++) {
-    const tp_ix *self = tp_ix_sym(c, w->dom[k]);
+    tp_ix *self = tp_ix_sym(c, w->dom[k]);
     bool along = w->dom[k] == w->attr.along[0];
     if (at[k].range || at[k].lo != (along ? tp_ix_addc(c, self, 1) : self))
       tl_fail(L,
@@ -170,7 +169,7 @@ static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at 
 static int branch(lua_State *L, tl_tensor *u, const tp_at *at) {
   tl_prog *lp = u->lp;
   tp_node *h = u->v.node;
-  left_t l = { .identity = true, .sub = TP_NEWN(&lp->p->g->arena, const tp_ix *, h->ndom + 1) };
+  left_t l = { .identity = true, .sub = TP_NEWN(&lp->p->g->arena, tp_ix *, h->ndom + 1) };
   for (int k = 0; k < h->ndom; k++) left_dim(L, lp, h->dom[k], &at[k], &l, k);
   return add_branch(L, lp, h, l.cond, substituted(L, lp, h, &l, right_side(L, lp, h, 3)));
 }

@@ -110,7 +110,7 @@ static int axis(lua_State *L) {
 /* two extents: the exact quotient, nil if there is none */
 static int quotient(lua_State *L) {
   tl_prog *lp = tl_stateof(L)->composed_in;
-  const tp_ix *q =
+  tp_ix *q =
       tp_ix_divexact(lp->p->ix, tl_toix(L, lp, 1, "quotient"), tl_toix(L, lp, 2, "quotient"));
   if (!q) return 0;
   tl_pushextent(L, lp, q);

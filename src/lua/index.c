@@ -6,15 +6,14 @@ static const char *index_text(lua_State *L, int i) {
   return tp_ix_str(u->lp->p->ix, u->e);
 }
 
-static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
+static int push_checked(lua_State *L, tl_prog *lp, tp_ix *e) {
   const char *why = tp_ictx_overflowed(lp->p->ix);
   if (why) tl_fail(L, "affine: a number or a part of an index expression %s", why);
   tl_pushix(L, lp, e);
   return 1;
 }
 
-static const tp_ix *divided(
-    lua_State *L, tp_ictx *c, bool mod, const char *what, const tp_ix *a, const tp_ix *b) {
+static tp_ix *divided(lua_State *L, tp_ictx *c, bool mod, const char *what, tp_ix *a, tp_ix *b) {
   int64_t k;
   if (!tp_ix_is_const(b, &k))
     tl_fail(L,
@@ -31,7 +30,7 @@ static const tp_ix *divided(
 int tl_index_combine(lua_State *L) {
   static const struct {
     const char *method;
-    const tp_ix *(*f)(tp_ictx *, const tp_ix *, const tp_ix *);
+    tp_ix *(*f)(tp_ictx *, tp_ix *, tp_ix *);
   } ways[] = { { "add", tp_ix_add }, { "sub", tp_ix_sub }, { "mul", tp_ix_mul },
     { "min", tp_ix_min }, { "max", tp_ix_max } };
   static const char *const compares[] = {
@@ -42,13 +41,13 @@ int tl_index_combine(lua_State *L) {
   if (!lp) tl_fail(L, "option: %s: expected an index expression, got %s", what, tl_describe(L, 3));
   tp_ictx *c = lp->p->ix;
   if (*method == 'l' && strlen(method) > 2) { /* land, lor, lnot */
-    const tp_ix *a = tl_tocond(L, lp, 3, method);
+    tp_ix *a = tl_tocond(L, lp, 3, method);
     return push_checked(L, lp,
         method[1] == 'n'       ? tp_ix_not(c, a)
             : method[1] == 'a' ? tp_ix_and(c, a, tl_tocond(L, lp, 4, method))
                                : tp_ix_or(c, a, tl_tocond(L, lp, 4, method)));
   }
-  const tp_ix *a = tl_toix(L, lp, 3, what), *b = tl_toix(L, lp, 4, what);
+  tp_ix *a = tl_toix(L, lp, 3, what), *b = tl_toix(L, lp, 4, what);
   for (size_t k = 0; k < TP_LEN(ways); k++)
     if (strcmp(ways[k].method, method) == 0) return push_checked(L, lp, ways[k].f(c, a, b));
   for (size_t k = 0; k < TP_LEN(compares); k++)
@@ -112,7 +111,7 @@ static int index_value(lua_State *L) {
 
 static int index_upper(lua_State *L) {
   tl_index *u = tl_check(L, 1, TL_INDEX, "upper");
-  const tp_sym *s = tp_ix_as_sym(u->e);
+  tp_sym *s = tp_ix_as_sym(u->e);
   if (!s || !s->bound)
     tl_fail(L, "option: upper: '%s' is no dim, so it has no bound", index_text(L, 1));
   tl_pushix(L, u->lp, tp_ix_sym(u->lp->p->ix, s->bound));

@@ -57,8 +57,8 @@ static int program_bound(lua_State *L) {
 static int program_stop(lua_State *L) {
   tp_error e = { 0 };
   tl_prog *lp = tl_self(L, "stop");
-  const tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
-  const tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
+  tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
+  tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
   if (!s || s->kind != TP_SYM_DIM)
     tl_fail(L, "option: stop: the dim that ends comes first, P:stop(t, done); got %s",
         tl_describe(L, 2));
@@ -79,7 +79,7 @@ static int push_node(
 /* Checks that an input's rows have one length, because it is one array. */
 static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
   int i;
-  const tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
+  tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
   if (d)
     tl_fail(L,
         "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read "

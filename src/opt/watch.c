@@ -46,7 +46,7 @@ static bool can_make(const tp_node *n) {
 
 /* ---- operators that are meant to give NaN or infinity ---- */
 
-static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
+static bool is_size(tp_val v, tp_ix **size, tp_graph *g) {
   const tp_node *n = v.node->op == TP_OP_CAST ? tp_in(v.node, 0) : v.node;
   double c = n->op == TP_OP_FILL ? n->attr.f[0] : NAN;
   if (n->op == TP_OP_VALUE) *size = n->attr.ix[0];
@@ -59,7 +59,7 @@ static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
 static bool mean_of_nothing(tp_mk k, tp_node *n) {
   tp_graph *g = k.g;
   const tp_node *sum = n->op == TP_OP_DIV ? tp_in(n, 0) : n;
-  const tp_ix *divisor, *count;
+  tp_ix *divisor, *count;
   int64_t c;
   if (n->op != TP_OP_DIV || sum->op != TP_OP_SUM || !is_size(n->in[1].src, &divisor, g))
     return true;

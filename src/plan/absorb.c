@@ -22,7 +22,7 @@ static bool reads_own(const tp_region *r, bool folds) {
 
 /* Finds the strides of the windows along the loop. False: a window has none, so the loop stays. */
 static bool strides_along(
-    const tp_plan *p, const tp_pnode *x, const tp_region *r, const tp_ix **by, bool *folds) {
+    const tp_plan *p, const tp_pnode *x, const tp_region *r, tp_ix **by, bool *folds) {
   for (int k = 0; k < r->nlead; k++)
     if (tp_ix_mentions(r->lead[k], x->var) || tp_ix_mentions(r->leadlo[k], x->var)) return false;
   for (int k = 0; k < r->nmicro; k++)
@@ -38,8 +38,8 @@ static bool strides_along(
 bool tp_absorb_loop(tp_plan *p, tp_pnode *x, bool varies) {
   tp_region *r = x->kind == TP_P_FOR ? tp_only_leaf(x->kid[0]) : NULL;
   if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(p, r)) return false;
-  const tp_ix *n = tp_ix_sub(p->ix, x->hi, x->lo);
-  const tp_ix **by = TP_NEWN(p->a, const tp_ix *, r->nin + r->nout);
+  tp_ix *n = tp_ix_sub(p->ix, x->hi, x->lo);
+  tp_ix **by = TP_NEWN(p->a, tp_ix *, r->nin + r->nout);
   bool folds, whole = x->step == 1 || x->step == -1;
   if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(p, x, r, by, &folds)) return false;
   r = tp_region_copy(p, r);

@@ -21,14 +21,14 @@ static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   return n;
 }
 
-static tp_at all_of(pb *b, const tp_sym *dim) {
+static tp_at all_of(pb *b, tp_sym *dim) {
   return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) };
 }
 
 /* The ends of stop i as rows: an axis for each of these dims, over the range in `along` (of stride
  * 0 if the end does not vary along it), then one for each further range in `at`. */
 static tp_nd nd_ends(
-    pb *b, int i, int naxis, const tp_sym *const *axis, const tp_at *along, const tp_at *at) {
+    pb *b, int i, int naxis, tp_sym *const *axis, const tp_at *along, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   tp_nd all = nd_end(b, i, at), x = all;
   x.rank = naxis;
@@ -61,7 +61,7 @@ static bool rows_known(pb *b, int i, const tp_at *at) {
  * is too large a number, and is not used. */
 static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
   const tp_stop *s = &b->p->g->stops.v[e->stop];
-  const tp_sym *axis[s->ndom + 1];
+  tp_sym *axis[s->ndom + 1];
   tp_at along[s->ndom + 1];
   int naxis = 0, place[s->ndom + 1];
   for (int d = 0; d < s->ndom; d++)
@@ -106,7 +106,7 @@ void tp_pb_loads(pb *b, tp_pnodes *to) {
 
 static tp_nd call_ends(pb *b, const tp_node *n, int i) {
   const tp_stop *s = &b->p->g->stops.v[i];
-  const tp_sym *over[n->ndom + 1];
+  tp_sym *over[n->ndom + 1];
   tp_at at[s->ndom + 1], along[n->ndom + 1];
   int nover = 0;
   for (int k = 0; k < n->ndom; k++)

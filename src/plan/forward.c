@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
   int ndim, along[TP_MAXRANK];
   int64_t lo[TP_MAXRANK], n[TP_MAXRANK];
-  const tp_ix *all[TP_MAXRANK], *rest;
+  tp_ix *all[TP_MAXRANK], *rest;
 } forward_box;
 
 /* Finds the box of a window, which lies inside each dim but the outermost, so that no two places
@@ -286,7 +286,7 @@ static void read_source(
     const forwarder *f, tp_region *r, int i, const forward_box *o, const forward_source *m) {
   const tp_nd *z = m->from;
   tp_nd x = *z;
-  x.lead = TP_NEWN(f->p->a, const tp_ix *, r->nlead);
+  x.lead = TP_NEWN(f->p->a, tp_ix *, r->nlead);
   for (int k = 0; k < r->nlead; k++) x.lead[k] = tp_ix_const(f->ix, 0);
   for (int d = 0; d < o->ndim; d++) {
     int k = m->made.along[d];

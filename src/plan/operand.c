@@ -25,7 +25,7 @@ tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtyp
 }
 
 static void layout(
-    pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int rank, const tp_ix *const *shape) {
+    pb *b, tp_pbuf *x, int ndim, tp_ix *const *slots, int rank, tp_ix *const *shape) {
   x->ndim = ndim;
   x->rank = rank;
   x->slots = tp_pb_exprs(b, ndim + rank);
@@ -34,18 +34,16 @@ static void layout(
 }
 
 /* Extents over bounds that are no less than these. */
-static const tp_ix **upper(
-    pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
-  const tp_ix **up = tp_pb_exprs(b, rank);
+static tp_ix **upper(pb *b, int rank, tp_ix *const *shape, int nd, tp_sym *const *dims) {
+  tp_ix **up = tp_pb_exprs(b, rank);
   for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->graph, shape[i], nd, dims);
   return up;
 }
 
 /* The extents of v at the points at which it is needed. */
-static const tp_ix **upper_of(pb *b, tp_val v) {
+static tp_ix **upper_of(pb *b, tp_val v) {
   const tp_out *t = tp_outof(v);
-  const tp_ix **up = upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
-              *most = tp_most_of(b->p, v);
+  tp_ix **up = upper(b, t->rank, t->shape, v.node->ndom, v.node->dom), *most = tp_most_of(b->p, v);
   if (most) up[0] = tp_ix_min(C(b), up[0], most);
   return up;
 }
@@ -69,9 +67,9 @@ void tp_pb_arrays(pb *b) {
 
 /* ---- the statement at hand ---- */
 
-const tp_ix *tp_pb_ends(pb *b, const tp_ix *e) {
-  const tp_sym *from[TP_GROUP];
-  const tp_ix *to[TP_GROUP];
+tp_ix *tp_pb_ends(pb *b, tp_ix *e) {
+  tp_sym *from[TP_GROUP];
+  tp_ix *to[TP_GROUP];
   int n = 0;
   for (int i = tp_next_end(b->p, e, 0); i >= 0 && n < TP_GROUP; i = tp_next_end(b->p, e, i + 1)) {
     while (b->ends.n <= i) TP_PUSH(b->a, &b->ends, ((pb_end){ NULL, false }));
@@ -85,7 +83,7 @@ const tp_ix *tp_pb_ends(pb *b, const tp_ix *e) {
   return tp_ix_subst(C(b), e, n, from, to);
 }
 
-const tp_ix *tp_pb_here(pb *b, const tp_ix *e) {
+tp_ix *tp_pb_here(pb *b, tp_ix *e) {
   return b->p->ends.n ? tp_pb_ends(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0))
                       : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
 }
@@ -97,16 +95,16 @@ void tp_pb_open(pb *b, const tp_tree *t) {
   for (int d = 0; d < s->ndim; d++) {
     b->arg[d] = t->arg[d];
     if (!(s->vec >> d & 1)) continue;
-    const tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
+    tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
     int k = b->nlead++;
-    const tp_ix *hi;
+    tp_ix *hi;
     b->leadvar[k] = v;
     tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
     hi = tp_pb_ends(b, hi);
     /* not negative: at T = 0 the range 0 .. T - 2 is empty */
     b->lead[k] =
         tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
-    const tp_ix *all = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
+    tp_ix *all = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
     for (int e = 0; e < s->ndim; e++)
       if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(C(b), s->label[d]->bound);
     b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), all))
@@ -117,10 +115,10 @@ void tp_pb_open(pb *b, const tp_tree *t) {
   b->uses = TP_NEWN(b->a, int, s->nnode);
 }
 
-const tp_ix *tp_pb_split(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix **lead) {
+tp_ix *tp_pb_split(pb *b, tp_ix *e, tp_ix *stride, tp_ix **lead) {
   for (int k = 0; k < b->nlead; k++) {
     int64_t c;
-    const tp_ix *rest;
+    tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
     if (TP_NEVER(!tp_steps(b->p, e, b->leadvar[k], &c, &rest))) continue;
     lead[k] = tp_ix_add(C(b), lead[k], tp_ix_mulc(C(b), stride, c));
@@ -129,8 +127,8 @@ const tp_ix *tp_pb_split(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix
   return e;
 }
 
-const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape) {
-  const tp_ix **stride = tp_pb_exprs(b, rank), *s = K(b, 1);
+tp_ix **tp_pb_row_major(pb *b, int rank, tp_ix *const *shape) {
+  tp_ix **stride = tp_pb_exprs(b, rank), *s = K(b, 1);
   for (int i = rank - 1; i >= 0; i--) {
     stride[i] = s;
     s = tp_ix_mul(C(b), s, shape[i]);
@@ -138,7 +136,7 @@ const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape) {
   return stride;
 }
 
-bool tp_pb_is_over(const tp_node *n, const tp_sym *d) {
+bool tp_pb_is_over(const tp_node *n, tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 
@@ -165,7 +163,7 @@ static int axis_of(const tp_opnd *o, int var) {
 }
 
 /* Takes the max(0, e) off e: an empty range has no rows either way. */
-static const tp_ix *unclipped(const tp_ix *e) {
+static tp_ix *unclipped(tp_ix *e) {
   int64_t v;
   for (int i = 0; tp_ix_kind(e) == TP_IX_MAX && tp_ix_narg(e) == 2 && i < 2; i++)
     if (tp_ix_is_const(tp_ix_arg(e, i), &v) && v == 0) return tp_ix_arg(e, 1 - i);
@@ -174,15 +172,15 @@ static const tp_ix *unclipped(const tp_ix *e) {
 
 /* Least and greatest value of e over what the call runs over, where its last term moves over
  * `extent` more; NULL: not known. */
-static tp_span span(pb *b, const tp_ix *e, const tp_ix *extent) {
+static tp_span span(pb *b, tp_ix *e, tp_ix *extent) {
   tp_span s = { e, e };
   for (int k = 0; k < b->nlead; k++) {
     int64_t c;
-    const tp_ix *rest;
+    tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
     if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) return (tp_span){ NULL, NULL };
-    const tp_ix *first = b->leadlo[k],
-                *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
+    tp_ix *first = b->leadlo[k],
+          *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
     s.lo = tp_ix_subst(C(b), s.lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
     s.hi = tp_ix_subst(C(b), s.hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
   }
@@ -192,13 +190,13 @@ static tp_span span(pb *b, const tp_ix *e, const tp_ix *extent) {
 
 /* Does a call over a block begin where a block does, at those of its first places e that move with
  * the blocks? In the first block nothing has moved. */
-static bool at_block(tp_ictx *c, const tp_ix *e) {
-  const tp_ix *const *atom;
+static bool at_block(tp_ictx *c, tp_ix *e) {
+  tp_ix *const *atom;
   bool begins = tp_ix_is_const(e, NULL);
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     int64_t n = tp_ix_coef(e, i);
     int atoms = tp_ix_term(e, i, &atom);
-    const tp_sym *s = atoms == 1 ? tp_ix_as_sym(atom[0]) : NULL;
+    tp_sym *s = atoms == 1 ? tp_ix_as_sym(atom[0]) : NULL;
     if (s && s->kind == TP_SYM_VAR && n > 1) {
       begins = tp_ix_cst(e) % n == 0;
       continue;
@@ -213,12 +211,11 @@ static bool at_block(tp_ictx *c, const tp_ix *e) {
 
 /* Lays the window along a dim that lies on a ring. Calls over blocks mostly begin with a block and
  * lie in a row; some begin elsewhere, and go round the ring. */
-static void on_ring(
-    pb *b, bool reads, tp_nd *n, const tp_ix *e, const tp_ix *width, const tp_ix *stride) {
+static void on_ring(pb *b, bool reads, tp_nd *n, tp_ix *e, tp_ix *width, tp_ix *stride) {
   int along = -1;
   for (int k = 0; k < b->nlead; k++)
     if (tp_ix_mentions(e, b->leadvar[k])) along = k;
-  const tp_ix *first = tp_pb_split(b, e, stride, n->lead);
+  tp_ix *first = tp_pb_split(b, e, stride, n->lead);
   if (!reads || along < 0 || n->wrap >= 0 || at_block(C(b), first))
     n->ring[n->nring++] = (tp_ring){ first, width, stride };
   else n->wrap = along, n->wlo = first, n->wmod = width;
@@ -231,7 +228,7 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
   n.span = TP_NEWN(b->a, tp_span, r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
-    const tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
+    tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
     int axis = -1;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(e, o->var[k])) continue;
@@ -262,10 +259,10 @@ tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   return n;
 }
 
-tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const tp_ix *const *idx) {
+tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, tp_sym *const *dims, tp_ix *const *idx) {
   const tp_out *t = tp_outof(v);
   tp_opnd o = {
-    .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (const tp_ix **)idx
+    .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (tp_ix **)idx
   };
   o.shape = tp_pb_exprs(b, t->rank);
   o.axisvar = TP_NEWN(b->a, int, t->rank);
@@ -287,7 +284,7 @@ tp_opnd tp_pb_self(pb *b, int i) {
 
 tp_nd tp_pb_write(pb *b, const tp_access *w) {
   const tp_arr *r = b->p->arrs.v[w->arr];
-  const tp_ix **idx = tp_pb_exprs(b, r->ndim);
+  tp_ix **idx = tp_pb_exprs(b, r->ndim);
   int nv = 0;
   for (int d = 0; d < r->ndim; d++) {
     idx[d] = w->at[d].lo;
@@ -304,7 +301,7 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
   q.shape = tp_pb_exprs(b, q.rank);
   q.stride = tp_pb_exprs(b, q.rank);
   q.axisvar = TP_NEWN(b->a, int, q.rank);
-  q.var = TP_NEWN(b->a, const tp_sym *, q.nvar);
+  q.var = TP_NEWN(b->a, tp_sym *, q.nvar);
   for (int d = 0; d < r->ndim; d++) {
     if (!w->at[d].range) continue;
     q.var[nv] = tp_sym_var(C(b), "a");

@@ -21,26 +21,25 @@ typedef struct {
   tp_plan *p;
   tp_ictx *ix;
   const tp_pnode *x;
-  const tp_sym *var;
+  tp_sym *var;
   /* the product of one row, all axes of its operands among its own */
   tp_region *r;
-  int along;           /* the axis that follows the loop */
-  const tp_ix *extent; /* of that axis, at the variable */
+  int along;     /* the axis that follows the loop */
+  tp_ix *extent; /* of that axis, at the variable */
   /* by how much a row's extent, and its first place, grow from one row to the next */
   int64_t grows, moves;
-  const tp_ix *step[WINDOWS],
-      *each[WINDOWS];        /* a window's step from row to row, from place to place */
-  const tp_ix *first, *last; /* places that all rows go over */
+  tp_ix *step[WINDOWS], *each[WINDOWS]; /* a window's step from row to row, from place to place */
+  tp_ix *first, *last;                  /* places that all rows go over */
 } rower;
 
-static const tp_ix *at(const rower *w, const tp_ix *e, const tp_ix *v) {
+static tp_ix *at(const rower *w, tp_ix *e, tp_ix *v) {
   return tp_ix_subst(w->ix, e, 1, &w->var, &v);
 }
-static const tp_ix *last_row(const rower *w) { return tp_ix_addc(w->ix, w->x->hi, -1); }
-static const tp_ix *first_place(const rower *w) { /* of a row */
+static tp_ix *last_row(const rower *w) { return tp_ix_addc(w->ix, w->x->hi, -1); }
+static tp_ix *first_place(const rower *w) { /* of a row */
   return tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves);
 }
-static bool follows(const rower *w, const tp_ix *e) { return tp_ix_mentions(e, w->var); }
+static bool follows(const rower *w, tp_ix *e) { return tp_ix_mentions(e, w->var); }
 
 /* ---- which products ---- */
 
@@ -70,7 +69,7 @@ static bool is_joined(const tp_plan *p, const tp_region *r) {
 /* ---- axes ---- */
 
 typedef struct {
-  const tp_ix *n, *stride[WINDOWS];
+  tp_ix *n, *stride[WINDOWS];
 } product_axis;
 
 static product_axis axis_at(const rower *w, const tp_region *r, const int *own) {
@@ -103,9 +102,9 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
   tp_region *o = tp_region_copy(w->p, r);
   int n = own_axes(w, r, own), all = r->nlead + n;
   o->kind = TP_RG_OP, o->op = TP_OP_MATMUL, o->npoint = o->nmicro = 0;
-  o->lead = TP_NEWN(a, const tp_ix *, all);
-  o->leadlo = TP_NEWN(a, const tp_ix *, all);
-  o->leadvar = TP_NEWN(a, const tp_sym *, all);
+  o->lead = TP_NEWN(a, tp_ix *, all);
+  o->leadlo = TP_NEWN(a, tp_ix *, all);
+  o->leadvar = TP_NEWN(a, tp_sym *, all);
   for (int k = 0; k < all; k++) {
     bool is = k < r->nlead;
     o->lead[k] = is ? r->lead[k] : own[k - r->nlead].n;
@@ -114,12 +113,12 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
   }
   for (int i = 0; i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(o, i);
-    const tp_ix *const *lead = v->lead;
-    v->lead = TP_NEWN(a, const tp_ix *, all);
+    tp_ix *const *lead = v->lead;
+    v->lead = TP_NEWN(a, tp_ix *, all);
     for (int k = 0; k < all; k++) v->lead[k] = k < r->nlead ? lead[k] : own[k - r->nlead].stride[i];
     v->rank = 2;
-    v->shape = TP_NEWN(a, const tp_ix *, 2);
-    v->stride = TP_NEWN(a, const tp_ix *, 2);
+    v->shape = TP_NEWN(a, tp_ix *, 2);
+    v->stride = TP_NEWN(a, tp_ix *, 2);
     for (int k = 0; k < 2; k++)
       v->shape[k] = tp_ix_const(w->ix, 1), v->stride[k] = tp_ix_const(w->ix, 0);
   }
@@ -129,7 +128,7 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
 
 /* Finds the only axis whose extent follows the loop. */
 static bool find_axis(rower *w) {
-  const tp_ix *rest;
+  tp_ix *rest;
   int n = 0;
   for (int k = 0; k < w->r->nlead; k++) {
     if (follows(w, w->r->leadlo[k])) return false;
@@ -151,7 +150,7 @@ static bool find_steps(rower *w) {
 }
 
 /* The step of window i from row to row at one place. */
-static const tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
+static tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
   return tp_ix_sub(w->ix, w->step[i], tp_ix_mulc(w->ix, w->each[i], moves));
 }
 
@@ -171,15 +170,14 @@ static bool find_places(rower *w) {
   int most = 0;
   for (int i = 0; i < WINDOWS; i++) {
     int64_t b;
-    const tp_ix *q =
-        tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->ix, w->step[i], w->each[i]);
+    tp_ix *q = tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->ix, w->step[i], w->each[i]);
     if (!q || !tp_ix_is_const(q, &b) || shared(w, b) <= most) continue;
     most = shared(w, b);
     w->moves = b;
   }
   if (!most) return false;
   int64_t ends = w->moves + w->grows;
-  const tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
+  tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
   w->first = at(w, begin, w->moves > 0 ? last_row(w) : w->x->lo);
   w->last = tp_ix_max(w->ix, w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
   return true;
@@ -188,12 +186,12 @@ static bool find_places(rower *w) {
 /* ---- the parts ---- */
 
 /* The region over n places of the axis from `from` on, which is a row's own first place if NULL. */
-static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, const tp_ix *n) {
+static tp_region *part(const rower *w, const tp_region *r, tp_ix *from, tp_ix *n) {
   tp_region *to = tp_region_copy(w->p, r);
   to->lead[w->along] = n;
   for (int i = 0; from && i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(to, i);
-    const tp_ix *ahead = tp_ix_mul(w->ix, w->each[i], tp_ix_sub(w->ix, from, first_place(w)));
+    tp_ix *ahead = tp_ix_mul(w->ix, w->each[i], tp_ix_sub(w->ix, from, first_place(w)));
     v->axis = tp_moves_along(w->p, w->r, tp_window_at(w->r, i), w->along);
     v->ahead = v->axis < 0 ? NULL : ahead;
     v->off = tp_ix_add(w->ix, v->off, ahead);
@@ -203,7 +201,7 @@ static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, co
 
 /* The region as it was, over the places that the rows do not share. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
-  const tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
+  tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
   tp_pnode *v[2];
   int n = 0;
   if (w->moves)
@@ -229,7 +227,7 @@ static void join_rows(tp_plan *p, tp_pnode *x) {
   if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
   /* the product over all rows, which are its first axis */
   tp_region *all = part(&w, w.r, w.first, tp_ix_sub(w.ix, w.last, w.first));
-  const tp_ix *by[WINDOWS];
+  tp_ix *by[WINDOWS];
   for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(&w, i, w.moves);
   tp_add_axis(p, all, x, by);
   tp_pnode *v[] = { tp_plan_leaf(p->a, all), rests(&w, was->kind == TP_RG_LOOP ? was : w.r) };

@@ -32,7 +32,7 @@ typedef struct spot {
 } spot;
 /* rows lo .. lo + n - 1, where the loop's variable has factor k; made: some are written */
 typedef struct range {
-  const tp_ix *lo, *n;
+  tp_ix *lo, *n;
   int64_t k;
   bool made;
 } range;
@@ -71,10 +71,9 @@ static bool within(const spiller *s, const tp_pnode *x, int *from, int *to) {
 /* ---- rows ---- */
 
 /* The greatest (least) value of e while v goes through lo .. last; NULL: not known. */
-static const tp_ix *extreme(
-    spiller *s, const tp_ix *e, const tp_sym *v, const tp_ix *lo, const tp_ix *last, bool above) {
+static tp_ix *extreme(spiller *s, tp_ix *e, tp_sym *v, tp_ix *lo, tp_ix *last, bool above) {
   int64_t c;
-  const tp_ix *rest;
+  tp_ix *rest;
   if (!e || !tp_ix_mentions(e, v)) return e;
   e = tp_ix_edge(s->ix, e, v, lo, last, above);
   if (!e || !tp_ix_linear_in(s->ix, e, v, &c, &rest)) return NULL;
@@ -82,14 +81,14 @@ static const tp_ix *extreme(
 }
 
 /* A bound of e without v, as far as min(a, v) <= a or max(a, v) >= a gives one. */
-static const tp_ix *spared(spiller *s, const tp_ix *e, const tp_sym *v, bool above) {
-  const tp_ix *all = NULL, *const * atom;
+static tp_ix *spared(spiller *s, tp_ix *e, tp_sym *v, bool above) {
+  tp_ix *all = NULL, *const * atom;
   if (tp_ix_kind(e) == (above ? TP_IX_MIN : TP_IX_MAX))
     for (int i = 0; i < tp_ix_narg(e); i++)
       if (!tp_ix_mentions(tp_ix_arg(e, i), v))
         all = !all ? tp_ix_arg(e, i) : (above ? tp_ix_min : tp_ix_max)(s->ix, all, tp_ix_arg(e, i));
   if (all || tp_ix_kind(e) != TP_IX_POLY) return all ? all : e;
-  const tp_ix *sum = e;
+  tp_ix *sum = e;
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     int64_t k = tp_ix_coef(e, i);
     if (tp_ix_term(e, i, &atom) != 1 || !tp_ix_mentions(atom[0], v)) continue;
@@ -101,8 +100,7 @@ static const tp_ix *spared(spiller *s, const tp_ix *e, const tp_sym *v, bool abo
 
 /* The extreme over all loops between a leaf and the part `top`, and over all values that an end by
  * data may have. */
-static const tp_ix *beyond(
-    spiller *s, const tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
+static tp_ix *beyond(spiller *s, tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
   for (const tp_pnode *q = leaf; q != top; q = q->up)
     if (q->up->kind == TP_P_FOR && q->up != top)
       e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(s->ix, q->up->hi, -1), above);
@@ -127,7 +125,7 @@ static void stretch_rows(spiller *s, tp_span *all, tp_span more) {
   all->hi = all->hi ? tp_ix_max(s->ix, all->hi, more.hi) : more.hi;
 }
 
-static const tp_ix *number_of_rows(spiller *s, tp_span r) {
+static tp_ix *number_of_rows(spiller *s, tp_span r) {
   return tp_ix_addc(s->ix, tp_ix_sub(s->ix, r.hi, r.lo), 1);
 }
 
@@ -137,7 +135,7 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   tp_span all = { NULL, NULL };
   *r = (range){ 0 };
   if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
-  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1);
+  tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1);
   for (int i = from; i < to; i++) {
     int64_t kl, kh;
     tp_span one = rows_of(s, &s->uses->v[i], loop);
@@ -162,7 +160,7 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
 static void unclip(spiller *s, const tp_pnode *x, tp_span *r) {
   for (const tp_pnode *q = x->up; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
-    const tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
+    tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
     tp_span w = { tp_ix_edge(s->ix, r->lo, q->var, q->lo, last, false),
       tp_ix_edge(s->ix, r->hi, q->var, q->lo, last, true) };
     if (w.lo && w.hi && !tp_ix_mentions(tp_ix_sub(s->ix, w.hi, w.lo), q->var)) *r = w;

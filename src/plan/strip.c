@@ -47,9 +47,9 @@ static bool is_all_axes(const tp_region *r) {
 
 /* The dim of its buffer along which the window goes by one index from an iteration to the next; -1:
  * by none, or by others. */
-static int steps_along(const strip *s, const tp_region *r, const tp_nd *x, const tp_sym *var) {
+static int steps_along(const strip *s, const tp_region *r, const tp_nd *x, tp_sym *var) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
-  const tp_ix *by = tp_step_of(s->p, r, x, var, false);
+  tp_ix *by = tp_step_of(s->p, r, x, var, false);
   int d = by ? tp_pbuf_dim(s->p, b, by) : -1;
   if (by && d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(s->p->ix, by));
   return d < b->ndim ? d : -1;
@@ -146,7 +146,7 @@ static bool take_leaf(strip *s, int j) {
 }
 
 /* Do all leaves of n nodes move with an axis of this extent? */
-static bool goes_along(strip *s, const tp_ix *extent, tp_pnode *const *v, int n) {
+static bool goes_along(strip *s, tp_ix *extent, tp_pnode *const *v, int n) {
   bool ok = true;
   s->t.extent = extent;
   s->t.n = 0;
@@ -240,8 +240,8 @@ static tp_micro *cast_to(const strip *s, tp_dtype d, int from, const tp_micro *b
 /* A leaf that sets all of the buffer to 0. */
 static tp_pnode *cleared(strip *s, int buf, const tp_region *of) {
   const tp_pbuf *b = s->p->bufs.v[buf];
-  const tp_ix *one = tp_ix_const(s->p->ix, 1), *zero = tp_ix_const(s->p->ix, 0), *all = b->size;
-  const tp_sym *var = tp_sym_var(s->p->ix, "a");
+  tp_ix *one = tp_ix_const(s->p->ix, 1), *zero = tp_ix_const(s->p->ix, 0), *all = b->size;
+  tp_sym *var = tp_sym_var(s->p->ix, "a");
   tp_micro fill = { .op = TP_OP_FILL, .dtype = b->dtype };
   tp_nd out = { .buf = buf, .off = zero, .lead = &one, .wrap = -1, .axis = -1 };
   tp_region r = { .kind = TP_RG_LOOP,
@@ -327,8 +327,7 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places) {
 
 /* Node `at` of the row v and the neighbours that go with it become a loop over strips of this
  * extent: at node *from, `to` is behind the last. */
-static bool strip_along(
-    strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
+static bool strip_along(strip *s, tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
   *from = at, *to = at + 1;
   if (!tp_ix_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1))
     return false;

@@ -117,7 +117,7 @@ void tp_become(tp_pnode *x, const tp_pnode *y) {
   x->up = up;
 }
 
-tp_tile tp_tile_of(tp_plan *p, const char *name, const tp_ix *all, int64_t b) {
+tp_tile tp_tile_of(tp_plan *p, const char *name, tp_ix *all, int64_t b) {
   tp_tile t = { .var = tp_sym_var(p->ix, name), .all = all, .n = tp_ix_const(p->ix, b), .b = b };
   int64_t known;
   t.first = tp_ix_mulc(p->ix, tp_ix_sym(p->ix, t.var), b);

@@ -54,10 +54,10 @@ static inline bool tp_is_row(const tp_pnode *x) {
 void tp_plan_number(tp_plan *p); /* positions of the nodes */
 /* A tile of b places of `all`, n of them from `first` on; a loop over such tiles around n nodes. */
 typedef struct tp_tile {
-  const tp_sym *var;
-  const tp_ix *all, *first, *n;
+  tp_sym *var;
+  tp_ix *all, *first, *n;
   int64_t b;
 } tp_tile;
-tp_tile tp_tile_of(tp_plan *p, const char *name, const tp_ix *all, int64_t b);
+tp_tile tp_tile_of(tp_plan *p, const char *name, tp_ix *all, int64_t b);
 tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_tile *t, int n, tp_pnode **v);
 #endif

@@ -27,7 +27,7 @@ void tp_nest_swap(tp_nest *l, int i, int k) {
   tp_axis t = l->ax[i];
   l->ax[i] = l->ax[k], l->ax[k] = t;
   for (int w = 0; w < l->nw; w++) {
-    const tp_ix *e = l->stride[w][i];
+    tp_ix *e = l->stride[w][i];
     l->stride[w][i] = l->stride[w][k], l->stride[w][k] = e;
   }
 }
@@ -124,7 +124,7 @@ static void merge_axes(walker *w, const tp_region *r) {
 }
 
 void tp_plan_walk(tp_ictx *ix, tp_arena *a, const tp_region *r, tp_nest *l) {
-  const tp_ix *zero = tp_ix_const(ix, 0);
+  tp_ix *zero = tp_ix_const(ix, 0);
   *l = (tp_nest){ .nw = r->nin + r->nout };
   l->stride = TP_NEWN(a, tp_axis_strides, l->nw + 1);
   for (int i = 0; i < r->nlead; i++) {

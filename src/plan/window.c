@@ -32,15 +32,15 @@ bool tp_is_pure_env(const tp_region *r) { return tp_env_text(r->how.str) != NULL
 
 /* ---- buffers ---- */
 
-const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
-  const tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
+tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
+  tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
   for (int i = 0; i < x->ndim + x->rank; i++) /* at T = 0, T - 1 slots are none */
     n = tp_ix_mul(c, n, tp_ix_simplify(c, tp_ix_max(c, none, x->slots[i]), 0, NULL));
   return n;
 }
 
-const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
-  const tp_ix *s = tp_ix_const(c, 1);
+tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
+  tp_ix *s = tp_ix_const(c, 1);
   for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
     int axis = k < x->ndim && x->order ? x->order[k] : k;
     if (axis == i) break;
@@ -51,8 +51,8 @@ const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
 
 /* ---- windows that are the same ---- */
 
-bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
-    const tp_ix *const *to) {
+bool tp_same_rings(
+    const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, tp_sym *const *from, tp_ix *const *to) {
   bool same = a->nring == b->nring;
   for (int i = 0; same && i < a->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
@@ -67,7 +67,7 @@ bool tp_same_start(const tp_nd *a, const tp_nd *b) {
       tp_same_rings(a, b, NULL, 0, NULL, NULL);
 }
 
-bool tp_same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
+bool tp_same_exprs(int n, tp_ix *const *x, tp_ix *const *y) {
   return !n || !memcmp(x, y, sizeof *x * (size_t)n);
 }
 
@@ -105,7 +105,7 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
 
 /* ---- along dims ---- */
 
-int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride) {
+int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, tp_ix *stride) {
   for (int d = 0; d < b->ndim + b->rank; d++)
     if (tp_pbuf_stride(p->ix, b, d) == stride && !tp_is_number(b->slots[d], 1)) return d;
   return -1;
@@ -116,10 +116,9 @@ int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) 
   return tp_pbuf_dim(p, p->bufs.v[x->buf], x->lead[k]);
 }
 
-const tp_ix *tp_step_of(
-    const tp_plan *p, const tp_region *r, const tp_nd *x, const tp_sym *var, bool rings) {
-  const tp_ix *next = tp_ix_addc(p->ix, tp_ix_sym(p->ix, var), 1),
-              *by = tp_ix_sub(p->ix, tp_ix_subst(p->ix, x->off, 1, &var, &next), x->off);
+tp_ix *tp_step_of(const tp_plan *p, const tp_region *r, const tp_nd *x, tp_sym *var, bool rings) {
+  tp_ix *next = tp_ix_addc(p->ix, tp_ix_sym(p->ix, var), 1),
+        *by = tp_ix_sub(p->ix, tp_ix_subst(p->ix, x->off, 1, &var, &next), x->off);
   bool known = true;
   for (int i = 0; i < x->nring; i++)
     if (tp_ix_mentions(x->ring[i].idx, var))
@@ -150,9 +149,7 @@ void tp_lie_anew(
     const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now) {
   for (int k = 0; k < r->nlead + x->rank + x->nring; k++) {
     int own = k - r->nlead, ring = own - x->rank;
-    const tp_ix **stride = own < 0 ? &x->lead[k]
-        : ring < 0                 ? &x->stride[own]
-                                   : &x->ring[ring].stride;
+    tp_ix **stride = own < 0 ? &x->lead[k] : ring < 0 ? &x->stride[own] : &x->ring[ring].stride;
     bool moves = ring >= 0 || !tp_is_number(own < 0 ? r->lead[k] : x->shape[own], 1);
     int d = moves && !tp_is_number(*stride, 0) ? tp_pbuf_dim(p, was, *stride) : -1;
     if (d >= 0) *stride = tp_pbuf_stride(p->ix, now, d);
@@ -200,7 +197,7 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 
 /* ---- regions that are cut ---- */
 
-bool tp_known_most(const tp_ix *e, int64_t *n) {
+bool tp_known_most(tp_ix *e, int64_t *n) {
   bool known = tp_ix_is_const(e, n);
   for (int i = 0; !known && tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
     known = tp_ix_is_const(tp_ix_arg(e, i), n);
@@ -208,8 +205,8 @@ bool tp_known_most(const tp_ix *e, int64_t *n) {
 }
 
 /* No tiles go over a dim that ends: it could not go on with a larger bound. */
-int64_t tp_extent_of_tiles(const tp_ix *e) {
-  const tp_sym *const *sym;
+int64_t tp_extent_of_tiles(tp_ix *e) {
+  tp_sym *const *sym;
   int64_t n = TP_TUNE_TILE_UNKNOWN;
   if (tp_ix_is_const(e, &n)) return n;
   for (int i = 0, all = tp_ix_syms(e, &sym); i < all; i++)
@@ -268,8 +265,7 @@ tp_region *tp_region_copy(const tp_plan *p, const tp_region *r) {
   return c;
 }
 
-void tp_cut_axis(
-    const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
+void tp_cut_axis(const tp_plan *p, tp_region *r, int k, tp_ix *first, tp_ix *n, const bool *small) {
   r->lead[k] = n;
   r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
   TP_WINDOWS (x, r)
@@ -285,19 +281,18 @@ static void *with_first(tp_arena *a, const void *first, const void *rest, size_t
 }
 
 /* An end of a span over all iterations; NULL: it does not move evenly. */
-static const tp_ix *end_of_span(
-    const tp_plan *p, const tp_ix *e, const tp_pnode *loop, bool greatest) {
+static tp_ix *end_of_span(const tp_plan *p, tp_ix *e, const tp_pnode *loop, bool greatest) {
   int64_t by = 0;
-  const tp_ix *rest;
+  tp_ix *rest;
   if (!e || !tp_ix_mentions(e, loop->var)) return e;
   bool known = tp_ix_linear_in(p->ix, e, loop->var, &by, &rest);
-  const tp_ix *at = (by > 0) == greatest ? tp_ix_addc(p->ix, loop->hi, -1) : loop->lo;
+  tp_ix *at = (by > 0) == greatest ? tp_ix_addc(p->ix, loop->hi, -1) : loop->lo;
   return known ? tp_ix_subst(p->ix, e, 1, &loop->var, &at) : NULL;
 }
 
-void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by) {
-  const tp_sym *const *var = &loop->var;
-  const tp_ix *n = tp_ix_max(p->ix, tp_ix_const(p->ix, 0), tp_ix_sub(p->ix, loop->hi, loop->lo));
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ix *const *by) {
+  tp_sym *const *var = &loop->var;
+  tp_ix *n = tp_ix_max(p->ix, tp_ix_const(p->ix, 0), tp_ix_sub(p->ix, loop->hi, loop->lo));
   for (int i = 0; i < r->nin + r->nout; i++) {
     tp_nd *x = tp_window_at(r, i);
     x->off = tp_ix_subst(p->ix, x->off, 1, var, &loop->lo);
@@ -321,17 +316,17 @@ void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_
 /* The offset of a window after its buffer, laid out as `was`, is laid out as b, shorter along dim
  * d: steps of the dims around d become shorter. NULL: it is not known which part of the offset
  * those dims make. */
-static const tp_ix *offset_in(
+static tp_ix *offset_in(
     const tp_plan *p, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b, int d) {
   tp_ictx *ix = p->ix;
-  const tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(ix, stride, was->slots[d]);
+  tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(ix, stride, was->slots[d]);
   int64_t inside = 0, each, all;
   if (x->ahead == x->off && x->axis >= b->ndim && x->axis > d) return x->off;
   if (tp_ix_is_const(stride, &each) && tp_ix_is_const(outer, &all) && all > 0) {
     inside = tp_floormod(tp_ix_cst(x->off), all);
     if (inside >= each) return NULL;
   }
-  const tp_ix *outside = tp_ix_divexact(ix, tp_ix_addc(ix, x->off, -inside), outer);
+  tp_ix *outside = tp_ix_divexact(ix, tp_ix_addc(ix, x->off, -inside), outer);
   return outside
       ? tp_ix_addc(ix, tp_ix_mul(ix, outside, tp_ix_mul(ix, stride, b->slots[d])), inside)
       : NULL;
@@ -345,7 +340,7 @@ bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d) {
 }
 
 /* Shrinks the buffer to the places of a tile, of which this one has n. */
-static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, const tp_ix *n) {
+static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, tp_ix *n) {
   tp_pbuf *b = t->p->bufs.v[buf], was = *b;
   int d = t->dim[buf];
   b->slots = TP_DUPN(t->p->a, b->slots, b->ndim + b->rank);

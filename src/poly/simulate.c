@@ -200,7 +200,7 @@ static bool run_point(sim *s, int st, const int64_t *x, phase f) {
 /* All points of a call, from dim d on. */
 static bool run_points(sim *s, const tp_tree *t, int64_t *x, int d, phase f) {
   const tp_stmt *q = s->p->stmts.v[t->stmt];
-  const tp_ix *lo, *hi;
+  tp_ix *lo, *hi;
   bool ok = true;
   if (d == q->ndim) return run_point(s, t->stmt, x, f);
   if (!(q->vec >> d & 1)) {

@@ -3,7 +3,7 @@
  * in `over` lead the shapes of the arrays: one call does all points over them. */
 #include "ref/machine.h"
 
-static bool is_over(const tp_node *n, const tp_sym *d) {
+static bool is_over(const tp_node *n, tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 

@@ -83,7 +83,7 @@ int64_t tp_ref_bytes(
   return sum;
 }
 
-int64_t ref_bound(const ref *r, const tp_sym *dim) { return r->run->env[dim->bound->id]; }
+int64_t ref_bound(const ref *r, tp_sym *dim) { return r->run->env[dim->bound->id]; }
 
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at) {
   bool some = true;

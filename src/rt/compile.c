@@ -15,7 +15,7 @@ static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
         "output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d "
         "are possible",
         o->name, n->ndom + t->rank, n->ndom, t->rank, TP_MAXRANK);
-  const tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
+  tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
   return !d ||
       tp_fail(err, TP_E_RAGGED, o->pos,
           "output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,

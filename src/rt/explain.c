@@ -84,7 +84,7 @@ static void put_ticks(tp_buf *b, const tp_fn *f) {
 /* Puts conditions on bounds, each once, and none that another implies. */
 static void put_checks(tp_buf *b, const tp_fn *f) {
   tp_ictx *c = f->graph->ix;
-  const tp_ix *all = tp_ix_bool(c, true);
+  tp_ix *all = tp_ix_bool(c, true);
   for (int i = 0; i < f->graph->boundchecks.n; i++)
     all = tp_ix_and(c, all, f->graph->boundchecks.v[i].cond);
   if (tp_ix_kind(all) == TP_IX_TRUE) return;
@@ -400,7 +400,7 @@ static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int6
   }
 }
 
-static void put_factor(tp_buf *b, tp_ictx *c, const tp_ix *n, const char *of) {
+static void put_factor(tp_buf *b, tp_ictx *c, tp_ix *n, const char *of) {
   if (!tp_is_number(n, 1)) tp_putf(b, "(%s)%s", tp_ix_str(c, n), of);
 }
 

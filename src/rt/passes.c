@@ -15,7 +15,7 @@ static bool incremental_pass(tp_work *w, tp_error *err) {
 /* Records the lengths as an output, unless the text of a closed graph has it already. */
 static bool record_length(tp_graph *g, const tp_stop *s, tp_error *err) {
   const char *name = s->dim->bound->name;
-  const tp_ix *end = tp_ix_sym(g->ix, s->dim->bound);
+  tp_ix *end = tp_ix_sym(g->ix, s->dim->bound);
   g->pos = s->pos;
   for (int k = 0; k < g->outputs.n; k++) {
     const tp_output *o = &g->outputs.v[k];

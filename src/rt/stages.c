@@ -10,8 +10,8 @@
 
 /* ---- bounds that must be given ---- */
 
-static const tp_ix *mark_ix(void *seen, const tp_ix *e) {
-  const tp_sym *const *s;
+static tp_ix *mark_ix(void *seen, tp_ix *e) {
+  tp_sym *const *s;
   for (int i = 0, n = tp_ix_syms(e, &s); i < n; i++) {
     ((bool *)seen)[s[i]->id] = true;
     if (s[i]->bound) ((bool *)seen)[s[i]->bound->id] = true;
@@ -29,7 +29,7 @@ static void needed_bounds(tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   bool *seen = TP_NEWN(&f->graph->arena, bool, tp_nsym(c));
   for (int i = 0; i < f->graph->nodes.n; i++) mark_node(seen, f->graph->nodes.v[i]);
-  f->bounds = TP_NEWN(&f->closed->arena, const tp_sym *, tp_nsym(c));
+  f->bounds = TP_NEWN(&f->closed->arena, tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
     if (seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden)
       f->bounds[f->nbound++] = tp_sym_at(c, i);

@@ -155,7 +155,7 @@ static tp_graph *take_graph(tp_fn *f, tp_reader *r, tp_error *err) {
 static void take_ticks(tp_fn *f, tp_reader *r, tp_error *err) {
   f->ticking = f->nasked > 0;
   f->ntick = (int)tp_take_in(r, 0, TP_MAXTICK);
-  f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, f->ntick + 1);
+  f->tick = TP_NEWN(&f->closed->arena, tp_sym *, f->ntick + 1);
   for (int k = 0; k < f->ntick; k++) {
     f->tick[k] = tp_sym_find(f->program->ix, take_text(r));
     r->bad = r->bad || !f->tick[k] || f->tick[k]->kind != TP_SYM_DIM || !f->tick[k]->bound;

@@ -13,18 +13,18 @@ enum { FEW_DRAWN = 16, POINTS_DRAWN = 64, DRAWN_AHEAD = 16 };
 typedef struct {
   tp_emit *e;
   const tp_region *r;
-  const tp_sym *var;
+  tp_sym *var;
   bool ahead, kept;
   int step, pos, per;
   tp_dtype d;
 } drawn;
 
 /* Are all coordinates linear in the variable, so that a strip can go along it? */
-static bool moves_evenly(const tp_emit *e, const tp_region *r, const tp_sym *var) {
+static bool moves_evenly(const tp_emit *e, const tp_region *r, tp_sym *var) {
   bool all = true;
   for (int i = 0; i < r->ncoord; i++) {
     int64_t k;
-    const tp_ix *rest;
+    tp_ix *rest;
     all &= tp_ix_linear_in(e->ix, r->coord[i], var, &k, &rest);
   }
   return all;
@@ -162,7 +162,7 @@ static void put_number(const drawn *w, const char *lo, const char *hi) {
 static void put_next_of_many(const drawn *w, int i) {
   tp_emit *e = w->e;
   int64_t k = 0;
-  const tp_ix *rest;
+  tp_ix *rest;
   if (i < w->r->ncoord) {
     (void)tp_ix_linear_in(e->ix, w->r->coord[i], w->var, &k, &rest);
     tp_emit_line(e, "tp_philox_next_many(m, %d, %s, %lld, many);\n", i + 1,

@@ -15,7 +15,7 @@ void emit_open_axis(const nest *l, int k) {
 /* Are iterations along axis k independent if they read operands and store results from..to? Turned
  * windows stand in locals. */
 static bool is_axis_alone(const nest *l, int k, int from, int to) {
-  const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
+  tp_ix **step = TP_NEWN(l->e->a, tp_ix *, l->nw);
   for (int w = 0; w < l->nw; w++) {
     bool result = w >= l->r->nin, stored = w >= l->r->nin + from && w < l->r->nin + to;
     if ((!result || stored) && !(l->turned && l->turned[w])) step[w] = l->stride[w][k];

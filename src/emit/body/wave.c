@@ -32,7 +32,7 @@ typedef struct {
   wave_cell *in;
 } wave;
 
-static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
+static bool window_mentions(const tp_nd *nd, tp_sym *s) {
   bool any = tp_ix_mentions(nd->off, s);
   for (int i = 0; i < nd->nring; i++) any |= tp_ix_mentions(nd->ring[i].idx, s);
   return any;
@@ -43,8 +43,8 @@ static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
 /* Is window a, moved by dp rows and dq columns, window o? Both are on one buffer. */
 static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd *o) {
   tp_ictx *ix = w->e->ix;
-  const tp_sym *from[] = { w->p->var, w->q->var };
-  const tp_ix *to[] = { tp_ix_addc(ix, tp_ix_sym(ix, from[0]), dp),
+  tp_sym *from[] = { w->p->var, w->q->var };
+  tp_ix *to[] = { tp_ix_addc(ix, tp_ix_sym(ix, from[0]), dp),
     tp_ix_addc(ix, tp_ix_sym(ix, from[1]), dq) };
   return tp_ix_subst(ix, a->off, 2, from, to) == o->off && tp_same_rings(a, o, ix, 2, from, to);
 }
@@ -68,7 +68,7 @@ static bool is_one_point(const wave *w, const tp_pnode *x) {
 /* Is x a point before the inner loop that makes the cell left of the row? Among cells it may read
  * only the one above. */
 static bool makes_left(const wave *w, const tp_pnode *x) {
-  const tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
+  tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
   if (!is_one_point(w, x)) return false;
   const tp_nd *o = &x->rg->out[0];
   bool ok = o->buf == w->x->buf && tp_same_rings(o, w->x, NULL, 0, NULL, NULL) &&
@@ -81,7 +81,7 @@ static bool makes_left(const wave *w, const tp_pnode *x) {
 /* Are all rows kept, or a ring that lanes go round a whole number of times? */
 static bool rows_kept(wave *w) {
   int64_t width = 0, k;
-  const tp_ix *rest;
+  tp_ix *rest;
   int turning = 0;
   for (int i = 0; i < w->x->nring; i++) {
     const tp_ring *r = &w->x->ring[i];

@@ -20,8 +20,8 @@ static const tp_emit_target device = { false, true, device_cells, NULL };
 /* ---- which leaves ---- */
 
 /* The place of the window's first element in memory, or (most) of its last. */
-static const tp_ix *edge_of(tp_emit *e, const tp_region *r, const tp_nd *nd, bool most) {
-  const tp_ix *at = nd->off;
+static tp_ix *edge_of(tp_emit *e, const tp_region *r, const tp_nd *nd, bool most) {
+  tp_ix *at = nd->off;
   for (int i = 0; i < r->nlead && nd->lead; i++) {
     int64_t k;
     bool up =
@@ -32,7 +32,7 @@ static const tp_ix *edge_of(tp_emit *e, const tp_region *r, const tp_nd *nd, boo
   return at;
 }
 
-static bool is_below(tp_emit *e, const tp_ix *a, const tp_ix *b) {
+static bool is_below(tp_emit *e, tp_ix *a, tp_ix *b) {
   return tp_ix_prove_ge0(e->ix, tp_ix_addc(e->ix, tp_ix_sub(e->ix, b, a), -1), 0, NULL);
 }
 
@@ -58,10 +58,10 @@ bool kernel_apart(
     tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b) {
   int other;
   if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(e, a, b, &other)) return false;
-  const tp_ix *lo_a = edge_of(e, r, a, false), *hi_a = edge_of(e, r, a, true),
-              *lo_b = edge_of(e, q, b, false), *hi_b = edge_of(e, q, b, true);
+  tp_ix *lo_a = edge_of(e, r, a, false), *hi_a = edge_of(e, r, a, true),
+        *lo_b = edge_of(e, q, b, false), *hi_b = edge_of(e, q, b, true);
   if (other < 0) return is_below(e, hi_a, lo_b) || is_below(e, hi_b, lo_a);
-  const tp_ix *slot = a->ring[other].stride;
+  tp_ix *slot = a->ring[other].stride;
   return is_below(e, tp_ix_sub(e->ix, hi_a, lo_b), slot) &&
       is_below(e, tp_ix_sub(e->ix, hi_b, lo_a), slot);
 }

@@ -19,7 +19,7 @@ struct meet_use {
   sharing how;
   /* BY_POINTS */
   nest l;
-  const tp_ix *points;
+  tp_ix *points;
 };
 
 static meet_use *use_of(tp_emit *e, const tp_pnode *x) {
@@ -39,13 +39,13 @@ static meet_use *use_of(tp_emit *e, const tp_pnode *x) {
 /* The kept axes along which window w lies, neighbours joined where one lies within the other; -1:
  * a point has several of its elements. */
 typedef struct {
-  const tp_ix *n, *stride;
+  tp_ix *n, *stride;
 } way;
 
 static int ways_of(tp_emit *e, const meet_use *u, int w, way *to) {
   int n = 0;
   for (int k = 0; k < u->l.nax; k++) {
-    const tp_ix *by = u->l.stride[w][k], *all = u->l.ax[k].n;
+    tp_ix *by = u->l.stride[w][k], *all = u->l.ax[k].n;
     if (u->l.ax[k].red && !tp_is_number(by, 0)) return -1;
     if (u->l.ax[k].red) continue;
     if (n && to[n - 1].stride == tp_ix_mul(e->ix, by, all))

@@ -11,7 +11,7 @@ enum { DEEPEST = 4 };
 
 typedef struct {
   const tp_nd *nd;
-  const tp_ix *off;
+  tp_ix *off;
   bool write, direct;
 } touch;
 typedef struct {
@@ -50,15 +50,15 @@ static void touch_all(touches *t, const tp_pnode *x, bool direct) {
 
 /* ---- places ---- */
 
-static const tp_ix *moved(const tp_emit *e, const tp_pnode *loop, const tp_ix *x, int k) {
-  const tp_ix *to = tp_ix_addc(e->ix, tp_ix_sym(e->ix, loop->var), (int64_t)k * loop->step);
+static tp_ix *moved(const tp_emit *e, const tp_pnode *loop, tp_ix *x, int k) {
+  tp_ix *to = tp_ix_addc(e->ix, tp_ix_sym(e->ix, loop->var), (int64_t)k * loop->step);
   return k ? tp_ix_subst(e->ix, x, 1, &loop->var, &to) : x;
 }
 
 /* Is the element at nd, off the one that the other window wrote k iterations ago? */
-static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, const tp_ix *off,
-    const tp_nd *other, const tp_ix *at, int k) {
-  const tp_ix *to = moved(e, loop, tp_ix_sym(e->ix, loop->var), k);
+static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, tp_ix *off,
+    const tp_nd *other, tp_ix *at, int k) {
+  tp_ix *to = moved(e, loop, tp_ix_sym(e->ix, loop->var), k);
   return nd->buf == other->buf && moved(e, loop, off, k) == at &&
       tp_same_rings(nd, other, e->ix, 1, &loop->var, &to);
 }
@@ -73,7 +73,7 @@ static bool is_steady(const tp_pnode *loop, const touch *t) {
  * d is no multiple. */
 static bool never_meet(const touches *t, const touch *a, int64_t d) {
   int64_t step = 0, s = 0;
-  const tp_ix *rest;
+  tp_ix *rest;
   if (tp_ix_mentions(a->off, t->loop->var) &&
       !tp_ix_linear_in(t->e->ix, a->off, t->loop->var, &step, &rest))
     return false;
@@ -166,7 +166,7 @@ void tp_emit_carry_next(tp_emit *e, int from) {
   }
 }
 
-bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+bool tp_emit_carried(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   for (int i = e->carry.n - 1; i >= 0; i--) {
     const tp_carry *c = &e->carry.v[i];
     for (int k = !c->written; k <= c->depth; k++) {
@@ -178,7 +178,7 @@ bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
   return false;
 }
 
-tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   for (int i = e->carry.n - 1; i >= 0; i--) {
     tp_carry *c = &e->carry.v[i];
     if (is_ago(e, c->loop, nd, off, c->nd, c->off, 0)) return c;

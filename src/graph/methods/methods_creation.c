@@ -3,9 +3,9 @@
 
 typedef struct making { /* the options of all of them */
   int rank;
-  const tp_ix *const *shape;
+  tp_ix *const *shape;
   int ndom;
-  const tp_sym *const *dom;
+  tp_sym *const *dom;
   tp_dtype dtype;
   const tp_arg *name, *key;
 } making;

@@ -266,7 +266,7 @@ tp_val tp_row_deviation(factor_rows *t, tp_val v, tp_val *from) {
 /* ---- where scans end ---- */
 
 static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *scan) {
-  const tp_ix *at = n->attr.ix[0];
+  tp_ix *at = n->attr.ix[0];
   return n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 &&
       tp_is_number(n->attr.ix[1], 1) &&
       (scan->attr.backwards ? tp_is_number(at, 0)

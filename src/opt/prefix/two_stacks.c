@@ -16,7 +16,7 @@
 typedef struct two_stacks {
   const window_rows *r;
   tp_mk mk;
-  const tp_ix *h, *now, *past, *at_first;
+  tp_ix *h, *now, *past, *at_first;
   tp_val in, half, back, begins, odd;
 } two_stacks;
 
@@ -39,7 +39,7 @@ static bool goes_on(const two_stacks *k, tp_val v, tp_val first, tp_val next) {
 
 /* ---- places on the ring: each half has one more, of no rows ---- */
 
-static bool count_places(two_stacks *k, const tp_ix *w) {
+static bool count_places(two_stacks *k, tp_ix *w) {
   tp_mk mk = k->mk;
   tp_node dims = { 0 };
   tp_dom_add(mk.g, &dims, k->now);
@@ -57,8 +57,8 @@ static bool count_places(two_stacks *k, const tp_ix *w) {
 
 /* ---- the ring of one part ---- */
 
-static const tp_ix *const *ring_shape(const two_stacks *k, const tp_ix *rows, tp_val like) {
-  const tp_ix **shape = TP_NEWN(&k->mk.g->arena, const tp_ix *, tp_rankof(like) + 1);
+static tp_ix *const *ring_shape(const two_stacks *k, tp_ix *rows, tp_val like) {
+  tp_ix **shape = TP_NEWN(&k->mk.g->arena, tp_ix *, tp_rankof(like) + 1);
   shape[0] = rows;
   for (int a = 0; a < tp_rankof(like); a++) shape[a + 1] = mk_extent(like, a);
   return shape;
@@ -67,7 +67,7 @@ static const tp_ix *const *ring_shape(const two_stacks *k, const tp_ix *rows, tp
 static tp_val put_at(const two_stacks *k, tp_val ring, tp_val place, tp_val row) {
   tp_mk mk = k->mk;
   int rank = tp_rankof(row) + 1;
-  const tp_ix *const *one = ring_shape(k, mk_int(mk, 1), row);
+  tp_ix *const *one = ring_shape(k, mk_int(mk, 1), row);
   return mk_op(mk, TP_OP_PUT, 3,
       (tp_val[]){ ring, mk_expand(mk, place, rank, one), mk_reshape(mk, row, rank, one) },
       &(tp_attr){ .axis = 0 });
@@ -90,11 +90,11 @@ static bool ring_goes_on(const two_stacks *k, tp_val ring, tp_val none, tp_val r
       put_at(k, put_at(k, before(k, ring), place, row), k->back, g));
 }
 
-partial tp_two_stacks(const window_rows *r, const tp_ix *w) {
+partial tp_two_stacks(const window_rows *r, tp_ix *w) {
   const moving_range *m = r->m;
   tp_mk mk = m->mk;
   tp_ictx *ix = mk.g->ix;
-  const tp_ix *p = tp_ix_sym(ix, r->d);
+  tp_ix *p = tp_ix_sym(ix, r->d);
   two_stacks k = { .r = r,
     .mk = mk,
     .h = tp_ix_max(ix, tp_ix_fdiv(ix, w, 2), mk_int(mk, 1)),

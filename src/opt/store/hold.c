@@ -19,12 +19,12 @@ typedef struct {
 } steps;
 
 /* The first part of e that is (dim + c) mod n or (dim + c) // n; NULL: none. */
-static const tp_ix *step_atom(const tp_ix *e, const tp_sym *dim) {
+static tp_ix *step_atom(tp_ix *e, tp_sym *dim) {
   for (int i = 0; i < tp_ix_nterm(e); i++) {
-    const tp_ix *const *atom;
+    tp_ix *const *atom;
     for (int k = 0, n = tp_ix_term(e, i, &atom); k < n; k++) {
       bool steps = tp_ix_kind(atom[k]) == TP_IX_MOD || tp_ix_kind(atom[k]) == TP_IX_FDIV;
-      const tp_ix *of = steps ? tp_ix_arg(atom[k], 0) : NULL;
+      tp_ix *of = steps ? tp_ix_arg(atom[k], 0) : NULL;
       if (of && tp_ix_nterm(of) == 1 && tp_ix_coef(of, 0) == 1 && tp_ix_mentions(of, dim))
         return atom[k];
     }
@@ -32,10 +32,10 @@ static const tp_ix *step_atom(const tp_ix *e, const tp_sym *dim) {
   return NULL;
 }
 
-static bool is_steps(tp_ictx *ix, const tp_ix *e, const tp_sym *dim, steps *s) {
-  const tp_ix *atom = step_atom(e, dim);
+static bool is_steps(tp_ictx *ix, tp_ix *e, tp_sym *dim, steps *s) {
+  tp_ix *atom = step_atom(e, dim);
   if (!atom) return false;
-  const tp_ix *at = tp_ix_arg(atom, 0);
+  tp_ix *at = tp_ix_arg(atom, 0);
   s->n = tp_ix_div(atom), s->c = tp_ix_cst(at);
   bool same = tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_sub(ix, at, tp_ix_mod(ix, at, s->n))), &s->b) ||
       tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_mulc(ix, tp_ix_fdiv(ix, at, s->n), s->n)), &s->b);
@@ -57,15 +57,15 @@ static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
   return moved;
 }
 
-static bool hold(tp_mk mk, tp_node *read, const tp_sym *dim, const steps *s) {
+static bool hold(tp_mk mk, tp_node *read, tp_sym *dim, const steps *s) {
   tp_graph *g = mk.g;
   tp_ictx *ix = g->ix;
   tp_val w = read->in[0].src;
   const tp_out *o = &read->out[0];
-  const tp_ix *k = tp_ix_sym(ix, dim), *zero = mk_int(mk, 0),
-              *first = mk_int(mk, s->c - tp_floormod(s->c, s->n) + s->b),
-              *cond[] = { tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero),
-                tp_ix_cmp(ix, TP_EQ, k, zero), NULL };
+  tp_ix *k = tp_ix_sym(ix, dim), *zero = mk_int(mk, 0),
+        *first = mk_int(mk, s->c - tp_floormod(s->c, s->n) + s->b),
+        *cond[] = { tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero),
+          tp_ix_cmp(ix, TP_EQ, k, zero), NULL };
   g->pos = read->pos;
   tp_val m = mk_declared(mk, o->dtype, o->rank, o->shape, read->ndom, read->dom),
          branch[] = { mk_at(mk, w, dim, tp_ix_addc(ix, k, s->c + s->b)), mk_at(mk, w, dim, first),

@@ -16,7 +16,7 @@ typedef struct stored {
   int branch;
   tp_node *q;
   tp_val v;
-  const tp_ix *shift[TP_MAXRANK];
+  tp_ix *shift[TP_MAXRANK];
 } stored;
 
 /* Views would keep the value that they show beside the branch; sources are read in their own

@@ -94,7 +94,7 @@ static bool in_place(const tp_node *x, bool gather) {
       (x->op == TP_OP_SUM && !gather);
 }
 
-static bool pins(const tp_ix *cond, const tp_sym *d) {
+static bool pins(tp_ix *cond, tp_sym *d) {
   if (!cond || !tp_ix_mentions(cond, d)) return false;
   if (tp_ix_kind(cond) == TP_IX_EQ0) return true;
   bool any = false;
@@ -116,7 +116,7 @@ static bool is_many(tp_ictx *c, const tp_at *at) {
 static bool scatters_many(tp_ictx *c, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
   bool used[TP_MAXDIM] = { false };
-  const tp_ix *rest;
+  tp_ix *rest;
   int64_t step;
   for (int k = 0; k < x->ndom; k++) {
     bool told = pins(e->cond, x->dom[k]);

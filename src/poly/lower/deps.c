@@ -36,11 +36,11 @@ static const tp_access *access_at(tp_sched *S, tp_place p) {
 static isl_map *those_before(
     tp_sched *S, TP_TAKE isl_map *m, int src, int dst, const tp_access *r) {
   const tp_stmt *u = S->p->stmts.v[src], *v = S->p->stmts.v[dst];
-  const tp_sym *t = tp_stop_sym(S->p, r->arr);
+  tp_sym *t = tp_stop_sym(S->p, r->arr);
   for (int d = 0; d < u->ndim; d++)
     if (u->label[d] == t &&
         !tp_dom_has(S->p->arrs.v[r->arr]->ndim, S->p->arrs.v[r->arr]->dim, u->dim[d])) {
-      const tp_ix *before = tp_ix_cmp(S->ix, TP_LT, tp_ix_sym(S->ix, u->dim[d]), r->upto);
+      tp_ix *before = tp_ix_cmp(S->ix, TP_LT, tp_ix_sym(S->ix, u->dim[d]), r->upto);
       return isl_map_reverse(
           tp_rel_where(S->ix, isl_map_reverse(m), v->ndim, v->dim, u->ndim, u->dim, before));
     }

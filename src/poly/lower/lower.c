@@ -14,7 +14,7 @@
 static bool output(low *l, int k) {
   tp_output *o = &l->g->outputs.v[k];
   tp_opnd r;
-  const tp_ix **at = tp_low_point(l, o->val.node->ndom, o->val.node->dom);
+  tp_ix **at = tp_low_point(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
   /* newer values of the parameter are copied there */

@@ -32,7 +32,7 @@ static isl_map *backwards(tp_sched *S, isl_map *m, int du, int dv, int s) {
 /* The bounds for which a member of the component reads itself in the wrong direction along a
  * dim. */
 static isl_set *wrong_way(
-    tp_sched *S, const tp_arcs *in, const tp_sym *label, int s, const tp_arc **why) {
+    tp_sched *S, const tp_arcs *in, tp_sym *label, int s, const tp_arc **why) {
   isl_set *bad = NULL;
   for (int e = 0; e < in->n; e++) {
     const tp_dep *d = tp_dep_of(S, &in->v[e]);

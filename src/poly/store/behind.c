@@ -38,10 +38,10 @@ static const tp_item *tick_loop(tp_sched *S, int depth) {
   return loop;
 }
 
-static const tp_ix *mem_row(tp_sched *S, const tp_mem *m) {
+static tp_ix *mem_row(tp_sched *S, const tp_mem *m) {
   if (m->dim < 0 || m->shift.bad) return NULL;
-  const tp_ix *p = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, 0);
-  const tp_ix *x = tp_ix_mulc(S->ix, tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s);
+  tp_ix *p = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, 0);
+  tp_ix *x = tp_ix_mulc(S->ix, tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s);
   return p ? tp_ix_addc(S->ix, tp_ix_add(S->ix, x, p), m->shift.c) : NULL;
 }
 

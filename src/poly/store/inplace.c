@@ -30,7 +30,7 @@ static int readings(const sb *b, const tp_node *by, int arr) {
 static bool stays_put(const sb *b, int i, int k) {
   tp_ictx *c = b->l->g->ix;
   const tp_node *n = b->s->node[i];
-  const tp_ix *before = tp_ix_const(c, 0), *stride = tp_ix_const(c, 1);
+  tp_ix *before = tp_ix_const(c, 0), *stride = tp_ix_const(c, 1);
   tp_opnd o;
   if (!sb_operand(b, i, k, &o) || o.nvar) return false;
   for (int j = 0; j < k; j++)
