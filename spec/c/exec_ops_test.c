@@ -255,7 +255,7 @@ static void test_random(void) {
   r->ncoord = 1 + nlead;
   /* the loop's coordinate before or after those of leading axes */
   for (int k = 0, lead = 0; k < r->ncoord; k++)
-    r->coord[k] = k == first * nlead ? tp_ix_addc(p.c, tp_ix_sym(p.c, i), 10)
+    r->coord[k] = k == first * nlead ? tp_ix_addc(tp_ix_sym(p.c, i), 10)
                                      : tp_ix_sym(p.c, r->leadvar[lead++]);
   add(&p, loop(&p, i, K(&p, 3), K(&p, 4), 1, leaf(&p, r)));
   bool ok = prog_run(&p);
@@ -295,8 +295,8 @@ static void test_sources(void) {
         (win *[]){ &value, &chain, &cond, &iota }[k]);
     tp_pnode *x = leaf(&p, r);
     tp_ix *a = tp_ix_sym(p.c, r->leadvar[0]), *b = tp_ix_sym(p.c, r->leadvar[1]),
-          *e = tp_ix_add(p.c, tp_ix_mulc(p.c, a, 10), tp_ix_mod(p.c, b, 3));
-    if (k == 2) e = tp_ix_cmp(p.c, TP_LT, a, b);
+          *e = tp_ix_add(tp_ix_mulc(a, 10), tp_ix_mod(b, 3));
+    if (k == 2) e = tp_ix_cmp(TP_LT, a, b);
     if (k == 3) e = tp_ix_sym(p.c, r->leadvar[2]);
     r->nmicro = 1 + (k == 1);
     r->micro = TP_NEWN(&p.a, tp_micro, 2);

@@ -494,13 +494,13 @@ static void test_loops(void) {
   win one = { .rank = 1, .shape = { 3 }, .stride = { 1 }, .d = TP_F64 };
   tp_ring *now = TP_NEW(&p.a, tp_ring), *before = TP_NEW(&p.a, tp_ring);
   *now = (tp_ring){ t, K(&p, 2), three };
-  *before = (tp_ring){ tp_ix_addc(p.c, t, -1), K(&p, 2), three };
+  *before = (tp_ring){ tp_ix_addc(t, -1), K(&p, 2), three };
   tp_nd row = nd_of(&p, &one), h = row, hb = row, xt, yt, st, zt, zn;
   h.buf = hb.buf = ring;
   h.nring = hb.nring = 1, h.ring = now, hb.ring = before;
   xt = yt = st = zt = zn = row;
-  xt.off = yt.off = st.off = zt.off = tp_ix_mulc(p.c, t, 3);
-  zn.off = tp_ix_addc(p.c, zt.off, 3);
+  xt.off = yt.off = st.off = zt.off = tp_ix_mulc(t, 3);
+  zn.off = tp_ix_addc(zt.off, 3);
   xt.buf = x.buf, yt.buf = y.buf, st.buf = s.buf, zt.buf = zn.buf = z.buf;
   tp_region *zero = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 0, NULL);
   zero->nout = 1;
@@ -522,7 +522,7 @@ static void test_loops(void) {
   tp_region *prefix = region(&p, TP_RG_LOOP, TP_OP_SUM, 0, NULL, 1, &x, 1, &one);
   int axes[1] = { 0 };
   prefix->how = (tp_how){ .naxes = 1, .axes = axes };
-  prefix->in[0].shape[0] = tp_ix_addc(p.c, t, 1);
+  prefix->in[0].shape[0] = tp_ix_addc(t, 1);
   prefix->out[0] = st;
   add(&p,
       loop(&p, v, K(&p, 0), len, 1,
@@ -539,7 +539,7 @@ static void test_loops(void) {
   *branch = (tp_pnode){ .kind = TP_P_IF,
     .n = 2,
     .kid = tp_dup(&p.a, (tp_pnode *[]){ leaf(&p, last), leaf(&p, sum) }, 2 * sizeof(tp_pnode *)),
-    .cond = tp_ix_cmp(p.c, TP_EQ, t, tp_ix_addc(p.c, len, -1)) };
+    .cond = tp_ix_cmp(TP_EQ, t, tp_ix_addc(len, -1)) };
   add(&p, loop(&p, v, K(&p, 0), len, -1, branch));
   bool ok = prog_go(&p, 2);
   for (int64_t j = 0; j < 3; j++) {
@@ -699,8 +699,8 @@ static void test_call(bool cancelling) {
   xr.rank = yr.rank = 2;
   nr.rank = 1, nr.shape[0] = 1, nr.stride[0] = 1;
   tp_region *r = region(&p, TP_RG_CALL, TP_OP_CALL, 0, NULL, 1, &xr, 2, (win[]){ yr, nr });
-  r->in[0].off = tp_ix_addc(p.c, tp_ix_mulc(p.c, t, x.stride[0]), x.off);
-  r->out[0].off = tp_ix_addc(p.c, tp_ix_mulc(p.c, t, y.stride[0]), y.off);
+  r->in[0].off = tp_ix_addc(tp_ix_mulc(t, x.stride[0]), x.off);
+  r->out[0].off = tp_ix_addc(tp_ix_mulc(t, y.stride[0]), y.off);
   r->out[1].off = t;
   TP_PUSH(&p.a, &p.plan.calls,
       ((tp_callee){

@@ -331,7 +331,7 @@ static void test_accum(void) {
     static const char *const exact[] = { "(s >= 2 and s < 5 and T == 5 and S == 5)",
       "(s == 3 and T == 5 and S == 5)", "(s >= 0 and s < 3 and T == 5 and S == 5)" };
     tp_set *w = tp_set_cond(c, 1, (tp_sym *[]){ ds }, X(exact[k]));
-    CHECKF(tp_set_equal(c, p, w), "%s", tp_ix_str(c, tp_set_to_cond(c, 1, y->dom, p, false)));
+    CHECKF(tp_set_equal(c, p, w), "%s", tp_ix_str(tp_set_to_cond(c, 1, y->dom, p, false)));
     tp_set_free(p), tp_set_free(w);
   }
   end();

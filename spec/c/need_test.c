@@ -24,7 +24,7 @@ static bool needs(tp_val v, const char *cond) {
   bool ok = need && tp_set_equal(ix, want, need->set[n->id]);
   if (!ok && need)
     fprintf(stderr, "needed: %s\nwanted: %s\n",
-        tp_ix_str(ix, tp_set_to_cond(ix, n->ndom, n->dom, need->set[n->id], false)), cond);
+        tp_ix_str(tp_set_to_cond(ix, n->ndom, n->dom, need->set[n->id], false)), cond);
   tp_set_free(want);
   return ok;
 }

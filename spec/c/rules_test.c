@@ -140,7 +140,7 @@ static tp_val reshaped(const tp_ruleterm *x, tp_dtype d, form f) {
   if (chance(50) && f.rank < 5) s = inserted(f, below(f.rank + 1), K(1));
   else if (chance(50)) {
     s = (form){ 1, { K(1) } };
-    for (int i = 0; i < f.rank; i++) s.shape[0] = tp_ix_mul(ix, s.shape[0], f.shape[i]);
+    for (int i = 0; i < f.rank; i++) s.shape[0] = tp_ix_mul(s.shape[0], f.shape[i]);
   }
   return un(TP_OP_RESHAPE, gen(x->kid[0], d, s), (tp_attr){ .nix = f.rank, .ix = f.shape });
 }
@@ -176,7 +176,7 @@ static tp_val added_rows(const tp_ruleterm *x, tp_dtype d, form f) {
 static tp_val read_before(const tp_ruleterm *x, tp_dtype d, form f) {
   tp_val v = gen(x->kid[0], d, f);
   tp_at *at = TP_NEW(&g->arena, tp_at);
-  at->lo = tp_ix_max(ix, tp_ix_addc(ix, tp_ix_sym(ix, t), -1), K(0));
+  at->lo = tp_ix_max(tp_ix_addc(tp_ix_sym(ix, t), -1), K(0));
   return v.node && v.node->ndom ? un(TP_OP_READ, v, (tp_attr){ .nat = 1, .at = at }) : v;
 }
 

@@ -35,7 +35,7 @@ static inline dim dim_new(const char *name) {
 }
 static inline tp_ix *I(dim d) { return tp_ix_sym(ix, d); }
 static inline tp_ix *K(int64_t v) { return tp_ix_const(ix, v); }
-static inline tp_ix *plus(dim d, int64_t k) { return tp_ix_addc(ix, I(d), k); }
+static inline tp_ix *plus(dim d, int64_t k) { return tp_ix_addc(I(d), k); }
 
 /* An expression or condition from text. */
 static inline tp_ix *X(const char *text) {

@@ -14,16 +14,16 @@ typedef struct {
 /* ---- sizes ---- */
 
 static tp_ix *num(const worker *w, int64_t v) { return tp_ix_const(w->c, v); }
-static tp_ix *times(const worker *w, tp_ix *a, tp_ix *b) { return tp_ix_mul(w->c, a, b); }
-static tp_ix *plus(const worker *w, tp_ix *a, tp_ix *b) { return tp_ix_add(w->c, a, b); }
-static tp_ix *least(const worker *w, tp_ix *a, tp_ix *b) { return tp_ix_min(w->c, a, b); }
-static tp_ix *most(const worker *w, tp_ix *a, tp_ix *b) { return tp_ix_max(w->c, a, b); }
+static tp_ix *times(const worker *w, tp_ix *a, tp_ix *b) { return tp_ix_mul(a, b); }
+static tp_ix *plus(const worker *w, tp_ix *a, tp_ix *b) { return tp_ix_add(a, b); }
+static tp_ix *least(const worker *w, tp_ix *a, tp_ix *b) { return tp_ix_min(a, b); }
+static tp_ix *most(const worker *w, tp_ix *a, tp_ix *b) { return tp_ix_max(a, b); }
 
 /* Pieces begin at lines of the cache. */
 static tp_ix *bytes(const worker *w, tp_ix *count, int64_t size) {
   tp_ix *lines = tp_ix_fdiv(
-      w->c, tp_ix_addc(w->c, tp_ix_mulc(w->c, count, size), TP_WORK_LINE - 1), TP_WORK_LINE);
-  return tp_ix_mulc(w->c, lines, TP_WORK_LINE);
+      tp_ix_addc(tp_ix_mulc(count, size), TP_WORK_LINE - 1), TP_WORK_LINE);
+  return tp_ix_mulc(lines, TP_WORK_LINE);
 }
 
 static int rank_of(const worker *w, const tp_nd *x) { return w->r->nlead + x->rank; }
@@ -50,7 +50,7 @@ static tp_ix *moving(const worker *w, const tp_nd *x) {
   for (int i = 0; i < rank_of(w, x); i++)
     if (!tp_is_number(window_stride(w, x, i), 0))
       n = times(w, n,
-          i == x->wrap ? tp_ix_min(w->c, window_extent(w, x, i), x->wmod) : window_extent(w, x, i));
+          i == x->wrap ? tp_ix_min(window_extent(w, x, i), x->wmod) : window_extent(w, x, i));
   return n;
 }
 
@@ -67,7 +67,7 @@ static tp_ix *draws(const worker *w) {
   tp_ix *n = window_count(w, o, w->r->nlead);
   int64_t per = tp_words_per_draw(&w->r->how, window_dtype(w, o));
   return bytes(w,
-      most(w, n, tp_ix_mulc(w->c, least(w, n, num(w, TP_WORK_DRAWN / per)), TP_WORK_POINTS)),
+      most(w, n, tp_ix_mulc(least(w, n, num(w, TP_WORK_DRAWN / per)), TP_WORK_POINTS)),
       tp_dtype_size(window_dtype(w, o)));
 }
 
@@ -100,7 +100,7 @@ static tp_ix *taken_rows(const worker *w) {
   tp_ix *points = window_count(w, k, 0),
         *rows = least(w, times(w, points, window_extent(w, x, last - 1)), num(w, TP_WORK_TAKEN));
   int64_t size = tp_dtype_size(tp_compute(window_dtype(w, x)));
-  tp_ix *lists = plus(w, bytes(w, tp_ix_addc(w->c, window_extent(w, m, first), 1), sizeof(int64_t)),
+  tp_ix *lists = plus(w, bytes(w, tp_ix_addc(window_extent(w, m, first), 1), sizeof(int64_t)),
       bytes(w, points, TP_WORK_PAIR));
   return plus(w, lists,
       plus(w, bytes(w, times(w, rows, window_extent(w, x, last)), size),
@@ -137,8 +137,8 @@ static bool reads_stored(const worker *w, int half) {
 
 /* Floats for rows of pairs, and for sums of them by columns. */
 static tp_ix *work_pairs(const worker *w, tp_ix *n, tp_ix *depth) {
-  tp_ix *k = least(w, tp_ix_addc(w->c, depth, 31), num(w, TP_PAIR_DEEP)),
-        *columns = least(w, tp_ix_addc(w->c, n, 15), num(w, TP_PAIR_WIDE));
+  tp_ix *k = least(w, tp_ix_addc(depth, 31), num(w, TP_PAIR_DEEP)),
+        *columns = least(w, tp_ix_addc(n, 15), num(w, TP_PAIR_WIDE));
   return times(w, least(w, n, num(w, TP_PAIR_TALL)), plus(w, k, columns));
 }
 
@@ -170,8 +170,8 @@ static tp_ix *work_blocks(const worker *w) {
   for (int i = 0; i < rank_of(w, &w->r->out[0]) - 1; i++)
     rows = times(w, rows, window_extent(w, &w->r->out[0], i));
   rows = least(w, rows, num(w, TP_WORK_ROWS));
-  k = tp_ix_mulc(w->c, tp_ix_fdiv(w->c, tp_ix_addc(w->c, k, 255), 256), 256);
-  tp_ix *sum = bytes(w, times(w, tp_ix_addc(w->c, rows, 1), k), sizeof(float));
+  k = tp_ix_mulc(tp_ix_fdiv(tp_ix_addc(k, 255), 256), 256);
+  tp_ix *sum = bytes(w, times(w, tp_ix_addc(rows, 1), k), sizeof(float));
   return tp_is_number(b->stride[b->rank - 1], 1)
       ? sum
       : plus(w, sum, bytes(w, window_extent(w, b, rank_of(w, b) - 1), 1));
@@ -180,7 +180,7 @@ static tp_ix *work_blocks(const worker *w) {
 static tp_ix *environment(const worker *w) {
   const tp_env *e = tp_env_find(w->r->how.str);
   int rooms = w->r->nin + w->r->nout + 1; /* and drawn numbers */
-  return e ? tp_ix_mulc(w->c, bytes(w, num(w, tp_env_lane(e)), sizeof(double)), rooms) : num(w, 0);
+  return e ? tp_ix_mulc(bytes(w, num(w, tp_env_lane(e)), sizeof(double)), rooms) : num(w, 0);
 }
 
 /* ---- convolutions: columns are gathered a chunk at a time ---- */
@@ -236,10 +236,10 @@ static tp_ix *work_columns_of(const worker *w) {
         *cols = times(w, s.CK, n), *pieces = n;
   if (!known)
     cols = least(w, cols,
-        tp_ix_addc(w->c, tp_ix_mulc(w->c, s.CK, TP_WORK_FEWEST + 15), TP_WORK_CHUNK / s.size));
+        tp_ix_addc(tp_ix_mulc(s.CK, TP_WORK_FEWEST + 15), TP_WORK_CHUNK / s.size));
   if (tp_ix_is_const(s.v[TP_CY]->shape[s.d + 2], &row) && row > 0)
-    pieces = tp_ix_fdiv(w->c, n, row);
-  tp_ix *sum = bytes(w, tp_ix_addc(w->c, pieces, 2), TP_WORK_PIECE);
+    pieces = tp_ix_fdiv(n, row);
+  tp_ix *sum = bytes(w, tp_ix_addc(pieces, 2), TP_WORK_PIECE);
   sum = plus(w, sum, plus(w, bytes(w, cols, s.size), bytes(w, times(w, s.O, n), s.size)));
   return lies_dense(w, s.v[TP_CW], 1) ? sum : plus(w, sum, bytes(w, times(w, s.O, s.CK), s.size));
 }

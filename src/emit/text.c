@@ -192,7 +192,7 @@ void emit_cell(tp_emit *e, const tp_nd *nd, tp_ix *off) {
 tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at) {
   tp_ix *off = nd->off;
   for (int i = 0; i < r->nlead && nd->lead; i++)
-    off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->lead[i], at[i]));
+    off = tp_ix_add(off, tp_ix_mulc(nd->lead[i], at[i]));
   return off;
 }
 
@@ -208,7 +208,7 @@ void emit_shut(tp_emit *e, int n) {
 }
 
 const char *tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
-  const char *first = emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
+  const char *first = emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(x->hi, -1));
   return entry ? tp_printf(e->a, "h->entry == %d ? env[%d] : %s", entry, x->var->id, first) : first;
 }
 

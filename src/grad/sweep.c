@@ -195,7 +195,7 @@ static bool lay_out(grad_sweep *s, tp_val v) {
  * cond never holds. */
 static bool contribute(grad_sweep *s, tp_val v, const tp_node *n, tp_edge e) {
   if (!e.src.node) return false;
-  if (n) e.cond = tp_ix_both(s->g->ix, e.cond, support_of(s, n)->cond);
+  if (n) e.cond = tp_ix_both(e.cond, support_of(s, n)->cond);
   if (e.cond && tp_ix_kind(e.cond) == TP_IX_FALSE) return true;
   if (e.cond && tp_ix_kind(e.cond) == TP_IX_TRUE) e.cond = NULL;
   e.pos = s->g->pos;
@@ -238,7 +238,7 @@ static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_
   int rank = 0;
   for (int i = 0; i < e->src.node->ndom && rank < TP_MAXRANK; i++)
     if (e->at[i].range)
-      shape[rank++] = tp_ix_extent(s->g->ix, e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
+      shape[rank++] = tp_ix_extent(e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
   if (!rank) return dy;
   for (int i = 0; i < tp_rankof(dy); i++) shape[rank++] = mk_extent(dy, i);
   return mk_expand(s->mk, dy, rank, shape);
@@ -259,7 +259,7 @@ static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy)
     if (!at[i].range || !tp_ix_mentions(e->cond, d) || tp_has_dim(n, d)) continue;
     tp_ix *p = tp_ix_sym(c, d);
     cond = tp_ix_and(
-        c, cond, tp_ix_and(c, tp_ix_cmp(c, TP_GE, p, at[i].lo), tp_ix_cmp(c, TP_LT, p, at[i].hi)));
+        cond, tp_ix_and(tp_ix_cmp(TP_GE, p, at[i].lo), tp_ix_cmp(TP_LT, p, at[i].hi)));
     at[i] = (tp_at){ .lo = p };
     run[m++] = d;
   }
@@ -282,7 +282,7 @@ static bool through_gather(
     from[m] = x->dom[i];
     to[m++] = e.at[i].lo;
   }
-  if (m) e.cond = tp_ix_subst(s->g->ix, e.cond, m, from, to);
+  if (m) e.cond = tp_ix_subst(e.cond, m, from, to);
   tp_val d = run_picked(s, n, &e, dy);
   if (!d.node) return false;
   d = over_ranges(s, d.node, &e, d);

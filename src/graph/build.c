@@ -122,19 +122,18 @@ static bool same_extents(tp_val x, int rank, tp_ixs shape) {
 
 /* The one -1 of a shape becomes the exact quotient. */
 static bool fill_quotient(tp_mk k, tp_val x, int rank, tp_ix **shape) {
-  tp_ictx *ix = k.g->ix;
   tp_ix *have = mk_numel(k, x, tp_rankof(x), NULL), *rest = mk_int(k, 1);
   int hole = -1;
   for (int i = 0; i < rank; i++) {
-    if (!tp_is_number(shape[i], -1)) rest = tp_ix_mul(ix, rest, shape[i]);
+    if (!tp_is_number(shape[i], -1)) rest = tp_ix_mul(rest, shape[i]);
     else if (hole >= 0) return bad(k, x, "reshape", "only one extent may be -1").node;
     else hole = i;
   }
   if (hole < 0) return true;
-  shape[hole] = tp_is_number(rest, 0) ? NULL : tp_ix_divexact(ix, have, rest);
+  shape[hole] = tp_is_number(rest, 0) ? NULL : tp_ix_divexact(have, rest);
   return shape[hole] ||
-      bad(k, x, "reshape", "%s elements are no exact multiple of %s", tp_ix_str(ix, have),
-          tp_ix_str(ix, rest))
+      bad(k, x, "reshape", "%s elements are no exact multiple of %s", tp_ix_str(have),
+          tp_ix_str(rest))
           .node;
 }
 

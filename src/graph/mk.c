@@ -31,9 +31,9 @@ tp_val mk_fold(tp_mk k, tp_val x, int axis, tp_ix *extent, int64_t step, int64_t
         &(tp_attr){ .axis = axis, .nix = 1, .ix = &extent, .step = step, .dilation = dilation });
   tp_ix *shape[TP_MAXRANK];
   TP_COPYN(shape, tp_outof(x)->shape, tp_rankof(x));
-  shape[axis] = tp_ix_mulc(k.g->ix, shape[axis], size);
+  shape[axis] = tp_ix_mulc(shape[axis], size);
   memmove(shape + axis + 1, shape + axis + 2, sizeof *shape * (size_t)(tp_rankof(x) - axis - 2));
-  tp_ix *rest = tp_ix_sub(k.g->ix, extent, shape[axis]);
+  tp_ix *rest = tp_ix_sub(extent, shape[axis]);
   return mk_pad(k, mk_reshape(k, x, tp_rankof(x) - 1, shape), axis, mk_int(k, 0), rest, 0);
 }
 
@@ -93,7 +93,7 @@ tp_val mk_indices(tp_mk k, tp_ix *n) { return mk_iota(k, 0, 1, &n, 0, NULL); }
 
 tp_ix *mk_numel(tp_mk k, tp_val x, int naxes, const int *axes) {
   tp_ix *p = mk_int(k, 1);
-  for (int i = 0; i < naxes; i++) p = tp_ix_mul(k.g->ix, p, mk_extent(x, axes ? axes[i] : i));
+  for (int i = 0; i < naxes; i++) p = tp_ix_mul(p, mk_extent(x, axes ? axes[i] : i));
   return p;
 }
 

@@ -18,7 +18,7 @@ static tp_ix *subst_at(tp_graph *g, tp_ix *e, const tp_node *v, const tp_at *at,
     from[i] = v->dom[i];
     to[i] = hi && at[i].range ? at[i].hi : at[i].lo;
   }
-  return tp_ix_subst(g->ix, e, v->ndom, from, to);
+  return tp_ix_subst(e, v->ndom, from, to);
 }
 
 /* The only index of x that mentions dim d of v, if it is d + rest; else -1. */
@@ -29,7 +29,7 @@ static int moved_by(tp_graph *g, const tp_node *v, tp_sym *d) {
     tp_ix *rest;
     int64_t k;
     if (!tp_ix_mentions(v->attr.at[j].lo, d)) continue;
-    if (found >= 0 || !tp_ix_linear_in(g->ix, v->attr.at[j].lo, d, &k, &rest) || k != 1) return -1;
+    if (found >= 0 || !tp_ix_linear_in(v->attr.at[j].lo, d, &k, &rest) || k != 1) return -1;
     found = j;
   }
   return found;
@@ -62,10 +62,10 @@ static tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
   for (int i = 0; i < n; i++) {
     if (!dom[i]->bound) return NULL;
     tp_ix *end = tp_ix_sym(c, dom[i]->bound),
-          *top = at[i].range ? at[i].hi : tp_ix_addc(c, at[i].lo, 1);
-    tp_ix *in = tp_ix_and(c, tp_ix_cmp(c, TP_GE, at[i].lo, zero), tp_ix_cmp(c, TP_LE, top, end));
-    if (at[i].range) in = tp_ix_or(c, in, tp_ix_cmp(c, TP_LE, at[i].hi, at[i].lo));
-    all = tp_ix_and(c, all, in);
+          *top = at[i].range ? at[i].hi : tp_ix_addc(at[i].lo, 1);
+    tp_ix *in = tp_ix_and(tp_ix_cmp(TP_GE, at[i].lo, zero), tp_ix_cmp(TP_LE, top, end));
+    if (at[i].range) in = tp_ix_or(in, tp_ix_cmp(TP_LE, at[i].hi, at[i].lo));
+    all = tp_ix_and(all, in);
   }
   return all;
 }
@@ -75,7 +75,7 @@ static bool implies(tp_graph *g, int n, tp_dims dims, tp_ix *a, tp_ix *b) {
   if (tp_ix_kind(b) == TP_IX_TRUE) return true;
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound) return false;
-  tp_set *not_b = tp_set_cond(g->ix, n, dims, tp_ix_and(g->ix, a, tp_ix_not(g->ix, b)));
+  tp_set *not_b = tp_set_cond(g->ix, n, dims, tp_ix_and(a, tp_ix_not(b)));
   return tp_set_none(g->ix, tp_set_and(tp_set_box(g->ix, n, dims), not_b));
 }
 

@@ -326,9 +326,9 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
     if (a == b) continue;
     if (!s->b)
       return tp_fail(err, TP_E_SHAPE, s->pos, "the sizes of '%s' fit only if %s", s->what,
-          tp_ix_said(g->ix, s->a));
+          tp_ix_said(s->a));
     return tp_fail(err, TP_E_SHAPE, s->pos, "sizes in '%s' differ: %s = %lld, %s = %lld", s->what,
-        tp_ix_str(g->ix, s->a), (long long)a, tp_ix_str(g->ix, s->b), (long long)b);
+        tp_ix_str(s->a), (long long)a, tp_ix_str(s->b), (long long)b);
   }
   return true;
 }

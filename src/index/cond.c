@@ -11,35 +11,38 @@ static tp_ix *with_arg(tp_ictx *c, tp_ixkind kind, tp_ix *e) {
   return tp_ix_intern(c, &(tp_ix){ .kind = kind, .narg = 1, .arg = &e });
 }
 
-tp_ix *tp_ix_ge0(tp_ictx *c, tp_ix *e) {
+tp_ix *tp_ix_ge0(tp_ix *e) {
   if (!e) return NULL;
+  tp_ictx *c = e->c;
   if (!e->nterm) return tp_ix_bool(c, e->cst >= 0);
   int64_t g = tp_ix_content(e, 0);
   return with_arg(c, TP_IX_GE0, tp_ix_part(c, e, 1, true, g, tp_floordiv(e->cst, g)));
 }
 
-tp_ix *tp_ix_eq0(tp_ictx *c, tp_ix *e) {
+tp_ix *tp_ix_eq0(tp_ix *e) {
   if (!e) return NULL;
+  tp_ictx *c = e->c;
   if (!e->nterm) return tp_ix_bool(c, e->cst == 0);
   int64_t g = tp_ix_content(e, 0);
   if (e->cst % g) return tp_ix_bool(c, false);
   e = tp_ix_part(c, e, 1, true, g, e->cst / g);
-  return with_arg(c, TP_IX_EQ0, e->term->coef < 0 ? tp_ix_neg(c, e) : e);
+  return with_arg(c, TP_IX_EQ0, e->term->coef < 0 ? tp_ix_neg(e) : e);
 }
 
-tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, tp_ix *a, tp_ix *b) {
-  tp_ix *d = op == TP_LE || op == TP_LT ? tp_ix_sub(c, b, a) : tp_ix_sub(c, a, b);
-  if (op == TP_EQ) return tp_ix_eq0(c, d);
-  if (op == TP_NE) return tp_ix_not(c, tp_ix_eq0(c, d));
-  return tp_ix_ge0(c, op == TP_LT || op == TP_GT ? tp_ix_addc(c, d, -1) : d);
+tp_ix *tp_ix_cmp(tp_cmp op, tp_ix *a, tp_ix *b) {
+  tp_ix *d = op == TP_LE || op == TP_LT ? tp_ix_sub(b, a) : tp_ix_sub(a, b);
+  if (op == TP_EQ) return tp_ix_eq0(d);
+  if (op == TP_NE) return tp_ix_not(tp_ix_eq0(d));
+  return tp_ix_ge0(op == TP_LT || op == TP_GT ? tp_ix_addc(d, -1) : d);
 }
 
-tp_ix *tp_ix_not(tp_ictx *c, tp_ix *a) {
+tp_ix *tp_ix_not(tp_ix *a) {
   if (!a) return NULL;
+  tp_ictx *c = a->c;
   switch (a->kind) {
   case TP_IX_TRUE: return tp_ix_bool(c, false);
   case TP_IX_FALSE: return tp_ix_bool(c, true);
-  case TP_IX_GE0: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, a->arg[0]), -1));
+  case TP_IX_GE0: return tp_ix_ge0(tp_ix_addc(tp_ix_neg(a->arg[0]), -1));
   case TP_IX_EQ0: return with_arg(c, TP_IX_NOT, a);
   case TP_IX_NOT: return a->arg[0];
   default: break;
@@ -47,7 +50,7 @@ tp_ix *tp_ix_not(tp_ictx *c, tp_ix *a) {
   int64_t key[] = { TP_MEMO_NOT, a->id };
   tp_ix *no = tp_hmap_get(&c->memo, key, sizeof key), *v[a->narg];
   if (no) return no;
-  for (int i = 0; i < a->narg; i++) v[i] = tp_ix_not(c, a->arg[i]);
+  for (int i = 0; i < a->narg; i++) v[i] = tp_ix_not(a->arg[i]);
   no = tp_ix_nary(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
   tp_hmap_set(&c->memo, key, sizeof key, (void *)(uintptr_t)no);
   return no;
@@ -90,7 +93,7 @@ typedef struct {
 
 static void add_literal(junction *j, tp_ix *e) {
   bool conj = j->kind == TP_IX_AND;
-  tp_ix *no = tp_ix_not(j->c, e);
+  tp_ix *no = tp_ix_not(e);
   int64_t d;
   for (int i = 0; i < j->n; i++) {
     tp_ix *o = j->v[i];
@@ -103,7 +106,7 @@ static void add_literal(junction *j, tp_ix *e) {
     if (conj && e->kind == TP_IX_GE0 && j->v[i]->kind == TP_IX_GE0 &&
         tp_ix_differ(e->arg[0], -1, j->v[i]->arg[0], &d) && d == 0) {
       j->v[i] = j->v[--j->n];
-      add_literal(j, tp_ix_eq0(j->c, e->arg[0]));
+      add_literal(j, tp_ix_eq0(e->arg[0]));
       return;
     }
   j->v[j->n++] = e;
@@ -134,14 +137,14 @@ tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, tp_ixs part) {
   return tp_ix_intern(c, &(tp_ix){ .kind = kind, .narg = j.n, .arg = v });
 }
 
-tp_ix *tp_ix_both(tp_ictx *c, tp_ix *a, tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(c, a, b); }
+tp_ix *tp_ix_both(tp_ix *a, tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(a, b); }
 tp_ix *tp_ix_conjunct(tp_ix *cond, int k) {
   if (cond && cond->kind == TP_IX_AND) return k < cond->narg ? cond->arg[k] : NULL;
   return k ? NULL : cond;
 }
-tp_ix *tp_ix_and(tp_ictx *c, tp_ix *a, tp_ix *b) {
-  return tp_ix_join(c, TP_IX_AND, 2, (tp_ix *[]){ a, b });
+tp_ix *tp_ix_and(tp_ix *a, tp_ix *b) {
+  return a && b ? tp_ix_join(a->c, TP_IX_AND, 2, (tp_ix *[]){ a, b }) : NULL;
 }
-tp_ix *tp_ix_or(tp_ictx *c, tp_ix *a, tp_ix *b) {
-  return tp_ix_join(c, TP_IX_OR, 2, (tp_ix *[]){ a, b });
+tp_ix *tp_ix_or(tp_ix *a, tp_ix *b) {
+  return a && b ? tp_ix_join(a->c, TP_IX_OR, 2, (tp_ix *[]){ a, b }) : NULL;
 }

@@ -91,18 +91,18 @@ struct tp_sym *tp_sym_at(const tp_ictx *c, int id);
  * tp_ictx_overflowed) */
 tp_ix *tp_ix_const(tp_ictx *c, int64_t v);
 tp_ix *tp_ix_sym(tp_ictx *c, tp_sym *s);
-tp_ix *tp_ix_add(tp_ictx *c, tp_ix *a, tp_ix *b);
-tp_ix *tp_ix_sub(tp_ictx *c, tp_ix *a, tp_ix *b);
-tp_ix *tp_ix_neg(tp_ictx *c, tp_ix *a);
-tp_ix *tp_ix_mul(tp_ictx *c, tp_ix *a, tp_ix *b);
-tp_ix *tp_ix_addc(tp_ictx *c, tp_ix *a, int64_t k);
-tp_ix *tp_ix_mulc(tp_ictx *c, tp_ix *a, int64_t k);
-tp_ix *tp_ix_fdiv(tp_ictx *c, tp_ix *a, int64_t k); /* floor(a / k), k > 0 */
-tp_ix *tp_ix_mod(tp_ictx *c, tp_ix *a, int64_t k);  /* a - k*floor(a/k), k > 0 */
-tp_ix *tp_ix_min(tp_ictx *c, tp_ix *a, tp_ix *b);
-tp_ix *tp_ix_max(tp_ictx *c, tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_add(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_sub(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_neg(tp_ix *a);
+tp_ix *tp_ix_mul(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_addc(tp_ix *a, int64_t k);
+tp_ix *tp_ix_mulc(tp_ix *a, int64_t k);
+tp_ix *tp_ix_fdiv(tp_ix *a, int64_t k); /* floor(a / k), k > 0 */
+tp_ix *tp_ix_mod(tp_ix *a, int64_t k);  /* a - k*floor(a/k), k > 0 */
+tp_ix *tp_ix_min(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_max(tp_ix *a, tp_ix *b);
 /* The exact quotient of polynomials; NULL: b does not divide a. */
-tp_ix *tp_ix_divexact(tp_ictx *c, tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_divexact(tp_ix *a, tp_ix *b);
 /* Lets a host end work: `interrupted` is asked between questions to isl and by tp_ictx_ended, and
  * from its first yes on isl gives nothing. tp_ictx_unwatch says whether work ended, and forgets
  * unknown answers. */
@@ -118,12 +118,12 @@ const char *tp_ictx_overflowed(tp_ictx *c);
 /* ---- conditions ---- */
 tp_ix *tp_ix_bool(tp_ictx *c, bool v);
 typedef enum { TP_EQ, TP_NE, TP_LT, TP_LE, TP_GT, TP_GE } tp_cmp;
-tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, tp_ix *a, tp_ix *b);
-tp_ix *tp_ix_and(tp_ictx *c, tp_ix *a, tp_ix *b);
-tp_ix *tp_ix_or(tp_ictx *c, tp_ix *a, tp_ix *b);
-tp_ix *tp_ix_not(tp_ictx *c, tp_ix *a);
+tp_ix *tp_ix_cmp(tp_cmp op, tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_and(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_or(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_not(tp_ix *a);
 /* their conjunction, where NULL is no condition */
-tp_ix *tp_ix_both(tp_ictx *c, tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_both(tp_ix *a, tp_ix *b);
 /* part k of a conjunction; NULL: no more */
 tp_ix *tp_ix_conjunct(tp_ix *cond, int k);
 
@@ -153,25 +153,25 @@ int tp_ix_narg(tp_ix *e); /* FDIV MOD GE0 EQ0 NOT: 1; MIN MAX AND OR: n; else 0 
 tp_ix *tp_ix_arg(tp_ix *e, int i);
 int64_t tp_ix_div(tp_ix *e); /* k of FDIV, MOD */
 /* Is e = s*k + rest, where rest does not mention s? */
-bool tp_ix_linear_in(tp_ictx *c, tp_ix *e, tp_sym *s, int64_t *k, tp_ix **rest);
+bool tp_ix_linear_in(tp_ix *e, tp_sym *s, int64_t *k, tp_ix **rest);
 /* A function that is linear in s and, for s from lo to last, nowhere below e (above), or nowhere
  * above it. NULL: none was found. */
-tp_ix *tp_ix_edge(tp_ictx *c, tp_ix *e, tp_sym *s, tp_ix *lo, tp_ix *last, bool above);
+tp_ix *tp_ix_edge(tp_ix *e, tp_sym *s, tp_ix *lo, tp_ix *last, bool above);
 
 /* ---- transformation ---- */
 /* Simultaneous substitution from[i] := to[i], in expressions and conditions. */
-tp_ix *tp_ix_subst(tp_ictx *c, tp_ix *e, int n, tp_dims from, tp_ixs to);
+tp_ix *tp_ix_subst(tp_ix *e, int n, tp_dims from, tp_ixs to);
 /* e >= 0 if 0 <= d < D for each dim mentioned (D its bound), D >= 1 for the dims listed, and every
  * bound is >= 0. False: not proved. */
-bool tp_ix_prove_ge0(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims);
+bool tp_ix_prove_ge0(tp_ix *e, int ndims, tp_dims dims);
 /* Canonical form on that domain. */
-tp_ix *tp_ix_simplify(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims);
+tp_ix *tp_ix_simplify(tp_ix *e, int ndims, tp_dims dims);
 /* Extent of lo .. hi on a domain: max(0, hi - lo) simplified. */
-tp_ix *tp_ix_extent(tp_ictx *c, tp_ix *lo, tp_ix *hi, int ndims, tp_dims dims);
+tp_ix *tp_ix_extent(tp_ix *lo, tp_ix *hi, int ndims, tp_dims dims);
 /* An upper (lower) bound over the given dims that does not mention them; upper of t + 1 is T. NULL:
  * none is known (a hidden dim, a product of factors of unknown sign). */
-tp_ix *tp_ix_upper(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims);
-tp_ix *tp_ix_lower(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims);
+tp_ix *tp_ix_upper(tp_ix *e, int ndims, tp_dims dims);
+tp_ix *tp_ix_lower(tp_ix *e, int ndims, tp_dims dims);
 
 /* ---- evaluation ---- by env[sym->id] */
 bool tp_ix_eval(tp_ix *e, const int64_t *env, int64_t *out); /* false: beyond i64, saturated */
@@ -185,8 +185,8 @@ int64_t tp_ix_evalq(tp_ix *e, const int64_t *env);
 /* ---- text ---- prints what it parses: "2*t + T*B - 1", "min(t + 10, T - 1)", "t//2", "t%3";
  * conditions: "t >= 1", "t == 0", "(a >= 0 and b == 0)". All of < <= > >= == != and `not` parse. */
 void tp_ix_print(tp_buf *b, tp_ix *e);
-const char *tp_ix_str(tp_ictx *c, tp_ix *e);  /* in the context's arena */
-const char *tp_ix_said(tp_ictx *c, tp_ix *e); /* without parentheses around the whole */
+const char *tp_ix_str(tp_ix *e);  /* in the context's arena */
+const char *tp_ix_said(tp_ix *e); /* without parentheses around the whole */
 /* advances *s; symbols must exist; stops before .. and -> */
 tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);
 

@@ -191,11 +191,11 @@ static isl_set *beyond(const frame *f, int at, tp_ix *e, bool lower) {
   const tp_term *k = extremum_term(e);
   if (!k && at < 0) return isl_pw_aff_nonneg_set(of_ix(f, e));
   if (!k) return (lower ? isl_pw_aff_ge_set : isl_pw_aff_le_set)(set_dim(f, at), of_ix(f, e));
-  tp_ix *m = k->m->atom[0], *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k->coef));
+  tp_ix *m = k->m->atom[0], *rest = tp_ix_sub(e, tp_ix_mulc(m, k->coef));
   bool all = ((m->kind == TP_IX_MAX) == (k->coef > 0)) == lower;
   isl_set *s = NULL;
   for (int i = 0; i < m->narg; i++) {
-    tp_ix *one = tp_ix_add(f->c, rest, tp_ix_mulc(f->c, m->arg[i], k->coef));
+    tp_ix *one = tp_ix_add(rest, tp_ix_mulc(m->arg[i], k->coef));
     isl_set *t = beyond(f, at, one, lower);
     s = !s ? t : all ? isl_set_intersect(s, t) : isl_set_union(s, t);
   }
@@ -302,10 +302,10 @@ static tp_ix *of_aff(const frame *f, isl_aff *a) {
   for (size_t t = 0; t < TP_LEN(types); t++)
     for (int i = 0, n = (int)isl_aff_dim(num, types[t]); i < n; i++) {
       int64_t coef = tp_isl_val(isl_aff_get_coefficient_val(num, types[t], i), &ok);
-      if (coef) e = tp_ix_add(f->c, e, tp_ix_mulc(f->c, variable(f, num, types[t], i), coef));
+      if (coef) e = tp_ix_add(e, tp_ix_mulc(variable(f, num, types[t], i), coef));
     }
   isl_aff_free(num);
-  return ok && k > 0 ? tp_ix_fdiv(f->c, e, k) : NULL;
+  return ok && k > 0 ? tp_ix_fdiv(e, k) : NULL;
 }
 
 tp_ix *tp_ix_of_aff(tp_ictx *c, int n, tp_dims dims, isl_aff *a) {
@@ -365,8 +365,8 @@ static isl_stat add_constraint(isl_constraint *k, void *ud) {
     isl_aff *a = isl_constraint_get_aff(k);
     tp_ix *e = a ? of_aff(g->f, a) : NULL;
     isl_aff_free(a);
-    g->cond = tp_ix_and(g->f->c, g->cond,
-        isl_constraint_is_equality(k) ? tp_ix_eq0(g->f->c, e) : tp_ix_ge0(g->f->c, e));
+    g->cond = tp_ix_and(g->cond,
+        isl_constraint_is_equality(k) ? tp_ix_eq0(e) : tp_ix_ge0(e));
   }
   isl_constraint_free(k);
   return isl_stat_ok;
@@ -378,7 +378,7 @@ static isl_stat add_basic_set(isl_basic_set *b, void *ud) {
   b = isl_basic_set_remove_redundancies(b);
   bool failed = isl_basic_set_foreach_constraint(b, add_constraint, &conj) < 0;
   isl_basic_set_free(b);
-  g->cond = failed ? NULL : tp_ix_or(g->f->c, g->cond, conj.cond);
+  g->cond = failed ? NULL : tp_ix_or(g->cond, conj.cond);
   return failed ? isl_stat_error : isl_stat_ok;
 }
 
@@ -433,7 +433,7 @@ tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, isl_set *s) {
 static isl_set *within(const frame *f, int at, const tp_at *a) {
   if (!a->range) return isl_pw_aff_eq_set(set_dim(f, at), of_ix(f, a->lo));
   return isl_set_intersect(
-      beyond(f, at, a->lo, true), beyond(f, at, tp_ix_addc(f->c, a->hi, -1), false));
+      beyond(f, at, a->lo, true), beyond(f, at, tp_ix_addc(a->hi, -1), false));
 }
 
 tp_rel *tp_isl_of_at(tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *at) {

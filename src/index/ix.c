@@ -135,6 +135,7 @@ tp_ix *tp_ix_intern(tp_ictx *c, tp_ix *proto) {
       return tp_ix_is_cond(proto) ? tp_ix_bool(c, true) : tp_ix_const(c, 0);
     }
   e = tp_dup(&c->arena, proto, sizeof *proto);
+  e->c = c;
   e->id = c->nnode++;
   e->arg = TP_DUPN(&c->arena, proto->arg, proto->narg);
   e->term = TP_DUPN(&c->arena, proto->term, proto->nterm);
@@ -201,24 +202,24 @@ tp_ix *tp_ix_sym(tp_ictx *c, tp_sym *s) {
   return s ? tp_ix_intern(c, &(tp_ix){ .kind = TP_IX_SYM, .sym = s }) : NULL;
 }
 
-tp_ix *tp_ix_add(tp_ictx *c, tp_ix *a, tp_ix *b) {
-  return a && b ? addmul(c, a, 1, NULL, b) : NULL;
+tp_ix *tp_ix_add(tp_ix *a, tp_ix *b) {
+  return a && b ? addmul(a->c, a, 1, NULL, b) : NULL;
 }
-tp_ix *tp_ix_sub(tp_ictx *c, tp_ix *a, tp_ix *b) {
-  return a && b ? addmul(c, a, -1, NULL, b) : NULL;
+tp_ix *tp_ix_sub(tp_ix *a, tp_ix *b) {
+  return a && b ? addmul(a->c, a, -1, NULL, b) : NULL;
 }
-tp_ix *tp_ix_neg(tp_ictx *c, tp_ix *a) { return tp_ix_mulc(c, a, -1); }
-tp_ix *tp_ix_mulc(tp_ictx *c, tp_ix *a, int64_t k) {
-  return a ? addmul(c, tp_ix_const(c, 0), k, NULL, a) : NULL;
+tp_ix *tp_ix_neg(tp_ix *a) { return tp_ix_mulc(a, -1); }
+tp_ix *tp_ix_mulc(tp_ix *a, int64_t k) {
+  return a ? addmul(a->c, tp_ix_const(a->c, 0), k, NULL, a) : NULL;
 }
-tp_ix *tp_ix_addc(tp_ictx *c, tp_ix *a, int64_t k) {
-  return a ? addmul(c, a, k, NULL, tp_ix_const(c, 1)) : NULL;
+tp_ix *tp_ix_addc(tp_ix *a, int64_t k) {
+  return a ? addmul(a->c, a, k, NULL, tp_ix_const(a->c, 1)) : NULL;
 }
 
-tp_ix *tp_ix_mul(tp_ictx *c, tp_ix *a, tp_ix *b) {
+tp_ix *tp_ix_mul(tp_ix *a, tp_ix *b) {
   if (!a || !b) return NULL;
-  tp_ix *sum = tp_ix_mulc(c, b, a->cst);
-  for (int i = 0; i < a->nterm; i++) sum = addmul(c, sum, a->term[i].coef, a->term[i].m, b);
+  tp_ix *sum = tp_ix_mulc(b, a->cst);
+  for (int i = 0; i < a->nterm; i++) sum = addmul(a->c, sum, a->term[i].coef, a->term[i].m, b);
   return sum;
 }
 
@@ -279,8 +280,9 @@ static tp_ix *divide(tp_ictx *c, tp_ix *a, tp_ix *b) {
   return quotient;
 }
 
-tp_ix *tp_ix_divexact(tp_ictx *c, tp_ix *a, tp_ix *b) {
+tp_ix *tp_ix_divexact(tp_ix *a, tp_ix *b) {
   if (!a || !b) return NULL;
+  tp_ictx *c = a->c;
   int before = c->overflowed;
   c->overflowed = 0;
   tp_ix *q = divide(c, a, b);
@@ -300,9 +302,10 @@ static tp_ix *quotient_atom(tp_ictx *c, tp_ixkind kind, tp_ix *e, int64_t k) {
   return tp_ix_intern(c, &(tp_ix){ .kind = kind, .div = k, .narg = 1, .arg = &e });
 }
 
-tp_ix *tp_ix_fdiv(tp_ictx *c, tp_ix *a, int64_t k) {
+tp_ix *tp_ix_fdiv(tp_ix *a, int64_t k) {
   if (!a || k == 1) return a;
   if (TP_NEVER(k <= 0)) return NULL;
+  tp_ictx *c = a->c;
   tp_ix *whole = tp_ix_part(c, a, k, true, k, tp_floordiv(a->cst, k));
   tp_ix *rest = tp_ix_part(c, a, k, false, 1, tp_floormod(a->cst, k));
   if (!rest->nterm) return whole;
@@ -312,8 +315,8 @@ tp_ix *tp_ix_fdiv(tp_ictx *c, tp_ix *a, int64_t k) {
   tp_ix *inner = lone_atom(rest, TP_IX_FDIV);
   if (inner && !__builtin_mul_overflow(inner->div, k, &j) &&
       !__builtin_mul_overflow(inner->div, rest->cst, &shift))
-    return tp_ix_add(c, whole, tp_ix_fdiv(c, tp_ix_addc(c, inner->arg[0], shift), j));
-  return tp_ix_add(c, whole, quotient_atom(c, TP_IX_FDIV, rest, k));
+    return tp_ix_add(whole, tp_ix_fdiv(tp_ix_addc(inner->arg[0], shift), j));
+  return tp_ix_add(whole, quotient_atom(c, TP_IX_FDIV, rest, k));
 }
 
 /* (a%(j*k) + b)%k => (a + b)%k */
@@ -321,21 +324,22 @@ static tp_ix *drop_inner_mods(tp_ictx *c, tp_ix *e, int64_t k) {
   for (int i = 0; i < e->nterm; i++) {
     const tp_mono *m = e->term[i].m;
     if (m->n == 1 && m->atom[0]->kind == TP_IX_MOD && m->atom[0]->div % k == 0) {
-      tp_ix *swap = tp_ix_sub(c, m->atom[0]->arg[0], m->atom[0]);
+      tp_ix *swap = tp_ix_sub(m->atom[0]->arg[0], m->atom[0]);
       return drop_inner_mods(c, addmul(c, e, e->term[i].coef, NULL, swap), k);
     }
   }
   return e;
 }
 
-tp_ix *tp_ix_mod(tp_ictx *c, tp_ix *a, int64_t k) {
+tp_ix *tp_ix_mod(tp_ix *a, int64_t k) {
   if (!a || TP_NEVER(k <= 0)) return NULL;
+  tp_ictx *c = a->c;
   a = drop_inner_mods(c, a, k);
   tp_ix *rest = tp_ix_part(c, a, k, false, 1, tp_floormod(a->cst, k));
   if (!rest->nterm) return rest;
   int64_t g = tp_ix_content(rest, k), low = rest->cst % g;
   rest = tp_ix_part(c, rest, 1, true, g, rest->cst / g);
-  return tp_ix_addc(c, tp_ix_mulc(c, quotient_atom(c, TP_IX_MOD, rest, k / g), g), low);
+  return tp_ix_addc(tp_ix_mulc(quotient_atom(c, TP_IX_MOD, rest, k / g), g), low);
 }
 
 /* for all values, by syntax */
@@ -359,25 +363,25 @@ static int add_operand(tp_ixkind kind, tp_ix **v, int n, tp_ix *e) {
   return kept;
 }
 
-static int add_operands(tp_ictx *c, tp_ixkind kind, tp_ix **v, int n, tp_ix *e) {
+static int add_operands(tp_ixkind kind, tp_ix **v, int n, tp_ix *e) {
   tp_ix *a = lone_atom(e, kind);
   if (!a) return add_operand(kind, v, n, e);
-  for (int i = 0; i < a->narg; i++) n = add_operand(kind, v, n, tp_ix_addc(c, a->arg[i], e->cst));
+  for (int i = 0; i < a->narg; i++) n = add_operand(kind, v, n, tp_ix_addc(a->arg[i], e->cst));
   return n;
 }
 
-static tp_ix *extremum(tp_ictx *c, tp_ixkind kind, tp_ix *a, tp_ix *b) {
+static tp_ix *extremum(tp_ixkind kind, tp_ix *a, tp_ix *b) {
   if (!a || !b) return NULL;
   tp_ix *fa = lone_atom(a, kind), *fb = lone_atom(b, kind);
   tp_ix *v[(fa ? fa->narg : 1) + (fb ? fb->narg : 1)];
-  int n = add_operands(c, kind, v, add_operands(c, kind, v, 0, a), b);
+  int n = add_operands(kind, v, add_operands(kind, v, 0, a), b);
   if (n == 1) return v[0];
   tp_ix_sort(v, n);
-  return tp_ix_intern(c, &(tp_ix){ .kind = kind, .narg = n, .arg = v });
+  return tp_ix_intern(a->c, &(tp_ix){ .kind = kind, .narg = n, .arg = v });
 }
 
-tp_ix *tp_ix_min(tp_ictx *c, tp_ix *a, tp_ix *b) { return extremum(c, TP_IX_MIN, a, b); }
-tp_ix *tp_ix_max(tp_ictx *c, tp_ix *a, tp_ix *b) { return extremum(c, TP_IX_MAX, a, b); }
+tp_ix *tp_ix_min(tp_ix *a, tp_ix *b) { return extremum(TP_IX_MIN, a, b); }
+tp_ix *tp_ix_max(tp_ix *a, tp_ix *b) { return extremum(TP_IX_MAX, a, b); }
 
 tp_ixkind tp_ix_kind(tp_ix *e) { return e->kind; }
 bool tp_ix_is_cond(tp_ix *e) { return e->kind >= TP_IX_TRUE; }
@@ -423,8 +427,8 @@ tp_ix *tp_ix_map_atoms(tp_ictx *c, tp_ix *e, tp_ix_fn *f, void *ud) {
   for (int i = 0; i < e->nterm; i++) {
     tp_ix *prod = tp_ix_const(c, e->term[i].coef);
     for (int k = 0; k < e->term[i].m->n; k++)
-      prod = tp_ix_mul(c, prod, f(c, e->term[i].m->atom[k], ud));
-    sum = tp_ix_add(c, sum, prod);
+      prod = tp_ix_mul(prod, f(c, e->term[i].m->atom[k], ud));
+    sum = tp_ix_add(sum, prod);
   }
   return sum;
 }
@@ -444,16 +448,16 @@ bool tp_ix_split(tp_ictx *c, tp_ix *e, tp_ix *x, tp_ix **k, tp_ix **rest) {
   return true;
 }
 
-bool tp_ix_linear_in(tp_ictx *c, tp_ix *e, tp_sym *s, int64_t *k, tp_ix **rest) {
+bool tp_ix_linear_in(tp_ix *e, tp_sym *s, int64_t *k, tp_ix **rest) {
   tp_ix *factor;
-  return tp_ix_split(c, e, tp_ix_sym(c, s), &factor, rest) && tp_ix_is_const(factor, k) &&
+  return tp_ix_split(e->c, e, tp_ix_sym(e->c, s), &factor, rest) && tp_ix_is_const(factor, k) &&
       !tp_ix_mentions(*rest, s);
 }
 
 tp_ix *tp_ix_nary(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v) {
   tp_ix *e = v[0];
   if (kind == TP_IX_AND || kind == TP_IX_OR) return tp_ix_join(c, kind, n, v);
-  for (int i = 1; i < n; i++) e = kind == TP_IX_MIN ? tp_ix_min(c, e, v[i]) : tp_ix_max(c, e, v[i]);
+  for (int i = 1; i < n; i++) e = kind == TP_IX_MIN ? tp_ix_min(e, v[i]) : tp_ix_max(e, v[i]);
   return e;
 }
 
@@ -461,11 +465,11 @@ tp_ix *tp_ix_map_args(tp_ictx *c, tp_ix *e, tp_ix_fn *f, void *ud) {
   tp_ix *v[e->narg + 1];
   for (int i = 0; i < e->narg; i++) v[i] = f(c, e->arg[i], ud);
   switch (e->kind) {
-  case TP_IX_FDIV: return tp_ix_fdiv(c, v[0], e->div);
-  case TP_IX_MOD: return tp_ix_mod(c, v[0], e->div);
-  case TP_IX_GE0: return tp_ix_ge0(c, v[0]);
-  case TP_IX_EQ0: return tp_ix_eq0(c, v[0]);
-  case TP_IX_NOT: return tp_ix_not(c, v[0]);
+  case TP_IX_FDIV: return tp_ix_fdiv(v[0], e->div);
+  case TP_IX_MOD: return tp_ix_mod(v[0], e->div);
+  case TP_IX_GE0: return tp_ix_ge0(v[0]);
+  case TP_IX_EQ0: return tp_ix_eq0(v[0]);
+  case TP_IX_NOT: return tp_ix_not(v[0]);
   case TP_IX_MIN:
   case TP_IX_MAX:
   case TP_IX_AND:
@@ -489,7 +493,7 @@ static tp_ix *subst_any(tp_ictx *c, tp_ix *e, void *ud) {
   return (e->kind == TP_IX_POLY ? tp_ix_map_atoms : tp_ix_map_args)(c, e, subst_any, ud);
 }
 
-tp_ix *tp_ix_subst(tp_ictx *c, tp_ix *e, int n, tp_dims from, tp_ixs to) {
+tp_ix *tp_ix_subst(tp_ix *e, int n, tp_dims from, tp_ixs to) {
   subst s = { n, from, to };
-  return e ? subst_any(c, e, &s) : NULL;
+  return e ? subst_any(e->c, e, &s) : NULL;
 }

@@ -19,6 +19,7 @@ typedef struct tp_term {
 } tp_term;
 
 struct tp_ix {
+  tp_ictx *c; /* where it is interned */
   tp_ixkind kind;
   int id; /* dense, in order of creation */
   bool affine;
@@ -80,8 +81,8 @@ tp_ix *tp_ix_map_args(tp_ictx *c, tp_ix *e, tp_ix_fn *f, void *ud);
 /* ---- cond.c ---- */
 /* AND or OR of all parts */
 tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, tp_ixs part);
-tp_ix *tp_ix_ge0(tp_ictx *c, tp_ix *e);
-tp_ix *tp_ix_eq0(tp_ictx *c, tp_ix *e);
+tp_ix *tp_ix_ge0(tp_ix *e);
+tp_ix *tp_ix_eq0(tp_ix *e);
 
 /* ---- prove.c ---- */
 /* Writes the key in c->memo of a result about e on the domain of dims; gives its bytes. key has

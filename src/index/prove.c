@@ -40,32 +40,31 @@ static bool prove(prover *p, tp_ix *e, int depth);
 
 static int sign_of(prover *p, tp_ix *k, int depth) {
   if (prove(p, k, depth)) return 1;
-  return prove(p, tp_ix_neg(p->c, k), depth) ? -1 : 0;
+  return prove(p, tp_ix_neg(k), depth) ? -1 : 0;
 }
 
-static tp_ix *linear(tp_ictx *c, tp_ix *k, tp_ix *x, tp_ix *r) {
-  return tp_ix_add(c, tp_ix_mul(c, k, x), r);
+static tp_ix *linear(tp_ix *k, tp_ix *x, tp_ix *r) {
+  return tp_ix_add(tp_ix_mul(k, x), r);
 }
 
 static bool by_operands(prover *p, tp_ix *x, tp_ix *k, tp_ix *r, int depth) {
   int sign = sign_of(p, k, depth);
   bool any = x->kind == TP_IX_MIN ? sign < 0 : sign > 0;
   for (int i = 0; i < x->narg; i++)
-    if (prove(p, linear(p->c, k, x->arg[i], r), depth) == any) return any;
+    if (prove(p, linear(k, x->arg[i], r), depth) == any) return any;
   return !any;
 }
 
 static bool by_quotient(prover *p, tp_ix *x, tp_ix *k, tp_ix *r, int depth) {
-  tp_ictx *c = p->c;
-  tp_ix *a = x->arg[0], *jr = tp_ix_mulc(c, r, x->div);
+  tp_ix *a = x->arg[0], *jr = tp_ix_mulc(r, x->div);
   int64_t unit = 0;
   tp_ix_is_const(k, &unit);
-  if (unit == 1) return prove(p, tp_ix_add(c, a, jr), depth);
-  if (unit == -1) return prove(p, tp_ix_addc(c, tp_ix_sub(c, jr, a), x->div - 1), depth);
+  if (unit == 1) return prove(p, tp_ix_add(a, jr), depth);
+  if (unit == -1) return prove(p, tp_ix_addc(tp_ix_sub(jr, a), x->div - 1), depth);
   int sign = sign_of(p, k, depth);
-  if (sign < 0) return prove(p, linear(c, k, a, jr), depth);
+  if (sign < 0) return prove(p, linear(k, a, jr), depth);
   return sign > 0 &&
-      (prove(p, linear(c, k, tp_ix_addc(c, a, 1 - x->div), jr), depth) ||
+      (prove(p, linear(k, tp_ix_addc(a, 1 - x->div), jr), depth) ||
           (prove(p, a, depth) && prove(p, r, depth)));
 }
 
@@ -73,8 +72,8 @@ static bool by_remainder(prover *p, tp_ix *x, tp_ix *k, tp_ix *r, int depth) {
   int sign = sign_of(p, k, depth);
   if (sign > 0) return prove(p, r, depth);
   if (sign == 0) return false;
-  if (prove(p, tp_ix_add(p->c, tp_ix_mulc(p->c, k, x->div - 1), r), depth)) return true;
-  return prove(p, x->arg[0], depth) && prove(p, linear(p->c, k, x->arg[0], r), depth);
+  if (prove(p, tp_ix_add(tp_ix_mulc(k, x->div - 1), r), depth)) return true;
+  return prove(p, x->arg[0], depth) && prove(p, linear(k, x->arg[0], r), depth);
 }
 
 /* All bounds, and dims that occur squared, are >= 0. */
@@ -87,9 +86,9 @@ static bool by_coefficients(prover *p, tp_ix *e) {
     if (s->kind == TP_SYM_VAR || (s->kind == TP_SYM_DIM && !s->bound)) return false;
     if (!positive(p->goal, p->ndims, p->dims, s)) continue;
     from[n] = s;
-    to[n++] = tp_ix_addc(p->c, tp_ix_sym(p->c, s), 1);
+    to[n++] = tp_ix_addc(tp_ix_sym(p->c, s), 1);
   }
-  e = tp_ix_subst(p->c, e, n, from, to);
+  e = tp_ix_subst(e, n, from, to);
   for (int i = 0; i < e->nterm; i++)
     if (e->term[i].coef < 0) return false;
   return e->cst >= 0;
@@ -102,9 +101,9 @@ static bool by_ends(prover *p, tp_ix *e, int depth) {
     if (!t->bound || !tp_ix_split(p->c, e, tp_ix_sym(p->c, t), &k, &r)) continue;
     int64_t slope = 0;
     tp_ix_is_const(k, &slope);
-    tp_ix *last = tp_ix_addc(p->c, tp_ix_sym(p->c, t->bound), -1);
+    tp_ix *last = tp_ix_addc(tp_ix_sym(p->c, t->bound), -1);
     return (slope < 0 || prove(p, r, depth)) &&
-        (slope > 0 || prove(p, linear(p->c, k, last, r), depth));
+        (slope > 0 || prove(p, linear(k, last, r), depth));
   }
   return by_coefficients(p, e);
 }
@@ -136,11 +135,11 @@ static bool prove(prover *p, tp_ix *e, int depth) {
 static bool prove_by_isl(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims) {
   tp_sym *points[e->nsym + 1];
   int n = 0;
-  tp_ix *cond = tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, e), -1));
+  tp_ix *cond = tp_ix_ge0(tp_ix_addc(tp_ix_neg(e), -1));
   for (int i = 0; i < e->nsym; i++) {
     if (e->syms[i]->kind != TP_SYM_BOUND) points[n++] = e->syms[i];
     if (positive(e, ndims, dims, e->syms[i]))
-      cond = tp_ix_and(c, cond, tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sym(c, e->syms[i]), -1)));
+      cond = tp_ix_and(cond, tp_ix_ge0(tp_ix_addc(tp_ix_sym(c, e->syms[i]), -1)));
   }
   return tp_isl_impossible(c, n, points, cond);
 }
@@ -157,10 +156,11 @@ static bool settle(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims) {
   return ok;
 }
 
-bool tp_ix_prove_ge0(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims) {
+bool tp_ix_prove_ge0(tp_ix *e, int ndims, tp_dims dims) {
   static const char yes, no;
   if (!e || tp_ix_is_cond(e)) return false;
   if (e->nterm == 0) return e->cst >= 0;
+  tp_ictx *c = e->c;
   int64_t key[e->nsym + 2];
   size_t n = tp_ix_memo_key(key, TP_MEMO_PROVE, e, ndims, dims);
   const char *known = tp_hmap_get(&c->memo, key, n);

@@ -9,7 +9,7 @@ tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
       tp_isl_context(c, 0)));
   tp_ix *cond = tp_cond_of_set(c, 0, NULL, p);
   isl_set_free(p);
-  return tp_ix_simplify(c, cond, 0, NULL);
+  return tp_ix_simplify(cond, 0, NULL);
 }
 
 bool tp_set_can_be_empty(tp_ictx *c, tp_set *s, int64_t least) {
@@ -29,7 +29,7 @@ tp_ix *tp_set_told(tp_ictx *c, int n, tp_dims dims, tp_set *s, tp_set *known) {
 tp_ix *tp_set_to_cond(tp_ictx *c, int n, tp_dims dims, tp_set *s, bool simplify) {
   if (!simplify) return tp_cond_of_set(c, n, dims, s);
   tp_ix *cond = tp_set_told(c, n, dims, s, tp_set_box(c, n, dims));
-  return cond ? tp_ix_simplify(c, cond, n, dims) : NULL;
+  return cond ? tp_ix_simplify(cond, n, dims) : NULL;
 }
 
 static bool set_implies(tp_ictx *c, tp_ix *a, isl_set *b) {
@@ -43,7 +43,7 @@ static bool set_implies(tp_ictx *c, tp_ix *a, isl_set *b) {
 static tp_ix *joined(tp_ictx *c, int n, tp_ixs v, int but, bool conj) {
   tp_ix *e = tp_ix_bool(c, conj);
   for (int i = 0; i < n; i++)
-    if (i != but) e = (conj ? tp_ix_and : tp_ix_or)(c, e, v[i]);
+    if (i != but) e = (conj ? tp_ix_and : tp_ix_or)(e, v[i]);
   return e;
 }
 
@@ -80,7 +80,7 @@ tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
   isl_set *rest = tp_set_minus(tp_set_box(c, 0, NULL), tp_set_cond(c, 0, NULL, some));
   tp_ix *cond = tp_set_to_cond(c, 0, NULL, rest, true);
   isl_set_free(rest);
-  return cond ? fewest_words(c, cond) : tp_ix_not(c, some);
+  return cond ? fewest_words(c, cond) : tp_ix_not(some);
 }
 
 /* the least values, as a set of one point, or empty */

@@ -4,7 +4,7 @@
 static isl_set *side(tp_ictx *c, tp_sym *dim) {
   if (!dim->bound) return isl_set_universe(tp_isl_space(c, 1));
   tp_ix *d = tp_ix_sym(c, dim), *bound = tp_ix_sym(c, dim->bound);
-  return tp_isl_of_cond(c, 1, &dim, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound)));
+  return tp_isl_of_cond(c, 1, &dim, tp_ix_and(tp_ix_ge0(d), tp_ix_cmp(TP_LT, d, bound)));
 }
 
 /* The box by place, as dims may repeat. */

@@ -118,17 +118,18 @@ void tp_ix_print(tp_buf *b, tp_ix *e) {
   }
 }
 
-const char *tp_ix_str(tp_ictx *c, tp_ix *e) {
+const char *tp_ix_str(tp_ix *e) {
+  tp_ictx *c = e->c;
   c->text.n = 0;
   tp_ix_print(&c->text, e);
   if (c->text.failed) tp_oom();
   return tp_dup(&c->arena, c->text.s, c->text.n + 1);
 }
 
-const char *tp_ix_said(tp_ictx *c, tp_ix *e) {
-  const char *s = tp_ix_str(c, e);
+const char *tp_ix_said(tp_ix *e) {
+  const char *s = tp_ix_str(e);
   bool list = e->kind == TP_IX_AND || e->kind == TP_IX_OR;
-  return list ? tp_printf(&c->arena, "%.*s", (int)strlen(s) - 2, s + 1) : s;
+  return list ? tp_printf(&e->c->arena, "%.*s", (int)strlen(s) - 2, s + 1) : s;
 }
 
 /* ---- parsing ---- */
@@ -219,7 +220,7 @@ static tp_ix *parse_unary(ix_parser *p) {
   if (++p->depth > PARSE_DEPTH) return fail(p, "nested too deeply");
   tp_ix *e = parse_primary(p);
   p->depth--;
-  return negative ? tp_ix_neg(p->c, want(p, e, false)) : e;
+  return negative ? tp_ix_neg(want(p, e, false)) : e;
 }
 
 static tp_ix *parse_term(ix_parser *p) {
@@ -229,10 +230,10 @@ static tp_ix *parse_term(ix_parser *p) {
     int64_t k;
     if (!times && !quotient && !accept(p, "%")) return e;
     if (!want(p, e, false)) return NULL;
-    if (times) e = tp_ix_mul(p->c, e, want(p, parse_unary(p), false));
+    if (times) e = tp_ix_mul(e, want(p, parse_unary(p), false));
     else if (!parse_int(p, &k)) return NULL;
     else if (k <= 0) return fail(p, "a positive divisor is wanted");
-    else e = quotient ? tp_ix_fdiv(p->c, e, k) : tp_ix_mod(p->c, e, k);
+    else e = quotient ? tp_ix_fdiv(e, k) : tp_ix_mod(e, k);
   }
   return NULL;
 }
@@ -244,7 +245,7 @@ static tp_ix *parse_sum(ix_parser *p) {
     if (!plus && !accept(p, "-")) return e;
     tp_ix *r = want(p, parse_term(p), false);
     if (!want(p, e, false)) return NULL;
-    e = plus ? tp_ix_add(p->c, e, r) : tp_ix_sub(p->c, e, r);
+    e = plus ? tp_ix_add(e, r) : tp_ix_sub(e, r);
   }
   return NULL;
 }
@@ -256,7 +257,7 @@ static tp_ix *parse_cmp(ix_parser *p) {
   for (size_t i = 0; a && i < TP_LEN(text); i++)
     if (accept(p, text[i])) {
       tp_ix *b = want(p, parse_sum(p), false);
-      return want(p, a, false) ? tp_ix_cmp(p->c, op[i], a, b) : NULL;
+      return want(p, a, false) ? tp_ix_cmp(op[i], a, b) : NULL;
     }
   return a;
 }
@@ -265,14 +266,14 @@ static tp_ix *parse_not(ix_parser *p) {
   bool negated = false;
   while (accept(p, "not")) negated = !negated;
   tp_ix *e = parse_cmp(p);
-  return negated ? tp_ix_not(p->c, want(p, e, true)) : e;
+  return negated ? tp_ix_not(want(p, e, true)) : e;
 }
 
 static tp_ix *parse_junction(ix_parser *p, tp_ix *(*operand)(ix_parser *), const char *word,
-    tp_ix *(*join)(tp_ictx *, tp_ix *, tp_ix *)) {
+    tp_ix *(*join)(tp_ix *, tp_ix *)) {
   tp_ix *e = operand(p);
   while (e && accept(p, word))
-    e = want(p, e, true) ? join(p->c, e, want(p, operand(p), true)) : NULL;
+    e = want(p, e, true) ? join(e, want(p, operand(p), true)) : NULL;
   return e;
 }
 

@@ -30,18 +30,18 @@ static void left_dim(lua_State *L, tl_prog *lp, tp_sym *d, const tp_at *at, left
   l->identity = false;
   if (!mentions_dims(at->lo)) {
     l->sub[k] = at->lo;
-    l->cond = tp_ix_both(c, l->cond, tp_ix_cmp(c, TP_EQ, self, at->lo));
-  } else if (tp_ix_linear_in(c, at->lo, d, &coef, &rest) && coef == 1 &&
+    l->cond = tp_ix_both(l->cond, tp_ix_cmp(TP_EQ, self, at->lo));
+  } else if (tp_ix_linear_in(at->lo, d, &coef, &rest) && coef == 1 &&
       tp_ix_is_const(rest, &shift)) {
-    l->sub[k] = tp_ix_addc(c, self, -shift);
-    l->cond = tp_ix_both(c, l->cond,
-        shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
-                  : tp_ix_cmp(c, TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
+    l->sub[k] = tp_ix_addc(self, -shift);
+    l->cond = tp_ix_both(l->cond,
+        shift > 0 ? tp_ix_cmp(TP_GE, self, tp_ix_const(c, shift))
+                  : tp_ix_cmp(TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
   } else {
     tl_fail(L,
         "option: '%s' on the left: per dim it is %s, %s + constant or an expression without dims; "
         "for anything else write h:when(cond, e)",
-        tp_ix_str(c, at->lo), d->name, d->name);
+        tp_ix_str(at->lo), d->name, d->name);
   }
 }
 
@@ -158,7 +158,7 @@ static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at 
   for (int k = 0; k < w->ndom; k++) {
     tp_ix *self = tp_ix_sym(c, w->dom[k]);
     bool along = w->dom[k] == w->attr.along[0];
-    if (at[k].range || at[k].lo != (along ? tp_ix_addc(c, self, 1) : self))
+    if (at[k].range || at[k].lo != (along ? tp_ix_addc(self, 1) : self))
       tl_fail(L,
           "option: the update of a parameter is w[%s+1] = e or w:update(e); its first value is "
           "init = in P:param",

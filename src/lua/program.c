@@ -84,7 +84,7 @@ static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
     tl_fail(L,
         "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read "
         "x:slice(%d, 0, %s)",
-        a->str, tp_ix_str(lp->p->ix, a->ix[i]), d->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
+        a->str, tp_ix_str(a->ix[i]), d->name, i, tp_ix_str(a->ix[i]));
 }
 
 static int program_input(lua_State *L) {

@@ -35,7 +35,7 @@ static tp_ix *to_affine(lua_State *L, tl_prog *lp, int i) {
     tl_fail(L,
         "affine: the index %s is not affine: a product of dims or bounds is a size (for shapes and "
         ":value()), not an index",
-        tp_ix_str(lp->p->ix, e));
+        tp_ix_str(e));
   return e;
 }
 
@@ -110,7 +110,7 @@ static int key_dim(lua_State *L, tl_prog *lp, const tp_node *x, int i) {
   const tl_index *u = tl_check(L, i, TL_INDEX, "index");
   tp_sym *s = tp_ix_as_sym(u->e);
   if (!s || s->kind != TP_SYM_DIM)
-    tl_fail(L, "option: '%s' as a key of an index is no dim", tp_ix_str(lp->p->ix, u->e));
+    tl_fail(L, "option: '%s' as a key of an index is no dim", tp_ix_str(u->e));
   for (int k = 0; k < x->ndom; k++)
     if (x->dom[k] == s) return k;
   return named_dim(L, lp, x, s->name);

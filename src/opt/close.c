@@ -24,13 +24,13 @@ static bool is_along(const tp_node *p, tp_sym *d) {
 }
 
 static tp_ix *moved(closing *c, tp_sym *d, int64_t by) {
-  return tp_ix_addc(c->g->ix, tp_ix_sym(c->g->ix, d), by);
+  return tp_ix_addc(tp_ix_sym(c->g->ix, d), by);
 }
 
 /* cond and d == there. */
 static tp_ix *and_is(closing *c, tp_ix *cond, tp_sym *d, tp_cmp is, int64_t there) {
   tp_ictx *ix = c->g->ix;
-  return tp_ix_and(ix, cond, tp_ix_cmp(ix, is, tp_ix_sym(ix, d), tp_ix_const(ix, there)));
+  return tp_ix_and(cond, tp_ix_cmp(is, tp_ix_sym(ix, d), tp_ix_const(ix, there)));
 }
 
 /* e read with dims lo .. hi-1 of `along` at the given indices. */

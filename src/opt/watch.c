@@ -66,11 +66,11 @@ static bool mean_of_nothing(tp_mk k, tp_node *n) {
   count = mk_numel(k, sum->in[0].src, sum->attr.naxes, sum->attr.axes);
   if (divisor == count || tp_is_number(count, 0)) n->attr.check = TP_CHECK_MEANT;
   if (n->attr.check || tp_ix_is_const(count, &c) ||
-      tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, count, -1), sum->ndom, sum->dom))
+      tp_ix_prove_ge0(tp_ix_addc(count, -1), sum->ndom, sum->dom))
     return true;
   g->pos = n->pos;
   tp_val d = n->in[1].src,
-         none = tp_ixvalue(g, tp_ix_cmp(g->ix, TP_EQ, count, mk_int(k, 0)), k.err);
+         none = tp_ixvalue(g, tp_ix_cmp(TP_EQ, count, mk_int(k, 0)), k.err);
   d = mk_select(k, none, mk_num(k, NAN, tp_dtypeof(d)), d);
   if (d.node) n->in[1].src = d;
   return d.node;

@@ -38,7 +38,7 @@ static bool strides_along(
 bool tp_absorb_loop(tp_plan *p, tp_pnode *x, bool varies) {
   tp_region *r = x->kind == TP_P_FOR ? tp_only_leaf(x->kid[0]) : NULL;
   if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(p, r)) return false;
-  tp_ix *n = tp_ix_sub(p->ix, x->hi, x->lo);
+  tp_ix *n = tp_ix_sub(x->hi, x->lo);
   tp_ix **by = TP_NEWN(p->a, tp_ix *, r->nin + r->nout);
   bool folds, whole = x->step == 1 || x->step == -1;
   if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(p, x, r, by, &folds)) return false;

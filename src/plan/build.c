@@ -32,7 +32,7 @@ static tp_pnode *in_its_body(pb *b, tp_pnode *x) {
   tp_pnode *side = TP_NEW(b->a, tp_pnode), *kid[] = { side, x };
   if (b->s->far)
     *side = (tp_pnode){ .kind = TP_P_BEHIND, .n = 1, .kid = tp_dup(b->a, &x, sizeof x), .lo = row };
-  else *side = (tp_pnode){ .kind = TP_P_WAIT, .lo = tp_ix_addc(C(b), row, -b->p->lag) };
+  else *side = (tp_pnode){ .kind = TP_P_WAIT, .lo = tp_ix_addc(row, -b->p->lag) };
   return b->s->far ? side : tp_plan_seq(b->a, 2, kid);
 }
 
@@ -63,8 +63,8 @@ static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, tp_
       int64_t by, shift, block = s->block;
       tp_ix *rest;
       if (!tp_ix_mentions(x->ring[k].idx, var)) continue;
-      straight = arr && arr->align && tp_ix_linear_in(C(b), x->ring[k].idx, var, &by, &rest) &&
-          by == 1 && tp_ix_is_const(tp_ix_sub(C(b), rest, s->bshift), &shift) && shift % block == 0;
+      straight = arr && arr->align && tp_ix_linear_in(x->ring[k].idx, var, &by, &rest) &&
+          by == 1 && tp_ix_is_const(tp_ix_sub(rest, s->bshift), &shift) && shift % block == 0;
       for (int d = 0; d < arr->ndim && straight; d++)
         if (b->bufof[x->buf]->slots[d] == x->ring[k].width)
           straight = arr->align[d] > 0 && arr->align[d] % block == 0;
@@ -133,7 +133,7 @@ static void note_products(pb *b) {
     tp_product o = tp_product_of(g, i);
     tp_ix **shape = tp_pb_exprs(b, o.type.rank);
     for (int k = 0; k < o.type.rank; k++)
-      shape[k] = tp_ix_subst(C(b), o.type.shape[k], g->stops.n, from, to);
+      shape[k] = tp_ix_subst(o.type.shape[k], g->stops.n, from, to);
     o.type.shape = shape;
     TP_PUSH(b->a, &b->pl->products, o);
   }

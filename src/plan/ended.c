@@ -35,7 +35,7 @@ static tp_nd nd_ends(
   x.shape = tp_pb_exprs(b, naxis + all.rank);
   x.stride = tp_pb_exprs(b, naxis + all.rank);
   for (int k = 0; k < naxis; k++)
-    x.shape[k] = tp_ix_sub(C(b), along[k].hi, along[k].lo), x.stride[k] = K(b, 0);
+    x.shape[k] = tp_ix_sub(along[k].hi, along[k].lo), x.stride[k] = K(b, 0);
   for (int d = 0, e = 0; d < s->ndom; e += at[d++].range) {
     if (!at[d].range) continue;
     int k = 0;

@@ -48,7 +48,7 @@ static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, for
     if (!tp_ix_is_const(r->lead[k], &o->n[d])) o->n[d] = -1;
   }
   int64_t off = tp_ix_cst(x->off);
-  o->rest = tp_ix_addc(f->ix, x->off, -off);
+  o->rest = tp_ix_addc(x->off, -off);
   return tp_places_of(f->p, b, off, o->n, o->lo);
 }
 
@@ -65,7 +65,7 @@ static bool in_other_slots(const forwarder *f, const tp_nd *a, const tp_nd *b) {
     int64_t between, width;
     if (x->width != y->width || x->stride != y->stride || !tp_ix_is_const(x->width, &width))
       return false;
-    if (tp_ix_is_const(tp_ix_sub(f->ix, x->idx, y->idx), &between) && between % width) return true;
+    if (tp_ix_is_const(tp_ix_sub(x->idx, y->idx), &between) && between % width) return true;
   }
   return false;
 }
@@ -292,8 +292,8 @@ static void read_source(
     int k = m->made.along[d];
     if (k < 0) continue;
     int64_t from = o->lo[d] - m->made.lo[d];
-    if (k == z->wrap) x.wlo = tp_ix_addc(f->ix, z->wlo, from);
-    else x.off = tp_ix_add(f->ix, x.off, tp_ix_mulc(f->ix, z->lead[k], from));
+    if (k == z->wrap) x.wlo = tp_ix_addc(z->wlo, from);
+    else x.off = tp_ix_add(x.off, tp_ix_mulc(z->lead[k], from));
     if (o->along[d] >= 0) x.lead[o->along[d]] = z->lead[k];
   }
   x.wrap = wrapped_axis(m, o);

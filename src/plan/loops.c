@@ -109,34 +109,34 @@ bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to) {
  * so that its extent may come out as 0 */
 
 static tp_ix *clip(pb *b, tp_ix *e, tp_ix *lo, tp_ix *hi) {
-  return tp_ix_simplify(C(b), tp_ix_min(C(b), tp_ix_max(C(b), e, lo), hi), 0, NULL);
+  return tp_ix_simplify(tp_ix_min(tp_ix_max(e, lo), hi), 0, NULL);
 }
 
 tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, tp_ix *lo, tp_ix *n) {
   tp_nd p = *x;
   p.shape = TP_DUPN(b->a, x->shape, x->rank);
   p.shape[axis] = n;
-  if (x->wrap == b->nlead + axis) p.wlo = tp_ix_add(C(b), x->wlo, lo);
-  else p.off = tp_ix_add(C(b), x->off, tp_ix_mul(C(b), x->stride[axis], lo));
+  if (x->wrap == b->nlead + axis) p.wlo = tp_ix_add(x->wlo, lo);
+  else p.off = tp_ix_add(x->off, tp_ix_mul(x->stride[axis], lo));
   return p;
 }
 
 void tp_pb_inside(pb *b, int axis, tp_ix *lo, tp_nd *x, tp_nd *out) {
   tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all),
-        *to = clip(b, tp_ix_add(C(b), lo, x->shape[axis]), from, all);
-  *x = tp_pb_part(b, x, axis, tp_ix_sub(C(b), from, lo), tp_ix_sub(C(b), to, from));
-  *out = tp_pb_part(b, out, axis, from, tp_ix_sub(C(b), to, from));
+        *to = clip(b, tp_ix_add(lo, x->shape[axis]), from, all);
+  *x = tp_pb_part(b, x, axis, tp_ix_sub(from, lo), tp_ix_sub(to, from));
+  *out = tp_pb_part(b, out, axis, from, tp_ix_sub(to, from));
 }
 
 bool tp_pb_pad(pb *b, const tp_node *n, tp_ix *lo, const tp_nd *in, const tp_nd *out) {
   int axis = n->attr.axis;
   tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all);
-  tp_ix *to = clip(b, tp_ix_add(C(b), lo, in->shape[axis]), from, all);
+  tp_ix *to = clip(b, tp_ix_add(lo, in->shape[axis]), from, all);
   tp_ix *gap[3] = { K(b, 0), from, to }, *end[3] = { from, to, all };
   for (int i = 0; i < 3; i++) {
-    tp_ix *count = tp_ix_sub(C(b), end[i], gap[i]);
+    tp_ix *count = tp_ix_sub(end[i], gap[i]);
     tp_nd o = tp_pb_part(b, out, axis, gap[i], count);
-    tp_nd x = tp_pb_part(b, in, axis, tp_ix_sub(C(b), gap[i], lo), count);
+    tp_nd x = tp_pb_part(b, in, axis, tp_ix_sub(gap[i], lo), count);
     if (count != K(b, 0) && !(i == 1 ? tp_pb_copy(b, n, x, o) : tp_pb_fill(b, n, n->attr.f[0], o)))
       return false;
   }
@@ -153,7 +153,7 @@ bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd
     bool there = tp_same_elements(&in[k], &to, b->nlead) && (made || k < nin - 1);
     if (!there && !tp_pb_copy(b, n, in[k], to)) return false;
     made |= !there;
-    at = tp_ix_add(C(b), at, count);
+    at = tp_ix_add(at, count);
   }
   return true;
 }

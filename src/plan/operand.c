@@ -44,7 +44,7 @@ static tp_ix **upper(pb *b, int rank, tp_ix *const *shape, int nd, tp_sym *const
 static tp_ix **upper_of(pb *b, tp_val v) {
   const tp_out *t = tp_outof(v);
   tp_ix **up = upper(b, t->rank, t->shape, v.node->ndom, v.node->dom), *most = tp_most_of(b->p, v);
-  if (most) up[0] = tp_ix_min(C(b), up[0], most);
+  if (most) up[0] = tp_ix_min(up[0], most);
   return up;
 }
 
@@ -80,12 +80,12 @@ tp_ix *tp_pb_ends(pb *b, tp_ix *e) {
     from[n] = b->p->ends.v[i].sym;
     to[n++] = tp_ix_sym(C(b), end->var);
   }
-  return tp_ix_subst(C(b), e, n, from, to);
+  return tp_ix_subst(e, n, from, to);
 }
 
 tp_ix *tp_pb_here(pb *b, tp_ix *e) {
   return b->p->ends.n ? tp_pb_ends(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0))
-                      : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
+                      : tp_ix_subst(e, b->s->ndim, b->s->dim, b->arg);
 }
 
 void tp_pb_open(pb *b, const tp_tree *t) {
@@ -103,12 +103,12 @@ void tp_pb_open(pb *b, const tp_tree *t) {
     hi = tp_pb_ends(b, hi);
     /* not negative: at T = 0 the range 0 .. T - 2 is empty */
     b->lead[k] =
-        tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
-    tp_ix *all = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
+        tp_ix_simplify(tp_ix_max(K(b, 0), tp_ix_sub(hi, b->leadlo[k])), 0, NULL);
+    tp_ix *all = tp_ix_sub(s->vhi[d], s->vlo[d]);
     for (int e = 0; e < s->ndim; e++)
       if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(C(b), s->label[d]->bound);
-    b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), all))
-                                 : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), all), 0, NULL);
+    b->leadcap[k] = d == s->bdim ? tp_ix_max(K(b, 0), tp_ix_min(K(b, s->block), all))
+                                 : tp_ix_simplify(tp_ix_max(K(b, 0), all), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
   }
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
@@ -121,8 +121,8 @@ tp_ix *tp_pb_split(pb *b, tp_ix *e, tp_ix *stride, tp_ix **lead) {
     tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
     if (TP_NEVER(!tp_steps(b->p, e, b->leadvar[k], &c, &rest))) continue;
-    lead[k] = tp_ix_add(C(b), lead[k], tp_ix_mulc(C(b), stride, c));
-    e = tp_ix_add(C(b), rest, tp_ix_mulc(C(b), b->leadlo[k], c));
+    lead[k] = tp_ix_add(lead[k], tp_ix_mulc(stride, c));
+    e = tp_ix_add(rest, tp_ix_mulc(b->leadlo[k], c));
   }
   return e;
 }
@@ -131,7 +131,7 @@ tp_ix **tp_pb_row_major(pb *b, int rank, tp_ix *const *shape) {
   tp_ix **stride = tp_pb_exprs(b, rank), *s = K(b, 1);
   for (int i = rank - 1; i >= 0; i--) {
     stride[i] = s;
-    s = tp_ix_mul(C(b), s, shape[i]);
+    s = tp_ix_mul(s, shape[i]);
   }
   return stride;
 }
@@ -180,11 +180,11 @@ static tp_span span(pb *b, tp_ix *e, tp_ix *extent) {
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
     if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) return (tp_span){ NULL, NULL };
     tp_ix *first = b->leadlo[k],
-          *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
-    s.lo = tp_ix_subst(C(b), s.lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
-    s.hi = tp_ix_subst(C(b), s.hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
+          *last = tp_ix_addc(tp_ix_add(first, unclipped(b->lead[k])), -1);
+    s.lo = tp_ix_subst(s.lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
+    s.hi = tp_ix_subst(s.hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
   }
-  if (extent) s.hi = tp_ix_addc(C(b), tp_ix_add(C(b), s.hi, unclipped(extent)), -1);
+  if (extent) s.hi = tp_ix_addc(tp_ix_add(s.hi, unclipped(extent)), -1);
   return s;
 }
 
@@ -204,7 +204,7 @@ static bool at_block(tp_ictx *c, tp_ix *e) {
     if (atoms != 1 || n != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX) return false;
     for (int k = 0; k < tp_ix_narg(atom[0]); k++)
       if (!tp_ix_is_const(tp_ix_arg(atom[0], k), NULL))
-        begins |= at_block(c, tp_ix_add(c, tp_ix_arg(atom[0], k), tp_ix_sub(c, e, atom[0])));
+        begins |= at_block(c, tp_ix_add(tp_ix_arg(atom[0], k), tp_ix_sub(e, atom[0])));
   }
   return begins;
 }
@@ -233,13 +233,13 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(e, o->var[k])) continue;
       axis = axis_of(o, k);
-      e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
+      e = tp_ix_sub(e, tp_ix_sym(C(b), o->var[k]));
     }
     n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
     if (tp_is_number(x->slots[d], 1)) continue;
     if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound) || /* dense */
         tp_lies_ahead(b->p, b->s, o->idx[d], axis >= 0)) {
-      n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));
+      n.off = tp_ix_add(n.off, tp_ix_mul(tp_pb_split(b, e, st, n.lead), st));
     } else if (axis < 0) {
       on_ring(b, reads, &n, e, x->slots[d], st);
     } else {
@@ -255,7 +255,7 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
 tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   tp_nd n = nd_new(b, x, o);
   for (int k = 0; k < b->nlead; k++)
-    n.lead[k] = tp_ix_add(C(b), n.lead[k], tp_pbuf_stride(C(b), x, k));
+    n.lead[k] = tp_ix_add(n.lead[k], tp_pbuf_stride(C(b), x, k));
   return n;
 }
 
@@ -305,10 +305,10 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
   for (int d = 0; d < r->ndim; d++) {
     if (!w->at[d].range) continue;
     q.var[nv] = tp_sym_var(C(b), "a");
-    q.shape[nv] = tp_ix_extent(C(b), w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim);
+    q.shape[nv] = tp_ix_extent(w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim);
     q.stride[nv] = K(b, 0);
     q.axisvar[nv] = nv;
-    idx[d] = tp_ix_add(C(b), idx[d], tp_ix_sym(C(b), q.var[nv++]));
+    idx[d] = tp_ix_add(idx[d], tp_ix_sym(C(b), q.var[nv++]));
   }
   for (int i = 0; i < o.rank; i++) {
     q.shape[nv + i] = o.shape[i];

@@ -33,11 +33,11 @@ typedef struct {
 } rower;
 
 static tp_ix *at(const rower *w, tp_ix *e, tp_ix *v) {
-  return tp_ix_subst(w->ix, e, 1, &w->var, &v);
+  return tp_ix_subst(e, 1, &w->var, &v);
 }
-static tp_ix *last_row(const rower *w) { return tp_ix_addc(w->ix, w->x->hi, -1); }
+static tp_ix *last_row(const rower *w) { return tp_ix_addc(w->x->hi, -1); }
 static tp_ix *first_place(const rower *w) { /* of a row */
-  return tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves);
+  return tp_ix_mulc(tp_ix_sym(w->ix, w->var), w->moves);
 }
 static bool follows(const rower *w, tp_ix *e) { return tp_ix_mentions(e, w->var); }
 
@@ -137,7 +137,7 @@ static bool find_axis(rower *w) {
     w->extent = w->r->lead[k];
     n++;
   }
-  return n == 1 && tp_ix_linear_in(w->ix, w->extent, w->var, &w->grows, &rest);
+  return n == 1 && tp_ix_linear_in(w->extent, w->var, &w->grows, &rest);
 }
 
 static bool find_steps(rower *w) {
@@ -151,7 +151,7 @@ static bool find_steps(rower *w) {
 
 /* The step of window i from row to row at one place. */
 static tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
-  return tp_ix_sub(w->ix, w->step[i], tp_ix_mulc(w->ix, w->each[i], moves));
+  return tp_ix_sub(w->step[i], tp_ix_mulc(w->each[i], moves));
 }
 
 /* How many windows stay where they are from row to row, if the first place moves so; -1: it
@@ -170,16 +170,16 @@ static bool find_places(rower *w) {
   int most = 0;
   for (int i = 0; i < WINDOWS; i++) {
     int64_t b;
-    tp_ix *q = tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->ix, w->step[i], w->each[i]);
+    tp_ix *q = tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->step[i], w->each[i]);
     if (!q || !tp_ix_is_const(q, &b) || shared(w, b) <= most) continue;
     most = shared(w, b);
     w->moves = b;
   }
   if (!most) return false;
   int64_t ends = w->moves + w->grows;
-  tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
+  tp_ix *begin = first_place(w), *end = tp_ix_add(begin, w->extent);
   w->first = at(w, begin, w->moves > 0 ? last_row(w) : w->x->lo);
-  w->last = tp_ix_max(w->ix, w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
+  w->last = tp_ix_max(w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
   return true;
 }
 
@@ -191,26 +191,26 @@ static tp_region *part(const rower *w, const tp_region *r, tp_ix *from, tp_ix *n
   to->lead[w->along] = n;
   for (int i = 0; from && i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(to, i);
-    tp_ix *ahead = tp_ix_mul(w->ix, w->each[i], tp_ix_sub(w->ix, from, first_place(w)));
+    tp_ix *ahead = tp_ix_mul(w->each[i], tp_ix_sub(from, first_place(w)));
     v->axis = tp_moves_along(w->p, w->r, tp_window_at(w->r, i), w->along);
     v->ahead = v->axis < 0 ? NULL : ahead;
-    v->off = tp_ix_add(w->ix, v->off, ahead);
+    v->off = tp_ix_add(v->off, ahead);
   }
   return to;
 }
 
 /* The region as it was, over the places that the rows do not share. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
-  tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
+  tp_ix *begin = first_place(w), *end = tp_ix_add(begin, w->extent);
   tp_pnode *v[2];
   int n = 0;
   if (w->moves)
     v[n++] = tp_plan_leaf(
-        w->p->a, part(w, was, NULL, tp_ix_sub(w->ix, tp_ix_min(w->ix, w->first, end), begin)));
+        w->p->a, part(w, was, NULL, tp_ix_sub(tp_ix_min(w->first, end), begin)));
   if (w->moves + w->grows)
     v[n++] = tp_plan_leaf(w->p->a,
         part(w, was, w->last,
-            tp_ix_max(w->ix, tp_ix_const(w->ix, 0), tp_ix_sub(w->ix, end, w->last))));
+            tp_ix_max(tp_ix_const(w->ix, 0), tp_ix_sub(end, w->last))));
   for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++)
     v[i]->rg->acc = true, v[i]->rg->red = TP_RED_SUM;
   tp_pnode *x = TP_DUPN(w->p->a, w->x, 1), *body = tp_plan_seq(w->p->a, n, v);
@@ -226,7 +226,7 @@ static void join_rows(tp_plan *p, tp_pnode *x) {
   w.r = over_all_axes(&w, was);
   if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
   /* the product over all rows, which are its first axis */
-  tp_region *all = part(&w, w.r, w.first, tp_ix_sub(w.ix, w.last, w.first));
+  tp_region *all = part(&w, w.r, w.first, tp_ix_sub(w.last, w.first));
   tp_ix *by[WINDOWS];
   for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(&w, i, w.moves);
   tp_add_axis(p, all, x, by);

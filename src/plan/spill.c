@@ -75,9 +75,9 @@ static tp_ix *extreme(spiller *s, tp_ix *e, tp_sym *v, tp_ix *lo, tp_ix *last, b
   int64_t c;
   tp_ix *rest;
   if (!e || !tp_ix_mentions(e, v)) return e;
-  e = tp_ix_edge(s->ix, e, v, lo, last, above);
-  if (!e || !tp_ix_linear_in(s->ix, e, v, &c, &rest)) return NULL;
-  return tp_ix_subst(s->ix, e, 1, &v, above == (c > 0) ? &last : &lo);
+  e = tp_ix_edge(e, v, lo, last, above);
+  if (!e || !tp_ix_linear_in(e, v, &c, &rest)) return NULL;
+  return tp_ix_subst(e, 1, &v, above == (c > 0) ? &last : &lo);
 }
 
 /* A bound of e without v, as far as min(a, v) <= a or max(a, v) >= a gives one. */
@@ -86,14 +86,14 @@ static tp_ix *spared(spiller *s, tp_ix *e, tp_sym *v, bool above) {
   if (tp_ix_kind(e) == (above ? TP_IX_MIN : TP_IX_MAX))
     for (int i = 0; i < tp_ix_narg(e); i++)
       if (!tp_ix_mentions(tp_ix_arg(e, i), v))
-        all = !all ? tp_ix_arg(e, i) : (above ? tp_ix_min : tp_ix_max)(s->ix, all, tp_ix_arg(e, i));
+        all = !all ? tp_ix_arg(e, i) : (above ? tp_ix_min : tp_ix_max)(all, tp_ix_arg(e, i));
   if (all || tp_ix_kind(e) != TP_IX_POLY) return all ? all : e;
   tp_ix *sum = e;
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     int64_t k = tp_ix_coef(e, i);
     if (tp_ix_term(e, i, &atom) != 1 || !tp_ix_mentions(atom[0], v)) continue;
-    sum = tp_ix_add(s->ix, sum,
-        tp_ix_mulc(s->ix, tp_ix_sub(s->ix, spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
+    sum = tp_ix_add(sum,
+        tp_ix_mulc(tp_ix_sub(spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
   }
   return sum;
 }
@@ -103,7 +103,7 @@ static tp_ix *spared(spiller *s, tp_ix *e, tp_sym *v, bool above) {
 static tp_ix *beyond(spiller *s, tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
   for (const tp_pnode *q = leaf; q != top; q = q->up)
     if (q->up->kind == TP_P_FOR && q->up != top)
-      e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(s->ix, q->up->hi, -1), above);
+      e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(q->up->hi, -1), above);
   for (int i = 0; e && i < s->loads.n; i++)
     if (tp_ix_mentions(e, s->loads.v[i]->var))
       e = extreme(s, spared(s, e, s->loads.v[i]->var, above), s->loads.v[i]->var,
@@ -121,12 +121,12 @@ static tp_span rows_of(spiller *s, const row_use *u, const tp_pnode *top) {
 }
 
 static void stretch_rows(spiller *s, tp_span *all, tp_span more) {
-  all->lo = all->lo ? tp_ix_min(s->ix, all->lo, more.lo) : more.lo;
-  all->hi = all->hi ? tp_ix_max(s->ix, all->hi, more.hi) : more.hi;
+  all->lo = all->lo ? tp_ix_min(all->lo, more.lo) : more.lo;
+  all->hi = all->hi ? tp_ix_max(all->hi, more.hi) : more.hi;
 }
 
 static tp_ix *number_of_rows(spiller *s, tp_span r) {
-  return tp_ix_addc(s->ix, tp_ix_sub(s->ix, r.hi, r.lo), 1);
+  return tp_ix_addc(tp_ix_sub(r.hi, r.lo), 1);
 }
 
 /* Does the loop go through the rows? */
@@ -135,22 +135,22 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   tp_span all = { NULL, NULL };
   *r = (range){ 0 };
   if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
-  tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1);
+  tp_ix *last = tp_ix_addc(loop->hi, -1);
   for (int i = from; i < to; i++) {
     int64_t kl, kh;
     tp_span one = rows_of(s, &s->uses->v[i], loop);
     if (!one.lo) return false;
-    one.lo = tp_ix_edge(s->ix, one.lo, loop->var, loop->lo, last, false);
-    one.hi = tp_ix_edge(s->ix, one.hi, loop->var, loop->lo, last, true);
-    if (!one.lo || !one.hi || !tp_ix_linear_in(s->ix, one.lo, loop->var, &kl, &one.lo) ||
-        !tp_ix_linear_in(s->ix, one.hi, loop->var, &kh, &one.hi))
+    one.lo = tp_ix_edge(one.lo, loop->var, loop->lo, last, false);
+    one.hi = tp_ix_edge(one.hi, loop->var, loop->lo, last, true);
+    if (!one.lo || !one.hi || !tp_ix_linear_in(one.lo, loop->var, &kl, &one.lo) ||
+        !tp_ix_linear_in(one.hi, loop->var, &kh, &one.hi))
       return false;
     if (!kl || kl != kh || (r->k && r->k != kl)) return false;
     r->k = kl;
     r->made |= s->uses->v[i].made;
     stretch_rows(s, &all, one);
   }
-  r->lo = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, loop->var), r->k), all.lo);
+  r->lo = tp_ix_add(tp_ix_mulc(tp_ix_sym(s->ix, loop->var), r->k), all.lo);
   r->n = number_of_rows(s, all);
   return true;
 }
@@ -160,10 +160,10 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
 static void unclip(spiller *s, const tp_pnode *x, tp_span *r) {
   for (const tp_pnode *q = x->up; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
-    tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
-    tp_span w = { tp_ix_edge(s->ix, r->lo, q->var, q->lo, last, false),
-      tp_ix_edge(s->ix, r->hi, q->var, q->lo, last, true) };
-    if (w.lo && w.hi && !tp_ix_mentions(tp_ix_sub(s->ix, w.hi, w.lo), q->var)) *r = w;
+    tp_ix *last = tp_ix_addc(q->hi, -1);
+    tp_span w = { tp_ix_edge(r->lo, q->var, q->lo, last, false),
+      tp_ix_edge(r->hi, q->var, q->lo, last, true) };
+    if (w.lo && w.hi && !tp_ix_mentions(tp_ix_sub(w.hi, w.lo), q->var)) *r = w;
   }
 }
 

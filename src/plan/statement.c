@@ -395,7 +395,7 @@ static bool count_uses(pb *b) {
 static void drop_rows(pb *b, tp_nd *n) {
   for (int k = 0; k < b->s->nrow; k++) {
     tp_ix *e = tp_pb_split(b, tp_pb_here(b, b->s->row[k]), n->stride[k], n->lead);
-    n->off = tp_ix_add(C(b), n->off, tp_ix_mul(C(b), e, n->stride[k]));
+    n->off = tp_ix_add(n->off, tp_ix_mul(e, n->stride[k]));
   }
   n->rank -= b->s->nrow;
   n->shape += b->s->nrow;

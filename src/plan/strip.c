@@ -51,7 +51,7 @@ static int steps_along(const strip *s, const tp_region *r, const tp_nd *x, tp_sy
   const tp_pbuf *b = s->p->bufs.v[x->buf];
   tp_ix *by = tp_step_of(s->p, r, x, var, false);
   int d = by ? tp_pbuf_dim(s->p, b, by) : -1;
-  if (by && d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(s->p->ix, by));
+  if (by && d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(by));
   return d < b->ndim ? d : -1;
 }
 
@@ -114,7 +114,7 @@ static bool is_index(const strip *s, const tp_region *r, const tp_nd *x, int k, 
   if (d >= b->ndim) return b->slots[d] == s->t.extent;
   if (!x->nspan) return !x->nring && tp_is_number(x->off, 0);
   return x->span[d].lo && tp_is_number(x->span[d].lo, 0) &&
-      x->span[d].hi == tp_ix_addc(s->p->ix, s->t.extent, -1);
+      x->span[d].hi == tp_ix_addc(s->t.extent, -1);
 }
 
 static bool sums_up(const strip *s, int j) { return strip_leaf(s, j)->sums >> s->t.axis[j] & 1; }
@@ -309,7 +309,7 @@ static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
     join_strips(s, j, *beside);
   }
   if (!n) return loop;
-  loop->hi = tp_ix_max(s->p->ix, loop->hi, tp_ix_const(s->p->ix, 1));
+  loop->hi = tp_ix_max(loop->hi, tp_ix_const(s->p->ix, 1));
   kid[n++] = loop;
   return tp_plan_seq(s->p->a, n, kid);
 }

@@ -207,7 +207,7 @@ static void cut_own(teamster *t, tp_region *r, const tp_cut *c, tp_ix *from, tp_
     int k = own_axis(r, c, i);
     if (k < 0) continue;
     x->shape[k] = n;
-    x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->stride[k], from));
+    x->off = tp_ix_add(x->off, tp_ix_mul(x->stride[k], from));
   }
 }
 

@@ -120,9 +120,9 @@ void tp_become(tp_pnode *x, const tp_pnode *y) {
 tp_tile tp_tile_of(tp_plan *p, const char *name, tp_ix *all, int64_t b) {
   tp_tile t = { .var = tp_sym_var(p->ix, name), .all = all, .n = tp_ix_const(p->ix, b), .b = b };
   int64_t known;
-  t.first = tp_ix_mulc(p->ix, tp_ix_sym(p->ix, t.var), b);
+  t.first = tp_ix_mulc(tp_ix_sym(p->ix, t.var), b);
   if (!tp_ix_is_const(all, &known) || known % b)
-    t.n = tp_ix_min(p->ix, t.n, tp_ix_sub(p->ix, all, t.first));
+    t.n = tp_ix_min(t.n, tp_ix_sub(all, t.first));
   return t;
 }
 
@@ -134,6 +134,6 @@ tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_tile *t, int n, tp_pnode **v) 
           .kid = TP_DUPN(p->a, &body, 1),
           .var = t->var,
           .lo = tp_ix_const(p->ix, 0),
-          .hi = tp_ix_fdiv(p->ix, tp_ix_addc(p->ix, t->all, t->b - 1), t->b),
+          .hi = tp_ix_fdiv(tp_ix_addc(t->all, t->b - 1), t->b),
           .step = 1 });
 }

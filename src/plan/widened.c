@@ -104,7 +104,7 @@ static bool dims_along(const widener *w, const tp_pbuf *b, tp_ix *stride, tp_ix 
   if (tp_is_number(stride, 0) || tp_is_number(n, 1)) return true;
   if (d < 0) return false;
   *to = (dims){ d, d };
-  for (tp_ix *all = b->slots[d]; all != n; all = tp_ix_mul(w->ix, all, b->slots[to->outer]))
+  for (tp_ix *all = b->slots[d]; all != n; all = tp_ix_mul(all, b->slots[to->outer]))
     if (--to->outer < b->ndim) { /* dims of points may lie in another order */
       *to = (dims){ d, d };
       return tp_ix_is_const(b->slots[d], &slots) && tp_ix_is_const(n, &some) && some <= slots;
@@ -126,7 +126,7 @@ static bool find_first_places(
   if (!tp_ix_is_const(off, &rest)) {
     for (int d = 0; d < b->ndim + b->rank; d++) {
       if (!(left >> d & 1) || (to->seen >> d & 1)) continue;
-      tp_ix *at = tp_ix_divexact(w->ix, off, tp_pbuf_stride(w->ix, b, d));
+      tp_ix *at = tp_ix_divexact(off, tp_pbuf_stride(w->ix, b, d));
       if (at) return to->first[d] = at, true;
     }
     return false;
@@ -172,7 +172,7 @@ static bool is_placed_window(
     tp_ix *at = x->nspan ? x->span[d].lo : NULL;
     if (!at || at != x->span[d].hi) return false;
     to->first[d] = at;
-    off = tp_ix_sub(w->ix, off, tp_ix_mul(w->ix, at, tp_pbuf_stride(w->ix, b, d)));
+    off = tp_ix_sub(off, tp_ix_mul(at, tp_pbuf_stride(w->ix, b, d)));
     left &= ~((uint64_t)1 << d);
   }
   return find_first_places(w, b, off, left, to);
@@ -267,7 +267,7 @@ static bool may_be_made_at(const widener *w, const tp_pnode *made, const tp_pnod
 static tp_ix *inner_places(const widener *w, const tp_pbuf *b, const wide_reader *by) {
   tp_ix *n = tp_ix_const(w->ix, 1);
   dims d = by->along[by->at->rg->nlead + by->axis];
-  for (int k = d.outer + 1; k <= d.inner; k++) n = tp_ix_mul(w->ix, n, b->slots[k]);
+  for (int k = d.outer + 1; k <= d.inner; k++) n = tp_ix_mul(n, b->slots[k]);
   return n;
 }
 
@@ -296,7 +296,7 @@ static tp_pbuf *tile_buffer(
   tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
   u->slots = TP_DUPN(w->p->a, b->slots, b->ndim + b->rank);
   for (int d = 0; d < b->ndim + b->rank; d++) u->slots[d] = by->places[d];
-  if (n) u->slots[by->dim] = tp_ix_min(w->ix, n, by->places[by->dim]);
+  if (n) u->slots[by->dim] = tp_ix_min(n, by->places[by->dim]);
   u->size = tp_pbuf_size(w->ix, u);
   u->scope = scope, u->inside = TP_INSIDE_ALL;
   u->id = w->p->bufs.n;
@@ -327,7 +327,7 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader 
   for (int k = m->nlead - 1; k >= 0; k--) {
     int d = tp_moves_along(w->p, made, &made->out[0], k);
     if (n && d >= 0 && d == by->dim)
-      tp_cut_axis(w->p, m, k, tp_ix_add(w->ix, by->first[d], first), n, small);
+      tp_cut_axis(w->p, m, k, tp_ix_add(by->first[d], first), n, small);
     else if (d >= 0 && by->places[d] != was->slots[d])
       tp_cut_axis(w->p, m, k, by->first[d], by->places[d], small);
     if (tp_is_number(m->lead[k], 1)) drop_axis(m, k);
@@ -347,9 +347,9 @@ static void make_where_read(widener *w, const tp_region *made, const wide_reader
   tp_lie_anew(w->p, r, x, was, u);
   x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->nspan = 0;
   if (b) {
-    tp_ix *inner = inner_places(w, was, by), *row = tp_ix_mul(w->ix, t.first, inner);
-    y->shape[by->axis] = x->shape[by->axis] = tp_ix_mul(w->ix, t.n, inner);
-    y->off = tp_ix_add(w->ix, y->off, tp_ix_mul(w->ix, y->stride[by->axis], row));
+    tp_ix *inner = inner_places(w, was, by), *row = tp_ix_mul(t.first, inner);
+    y->shape[by->axis] = x->shape[by->axis] = tp_ix_mul(t.n, inner);
+    y->off = tp_ix_add(y->off, tp_ix_mul(y->stride[by->axis], row));
   }
   tp_pnode *v[] = { make_tile(w, made, by, u, t.first, t.n), tp_plan_leaf(w->p->a, r) };
   tp_become(by->at, b ? tp_loop_over_tiles(w->p, &t, 2, v) : tp_plan_seq(w->p->a, 2, v));

@@ -35,7 +35,7 @@ bool tp_is_pure_env(const tp_region *r) { return tp_env_text(r->how.str) != NULL
 tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
   tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
   for (int i = 0; i < x->ndim + x->rank; i++) /* at T = 0, T - 1 slots are none */
-    n = tp_ix_mul(c, n, tp_ix_simplify(c, tp_ix_max(c, none, x->slots[i]), 0, NULL));
+    n = tp_ix_mul(n, tp_ix_simplify(tp_ix_max(none, x->slots[i]), 0, NULL));
   return n;
 }
 
@@ -44,7 +44,7 @@ tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
   for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
     int axis = k < x->ndim && x->order ? x->order[k] : k;
     if (axis == i) break;
-    s = tp_ix_mul(c, s, x->slots[axis]);
+    s = tp_ix_mul(s, x->slots[axis]);
   }
   return s;
 }
@@ -56,7 +56,7 @@ bool tp_same_rings(
   bool same = a->nring == b->nring;
   for (int i = 0; same && i < a->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
-    same = (n ? tp_ix_subst(ix, x->idx, n, from, to) : x->idx) == y->idx && x->width == y->width &&
+    same = (n ? tp_ix_subst(x->idx, n, from, to) : x->idx) == y->idx && x->width == y->width &&
         x->stride == y->stride;
   }
   return same;
@@ -117,12 +117,12 @@ int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) 
 }
 
 tp_ix *tp_step_of(const tp_plan *p, const tp_region *r, const tp_nd *x, tp_sym *var, bool rings) {
-  tp_ix *next = tp_ix_addc(p->ix, tp_ix_sym(p->ix, var), 1),
-        *by = tp_ix_sub(p->ix, tp_ix_subst(p->ix, x->off, 1, &var, &next), x->off);
+  tp_ix *next = tp_ix_addc(tp_ix_sym(p->ix, var), 1),
+        *by = tp_ix_sub(tp_ix_subst(x->off, 1, &var, &next), x->off);
   bool known = true;
   for (int i = 0; i < x->nring; i++)
     if (tp_ix_mentions(x->ring[i].idx, var))
-      known &= rings, by = tp_ix_add(p->ix, by, x->ring[i].stride);
+      known &= rings, by = tp_ix_add(by, x->ring[i].stride);
   for (int k = 0; k < r->nlead; k++) known &= !tp_ix_mentions(x->lead[k], var);
   return known && !tp_ix_mentions(by, var) ? by : NULL;
 }
@@ -267,10 +267,10 @@ tp_region *tp_region_copy(const tp_plan *p, const tp_region *r) {
 
 void tp_cut_axis(const tp_plan *p, tp_region *r, int k, tp_ix *first, tp_ix *n, const bool *small) {
   r->lead[k] = n;
-  r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
+  r->leadlo[k] = tp_ix_add(r->leadlo[k], first);
   TP_WINDOWS (x, r)
     if (x->buf >= 0 && !(small && small[x->buf]))
-      x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
+      x->off = tp_ix_add(x->off, tp_ix_mul(x->lead[k], first));
 }
 
 static void *with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
@@ -285,19 +285,19 @@ static tp_ix *end_of_span(const tp_plan *p, tp_ix *e, const tp_pnode *loop, bool
   int64_t by = 0;
   tp_ix *rest;
   if (!e || !tp_ix_mentions(e, loop->var)) return e;
-  bool known = tp_ix_linear_in(p->ix, e, loop->var, &by, &rest);
-  tp_ix *at = (by > 0) == greatest ? tp_ix_addc(p->ix, loop->hi, -1) : loop->lo;
-  return known ? tp_ix_subst(p->ix, e, 1, &loop->var, &at) : NULL;
+  bool known = tp_ix_linear_in(e, loop->var, &by, &rest);
+  tp_ix *at = (by > 0) == greatest ? tp_ix_addc(loop->hi, -1) : loop->lo;
+  return known ? tp_ix_subst(e, 1, &loop->var, &at) : NULL;
 }
 
 void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ix *const *by) {
   tp_sym *const *var = &loop->var;
-  tp_ix *n = tp_ix_max(p->ix, tp_ix_const(p->ix, 0), tp_ix_sub(p->ix, loop->hi, loop->lo));
+  tp_ix *n = tp_ix_max(tp_ix_const(p->ix, 0), tp_ix_sub(loop->hi, loop->lo));
   for (int i = 0; i < r->nin + r->nout; i++) {
     tp_nd *x = tp_window_at(r, i);
-    x->off = tp_ix_subst(p->ix, x->off, 1, var, &loop->lo);
+    x->off = tp_ix_subst(x->off, 1, var, &loop->lo);
     for (int k = 0; k < x->nring; k++)
-      x->ring[k].idx = tp_ix_subst(p->ix, x->ring[k].idx, 1, var, &loop->lo);
+      x->ring[k].idx = tp_ix_subst(x->ring[k].idx, 1, var, &loop->lo);
     x->lead = with_first(p->a, &by[i], x->lead, sizeof by[i], r->nlead);
     for (int d = 0; d < x->nspan; d++)
       x->span[d] = (tp_span){ end_of_span(p, x->span[d].lo, loop, false),
@@ -319,16 +319,16 @@ void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ix *co
 static tp_ix *offset_in(
     const tp_plan *p, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b, int d) {
   tp_ictx *ix = p->ix;
-  tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(ix, stride, was->slots[d]);
+  tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(stride, was->slots[d]);
   int64_t inside = 0, each, all;
   if (x->ahead == x->off && x->axis >= b->ndim && x->axis > d) return x->off;
   if (tp_ix_is_const(stride, &each) && tp_ix_is_const(outer, &all) && all > 0) {
     inside = tp_floormod(tp_ix_cst(x->off), all);
     if (inside >= each) return NULL;
   }
-  tp_ix *outside = tp_ix_divexact(ix, tp_ix_addc(ix, x->off, -inside), outer);
+  tp_ix *outside = tp_ix_divexact(tp_ix_addc(x->off, -inside), outer);
   return outside
-      ? tp_ix_addc(ix, tp_ix_mul(ix, outside, tp_ix_mul(ix, stride, b->slots[d])), inside)
+      ? tp_ix_addc(tp_ix_mul(outside, tp_ix_mul(stride, b->slots[d])), inside)
       : NULL;
 }
 
@@ -351,7 +351,7 @@ static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, tp_ix *n) 
       if (x->buf != buf) continue;
       x->off = offset_in(t->p, x, &was, b, d);
       tp_lie_anew(t->p, t->leaf[j]->rg, x, &was, b);
-      if (d < x->nspan) x->span[d].hi = tp_ix_addc(t->p->ix, n, -1);
+      if (d < x->nspan) x->span[d].hi = tp_ix_addc(n, -1);
     }
 }
 

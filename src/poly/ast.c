@@ -40,11 +40,11 @@ static tp_ix *indicator(ast_walk *c, tp_ix *e) {
   switch (tp_ix_kind(e)) {
   case TP_IX_TRUE: return one;
   case TP_IX_FALSE: return zero;
-  case TP_IX_GE0: return tp_ix_min(x, one, tp_ix_max(x, zero, tp_ix_addc(x, tp_ix_arg(e, 0), 1)));
+  case TP_IX_GE0: return tp_ix_min(one, tp_ix_max(zero, tp_ix_addc(tp_ix_arg(e, 0), 1)));
   case TP_IX_EQ0:
     return tp_ix_max(
-        x, zero, tp_ix_sub(x, one, tp_ix_max(x, tp_ix_arg(e, 0), tp_ix_neg(x, tp_ix_arg(e, 0)))));
-  case TP_IX_NOT: return tp_ix_sub(x, one, indicator(c, tp_ix_arg(e, 0)));
+        zero, tp_ix_sub(one, tp_ix_max(tp_ix_arg(e, 0), tp_ix_neg(tp_ix_arg(e, 0)))));
+  case TP_IX_NOT: return tp_ix_sub(one, indicator(c, tp_ix_arg(e, 0)));
   case TP_IX_AND:
   case TP_IX_OR: break;
   default: return bad(c);
@@ -52,22 +52,22 @@ static tp_ix *indicator(ast_walk *c, tp_ix *e) {
   bool and = tp_ix_kind(e) == TP_IX_AND;
   for (int i = 0; i < tp_ix_narg(e); i++) {
     tp_ix *a = indicator(c, tp_ix_arg(e, i));
-    r = tp_ix_mul(x, r, and? a : tp_ix_sub(x, one, a));
+    r = tp_ix_mul(r, and? a : tp_ix_sub(one, a));
   }
-  return and? r : tp_ix_sub(x, one, r);
+  return and? r : tp_ix_sub(one, r);
 }
 
 static tp_ix *as_cond(ast_walk *c, tp_ix *e) {
-  return tp_ix_is_cond(e) ? e : tp_ix_cmp(c->ix, TP_NE, e, tp_ix_const(c->ix, 0));
+  return tp_ix_is_cond(e) ? e : tp_ix_cmp(TP_NE, e, tp_ix_const(c->ix, 0));
 }
 
 static tp_ix *nary(
-    ast_walk *c, isl_ast_expr *e, tp_ix *(*op)(tp_ictx *, tp_ix *, tp_ix *), bool cond) {
+    ast_walk *c, isl_ast_expr *e, tp_ix *(*op)(tp_ix *, tp_ix *), bool cond) {
   tp_ix *r = NULL;
   for (int i = 0, n = (int)isl_ast_expr_op_get_n_arg(e); i < n; i++) {
     tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, i));
     a = cond ? as_cond(c, a) : a;
-    r = r ? op(c->ix, r, a) : a;
+    r = r ? op(r, a) : a;
   }
   return r ? r : bad(c);
 }
@@ -75,19 +75,18 @@ static tp_ix *nary(
 static tp_ix *compare_expr(ast_walk *c, isl_ast_expr *e, tp_cmp op) {
   tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 0)), *b = expr(c, isl_ast_expr_op_get_arg(e, 1));
   if (tp_ix_is_cond(a) || tp_ix_is_cond(b)) return bad(c);
-  return tp_ix_cmp(c->ix, op, a, b);
+  return tp_ix_cmp(op, a, b);
 }
 
 static tp_ix *choice(ast_walk *c, isl_ast_expr *e) {
   tp_ix *i = as_cond(c, expr(c, isl_ast_expr_op_get_arg(e, 0)));
   tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 1)), *b = expr(c, isl_ast_expr_op_get_arg(e, 2));
   if (tp_ix_is_cond(a) && tp_ix_is_cond(b))
-    return tp_ix_or(c->ix, tp_ix_and(c->ix, i, a), tp_ix_and(c->ix, tp_ix_not(c->ix, i), b));
-  return tp_ix_add(c->ix, b, tp_ix_mul(c->ix, tp_ix_sub(c->ix, a, b), indicator(c, i)));
+    return tp_ix_or(tp_ix_and(i, a), tp_ix_and(tp_ix_not(i), b));
+  return tp_ix_add(b, tp_ix_mul(tp_ix_sub(a, b), indicator(c, i)));
 }
 
 static tp_ix *operation(ast_walk *c, isl_ast_expr *e) {
-  tp_ictx *x = c->ix;
   switch (isl_ast_expr_op_get_type(e)) {
   case isl_ast_expr_op_and:
   case isl_ast_expr_op_and_then: return nary(c, e, tp_ix_and, true);
@@ -95,17 +94,17 @@ static tp_ix *operation(ast_walk *c, isl_ast_expr *e) {
   case isl_ast_expr_op_or_else: return nary(c, e, tp_ix_or, true);
   case isl_ast_expr_op_max: return nary(c, e, tp_ix_max, false);
   case isl_ast_expr_op_min: return nary(c, e, tp_ix_min, false);
-  case isl_ast_expr_op_minus: return tp_ix_neg(x, expr(c, isl_ast_expr_op_get_arg(e, 0)));
+  case isl_ast_expr_op_minus: return tp_ix_neg(expr(c, isl_ast_expr_op_get_arg(e, 0)));
   case isl_ast_expr_op_add: return nary(c, e, tp_ix_add, false);
   case isl_ast_expr_op_sub: return nary(c, e, tp_ix_sub, false);
   case isl_ast_expr_op_mul: return nary(c, e, tp_ix_mul, false);
   case isl_ast_expr_op_div:
   case isl_ast_expr_op_fdiv_q:
   case isl_ast_expr_op_pdiv_q:
-    return tp_ix_fdiv(x, expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
+    return tp_ix_fdiv(expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
   case isl_ast_expr_op_pdiv_r:
   case isl_ast_expr_op_zdiv_r:
-    return tp_ix_mod(x, expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
+    return tp_ix_mod(expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
   case isl_ast_expr_op_cond:
   case isl_ast_expr_op_select: return choice(c, e);
   case isl_ast_expr_op_eq: return compare_expr(c, e, TP_EQ);
@@ -158,7 +157,7 @@ static tp_tree *run_of(ast_walk *c, int st, tp_ix *const *arg) {
   if (own) {
     own = tp_move_ends(
         c->S->p, own, s->ndim, s->dim, t->arg, s->bdim < 0 ? s->vec : s->vec & ~(1u << s->bdim));
-    cond = tp_ix_both(c->ix, cond, own);
+    cond = tp_ix_both(cond, own);
   }
   if (!cond) return t;
   tp_tree *guarded = tp_ast_new_tree(c->S, TP_T_IF, 1);
@@ -191,7 +190,7 @@ static tp_ix *loop_end(ast_walk *c, isl_ast_node *n) {
   tp_ix *ub = expr(c, isl_ast_expr_op_get_arg(e, 1));
   isl_ast_expr_free(e);
   if (op != isl_ast_expr_op_le && op != isl_ast_expr_op_lt) return bad(c);
-  return op == isl_ast_expr_op_le ? tp_ix_addc(c->ix, ub, 1) : ub;
+  return op == isl_ast_expr_op_le ? tp_ix_addc(ub, 1) : ub;
 }
 
 static isl_id *iterator(isl_ast_node *n) {
@@ -204,11 +203,11 @@ static isl_id *iterator(isl_ast_node *n) {
 /* -e, with min and max the other way round. */
 static tp_ix *negated(tp_ictx *x, tp_ix *e) {
   tp_ixkind k = tp_ix_kind(e);
-  if (k != TP_IX_MIN && k != TP_IX_MAX) return tp_ix_neg(x, e);
+  if (k != TP_IX_MIN && k != TP_IX_MAX) return tp_ix_neg(e);
   tp_ix *r = negated(x, tp_ix_arg(e, 0));
   for (int i = 1; i < tp_ix_narg(e); i++)
-    r = k == TP_IX_MIN ? tp_ix_max(x, r, negated(x, tp_ix_arg(e, i)))
-                       : tp_ix_min(x, r, negated(x, tp_ix_arg(e, i)));
+    r = k == TP_IX_MIN ? tp_ix_max(r, negated(x, tp_ix_arg(e, i)))
+                       : tp_ix_min(r, negated(x, tp_ix_arg(e, i)));
   return r;
 }
 
@@ -232,10 +231,10 @@ static tp_tree *loop(ast_walk *c, isl_ast_node *n) {
     t->independent = item && item->independent;
     t->block = item ? item->block : 0;
     t->step = (int)(down ? -step : step);
-    t->lo = down ? negated(c->ix, tp_ix_addc(c->ix, end, -1)) : init;
-    t->hi = down ? tp_ix_addc(c->ix, negated(c->ix, init), 1) : end;
+    t->lo = down ? negated(c->ix, tp_ix_addc(end, -1)) : init;
+    t->hi = down ? tp_ix_addc(negated(c->ix, init), 1) : end;
     TP_PUSH(c->S->a, &c->env,
-        (binding){ id, down ? tp_ix_neg(c->ix, tp_ix_sym(c->ix, v)) : tp_ix_sym(c->ix, v) });
+        (binding){ id, down ? tp_ix_neg(tp_ix_sym(c->ix, v)) : tp_ix_sym(c->ix, v) });
     /* a FOR's stmt is its depth among the driver's loops until tp_make_tree ends */
     int was = t->stmt = c->depth;
     body = t->kid[0] = tp_ast_tree(c, isl_ast_node_for_get_body(n));

@@ -82,15 +82,15 @@ static void put_vector(const pr *x, tp_buf *b, const call *c, int d) {
 
 static void put_index(const pr *x, tp_buf *b, const call *c, tp_ix *e) {
   tp_ictx *ix = x->p->g->ix;
-  e = tp_ix_subst(ix, e, c->n, c->dim, c->val);
+  e = tp_ix_subst(e, c->n, c->dim, c->val);
   for (int d = 0; d < c->s->ndim; d++) { /* d + rest, for all d of the call */
     int64_t by;
     tp_ix *rest, *lo, *hi;
     if (!(c->s->vec >> d & 1) || !tp_ix_mentions(e, c->s->dim[d]) ||
-        !tp_ix_linear_in(ix, e, c->s->dim[d], &by, &rest) || by != 1)
+        !tp_ix_linear_in(e, c->s->dim[d], &by, &rest) || by != 1)
       continue;
     tp_run_range(ix, c->s, c->t, d, &lo, &hi);
-    put_range(x, b, tp_ix_add(ix, lo, rest), tp_ix_add(ix, hi, rest));
+    put_range(x, b, tp_ix_add(lo, rest), tp_ix_add(hi, rest));
     return;
   }
   put_ix(x, b, e);
@@ -254,7 +254,7 @@ static void put_for(pr *x, const tp_tree *t) {
   tp_putf(x->b, "for %s = ", here.name);
   if (t->step > 0) put_range(x, x->b, t->lo, t->hi);
   else {
-    put_ix(x, x->b, tp_ix_addc(x->p->g->ix, t->hi, -1));
+    put_ix(x, x->b, tp_ix_addc(t->hi, -1));
     tp_puts(x->b, " down to ");
     put_ix(x, x->b, t->lo);
   }
@@ -319,16 +319,16 @@ void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
 /* ---- storage ---- */
 
 static tp_ix *upper_extent(const tp_poly *p, const tp_arr *x, int i) {
-  tp_ix *up = tp_ix_upper(p->g->ix, x->shape[i], x->ndim, x->dim);
+  tp_ix *up = tp_ix_upper(x->shape[i], x->ndim, x->dim);
   tp_ix *most = i || x->kind != TP_ARR_TEMP ? NULL : tp_most_of(p, x->val);
-  return most ? tp_ix_min(p->g->ix, up, most) : up;
+  return most ? tp_ix_min(up, most) : up;
 }
 
 tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x) {
   tp_ictx *ix = p->g->ix;
   tp_ix *n = tp_ix_const(ix, x->in ? 0 : tp_dtype_size(x->dtype));
-  for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(ix, n, x->width[d]);
-  for (int i = 0; i < x->rank; i++) n = tp_ix_mul(ix, n, upper_extent(p, x, i));
+  for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(n, x->width[d]);
+  for (int i = 0; i < x->rank; i++) n = tp_ix_mul(n, upper_extent(p, x, i));
   return n;
 }
 

@@ -113,7 +113,7 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
 static bool is_shifted(ref *r, tp_ix *e, tp_sym *dim, int64_t *by) {
   int64_t k;
   tp_ix *rest;
-  bool yes = e && tp_ix_linear_in(r->g->ix, e, dim, &k, &rest) && k == 1 && tp_ix_of_bounds(rest) &&
+  bool yes = e && tp_ix_linear_in(e, dim, &k, &rest) && k == 1 && tp_ix_of_bounds(rest) &&
       !tp_mentions_end(r->g, rest);
   if (yes) *by = tp_ix_evalq(rest, r->env);
   return yes;

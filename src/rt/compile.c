@@ -19,7 +19,7 @@ static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
   return !d ||
       tp_fail(err, TP_E_RAGGED, o->pos,
           "output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
-          tp_ix_str(g->ix, t->shape[axis]), d->name);
+          tp_ix_str(t->shape[axis]), d->name);
 }
 
 /* Gives an output without a name of its own the script's, for errors and explain. */

@@ -86,10 +86,10 @@ static void put_checks(tp_buf *b, const tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   tp_ix *all = tp_ix_bool(c, true);
   for (int i = 0; i < f->graph->boundchecks.n; i++)
-    all = tp_ix_and(c, all, f->graph->boundchecks.v[i].cond);
+    all = tp_ix_and(all, f->graph->boundchecks.v[i].cond);
   if (tp_ix_kind(all) == TP_IX_TRUE) return;
   for (int i = 0; tp_ix_conjunct(all, i); i++)
-    tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(c, tp_ix_conjunct(all, i)));
+    tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(tp_ix_conjunct(all, i)));
 }
 
 static int fused(const tp_poly *p) {
@@ -247,7 +247,7 @@ static int by_bytes(const void *pa, const void *pb) {
 /* ": T*4 bytes" */
 static void put_size(tp_buf *b, const tp_plan *p, const tp_pbuf *x) {
   tp_putf(b, "%s: ", x->name ? x->name : "?");
-  tp_ix_print(b, tp_ix_mulc(p->ix, x->size, tp_dtype_size(x->dtype)));
+  tp_ix_print(b, tp_ix_mulc(x->size, tp_dtype_size(x->dtype)));
   tp_puts(b, " bytes");
 }
 
@@ -401,14 +401,14 @@ static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int6
 }
 
 static void put_factor(tp_buf *b, tp_ictx *c, tp_ix *n, const char *of) {
-  if (!tp_is_number(n, 1)) tp_putf(b, "(%s)%s", tp_ix_str(c, n), of);
+  if (!tp_is_number(n, 1)) tp_putf(b, "(%s)%s", tp_ix_str(n), of);
 }
 
 /* "(T) (t + 1) for t, t: y: sum" */
 static void put_formula(tp_buf *b, const tp_plan *p, const tp_pnode *x) {
   const tp_pnode *loop[64];
   int n = loops_around(x, loop);
-  while (n-- > 0) put_factor(b, p->ix, tp_ix_sub(p->ix, loop[n]->hi, loop[n]->lo), " ");
+  while (n-- > 0) put_factor(b, p->ix, tp_ix_sub(loop[n]->hi, loop[n]->lo), " ");
   for (int i = 0; i < x->rg->nlead; i++) put_factor(b, p->ix, x->rg->lead[i], " ");
   put_place(b, p, x);
   put_operators(b, x->rg);

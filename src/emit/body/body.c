@@ -187,7 +187,7 @@ static void put_at(const nest *l, int i) {
       if (l->ax[k].of[j] != i) continue;
       tp_ix *inner = tp_ix_const(e->ix, 1);
       for (int q = j + 1; q < l->ax[k].nof; q++)
-        inner = tp_ix_mul(e->ix, inner, l->r->lead[l->ax[k].of[q]]);
+        inner = tp_ix_mul(inner, l->r->lead[l->ax[k].of[q]]);
       tp_putf(e->b, "x%d", k);
       if (!tp_is_number(inner, 1)) tp_putf(e->b, "/%s", emit_ix(e, inner));
       if (j) tp_putf(e->b, "%%%s", emit_ix(e, l->r->lead[i]));

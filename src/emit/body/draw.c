@@ -25,7 +25,7 @@ static bool moves_evenly(const tp_emit *e, const tp_region *r, tp_sym *var) {
   for (int i = 0; i < r->ncoord; i++) {
     int64_t k;
     tp_ix *rest;
-    all &= tp_ix_linear_in(e->ix, r->coord[i], var, &k, &rest);
+    all &= tp_ix_linear_in(r->coord[i], var, &k, &rest);
   }
   return all;
 }
@@ -164,7 +164,7 @@ static void put_next_of_many(const drawn *w, int i) {
   int64_t k = 0;
   tp_ix *rest;
   if (i < w->r->ncoord) {
-    (void)tp_ix_linear_in(e->ix, w->r->coord[i], w->var, &k, &rest);
+    (void)tp_ix_linear_in(w->r->coord[i], w->var, &k, &rest);
     tp_emit_line(e, "tp_philox_next_many(m, %d, %s, %lld, many);\n", i + 1,
         emit_ix(e, w->r->coord[i]), (long long)k * w->step);
     return;

@@ -44,9 +44,9 @@ static bool window_mentions(const tp_nd *nd, tp_sym *s) {
 static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd *o) {
   tp_ictx *ix = w->e->ix;
   tp_sym *from[] = { w->p->var, w->q->var };
-  tp_ix *to[] = { tp_ix_addc(ix, tp_ix_sym(ix, from[0]), dp),
-    tp_ix_addc(ix, tp_ix_sym(ix, from[1]), dq) };
-  return tp_ix_subst(ix, a->off, 2, from, to) == o->off && tp_same_rings(a, o, ix, 2, from, to);
+  tp_ix *to[] = { tp_ix_addc(tp_ix_sym(ix, from[0]), dp),
+    tp_ix_addc(tp_ix_sym(ix, from[1]), dq) };
+  return tp_ix_subst(a->off, 2, from, to) == o->off && tp_same_rings(a, o, ix, 2, from, to);
 }
 
 static wave_cell cell_of(const wave *w, const tp_nd *a) {
@@ -68,11 +68,11 @@ static bool is_one_point(const wave *w, const tp_pnode *x) {
 /* Is x a point before the inner loop that makes the cell left of the row? Among cells it may read
  * only the one above. */
 static bool makes_left(const wave *w, const tp_pnode *x) {
-  tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
+  tp_ix *left = tp_ix_addc(w->q->lo, -1);
   if (!is_one_point(w, x)) return false;
   const tp_nd *o = &x->rg->out[0];
   bool ok = o->buf == w->x->buf && tp_same_rings(o, w->x, NULL, 0, NULL, NULL) &&
-      o->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
+      o->off == tp_ix_subst(w->x->off, 1, &w->q->var, &left);
   for (int i = 0; ok && i < x->rg->nin; i++)
     ok = x->rg->in[i].buf != w->x->buf || is_there(w, &x->rg->in[i], 1, 0, o);
   return ok;
@@ -87,7 +87,7 @@ static bool rows_kept(wave *w) {
     const tp_ring *r = &w->x->ring[i];
     if (tp_ix_mentions(r->idx, w->q->var)) return false;
     if (!tp_ix_mentions(r->idx, w->p->var)) continue;
-    if (turning++ || !tp_ix_linear_in(w->e->ix, r->idx, w->p->var, &k, &rest) || k != 1 ||
+    if (turning++ || !tp_ix_linear_in(r->idx, w->p->var, &k, &rest) || k != 1 ||
         !tp_ix_is_const(r->width, &width) || width < 1 || width > w->lanes || w->lanes % width)
       return false;
   }

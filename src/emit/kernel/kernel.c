@@ -25,15 +25,15 @@ static tp_ix *edge_of(tp_emit *e, const tp_region *r, const tp_nd *nd, bool most
   for (int i = 0; i < r->nlead && nd->lead; i++) {
     int64_t k;
     bool up =
-        tp_ix_is_const(nd->lead[i], &k) ? k > 0 : tp_ix_prove_ge0(e->ix, nd->lead[i], 0, NULL);
+        tp_ix_is_const(nd->lead[i], &k) ? k > 0 : tp_ix_prove_ge0(nd->lead[i], 0, NULL);
     if (up != most) continue;
-    at = tp_ix_add(e->ix, at, tp_ix_mul(e->ix, nd->lead[i], tp_ix_addc(e->ix, r->lead[i], -1)));
+    at = tp_ix_add(at, tp_ix_mul(nd->lead[i], tp_ix_addc(r->lead[i], -1)));
   }
   return at;
 }
 
 static bool is_below(tp_emit *e, tp_ix *a, tp_ix *b) {
-  return tp_ix_prove_ge0(e->ix, tp_ix_addc(e->ix, tp_ix_sub(e->ix, b, a), -1), 0, NULL);
+  return tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(b, a), -1), 0, NULL);
 }
 
 /* Are both on the same rings, at one place of each but ring *other, in which their places differ?
@@ -46,7 +46,7 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
     int64_t far, width;
     if (x->width != y->width || x->stride != y->stride) return false;
     if (x->idx == y->idx) continue;
-    if (*other >= 0 || !tp_ix_is_const(tp_ix_sub(e->ix, x->idx, y->idx), &far) ||
+    if (*other >= 0 || !tp_ix_is_const(tp_ix_sub(x->idx, y->idx), &far) ||
         !tp_ix_is_const(x->width, &width) || far % width == 0)
       return false;
     *other = i;
@@ -62,8 +62,8 @@ bool kernel_apart(
         *lo_b = edge_of(e, q, b, false), *hi_b = edge_of(e, q, b, true);
   if (other < 0) return is_below(e, hi_a, lo_b) || is_below(e, hi_b, lo_a);
   tp_ix *slot = a->ring[other].stride;
-  return is_below(e, tp_ix_sub(e->ix, hi_a, lo_b), slot) &&
-      is_below(e, tp_ix_sub(e->ix, hi_b, lo_a), slot);
+  return is_below(e, tp_ix_sub(hi_a, lo_b), slot) &&
+      is_below(e, tp_ix_sub(hi_b, lo_a), slot);
 }
 
 bool kernel_is_shared(tp_emit *e, const tp_region *r) {

@@ -32,7 +32,7 @@ static meet_use *use_of(tp_emit *e, const tp_pnode *x) {
   else if (!emit_folds_together(&u->l)) u->how = BY_POINTS;
   u->points = tp_ix_const(e->ix, 1);
   for (int k = 0; k < u->l.nax; k++)
-    if (!u->l.ax[k].red) u->points = tp_ix_mul(e->ix, u->points, u->l.ax[k].n);
+    if (!u->l.ax[k].red) u->points = tp_ix_mul(u->points, u->l.ax[k].n);
   return u;
 }
 
@@ -48,8 +48,8 @@ static int ways_of(tp_emit *e, const meet_use *u, int w, way *to) {
     tp_ix *by = u->l.stride[w][k], *all = u->l.ax[k].n;
     if (u->l.ax[k].red && !tp_is_number(by, 0)) return -1;
     if (u->l.ax[k].red) continue;
-    if (n && to[n - 1].stride == tp_ix_mul(e->ix, by, all))
-      to[n - 1] = (way){ tp_ix_mul(e->ix, to[n - 1].n, all), by };
+    if (n && to[n - 1].stride == tp_ix_mul(by, all))
+      to[n - 1] = (way){ tp_ix_mul(to[n - 1].n, all), by };
     else to[n++] = (way){ all, by };
   }
   return n;

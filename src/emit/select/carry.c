@@ -51,8 +51,8 @@ static void touch_all(touches *t, const tp_pnode *x, bool direct) {
 /* ---- places ---- */
 
 static tp_ix *moved(const tp_emit *e, const tp_pnode *loop, tp_ix *x, int k) {
-  tp_ix *to = tp_ix_addc(e->ix, tp_ix_sym(e->ix, loop->var), (int64_t)k * loop->step);
-  return k ? tp_ix_subst(e->ix, x, 1, &loop->var, &to) : x;
+  tp_ix *to = tp_ix_addc(tp_ix_sym(e->ix, loop->var), (int64_t)k * loop->step);
+  return k ? tp_ix_subst(x, 1, &loop->var, &to) : x;
 }
 
 /* Is the element at nd, off the one that the other window wrote k iterations ago? */
@@ -75,7 +75,7 @@ static bool never_meet(const touches *t, const touch *a, int64_t d) {
   int64_t step = 0, s = 0;
   tp_ix *rest;
   if (tp_ix_mentions(a->off, t->loop->var) &&
-      !tp_ix_linear_in(t->e->ix, a->off, t->loop->var, &step, &rest))
+      !tp_ix_linear_in(a->off, t->loop->var, &step, &rest))
     return false;
   step *= t->loop->step;
   for (int i = 0; i < a->nd->nring; i++) {
@@ -95,7 +95,7 @@ static bool is_alone(const touches *t, int k) {
     int64_t d = 0;
     if (i == k || !b->write || b->nd->buf != a->nd->buf) continue;
     ok = b->direct && tp_same_rings(a->nd, b->nd, NULL, 0, NULL, NULL) &&
-        tp_ix_is_const(tp_ix_sub(t->e->ix, a->off, b->off), &d) && never_meet(t, a, d);
+        tp_ix_is_const(tp_ix_sub(a->off, b->off), &d) && never_meet(t, a, d);
   }
   return ok;
 }

@@ -16,7 +16,7 @@ typedef struct check {
 #define TEXT(...) tp_printf(&c->g->arena, __VA_ARGS__)
 
 static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
-static const char *ix_text(check *c, tp_ix *e) { return tp_ix_str(c->g->ix, e); }
+static const char *ix_text(check *c, tp_ix *e) { return tp_ix_str(e); }
 
 /* ---- words, with a witness ---- */
 
@@ -71,7 +71,7 @@ static const char *example(check *c, const tp_node *n) {
 static void add_check(check *c, tp_ix *cond, tp_code code, tp_pos pos, const char *late) {
   tp_arena *a = &c->g->arena;
   const char *msg =
-      tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(c->g->ix, cond));
+      tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(cond));
   TP_EACH (tp_boundcheck, b, c->g->boundchecks)
     if (b->cond == cond && strcmp(b->msg, msg) == 0) return;
   TP_PUSH(a, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
@@ -234,7 +234,7 @@ static void note_advice(check *c, const tp_node *r, int k) {
         x->dom[k]->name, bound, (long long)v);
   else if (at->range)
     tp_note(c->err, "clip the range with tempo.max(0, ...) and tempo.min(..., %s)", bound);
-  else if (tp_ix_linear_in(c->g->ix, at->lo, x->dom[k]->bound, &coef, &rest) && coef == 1 &&
+  else if (tp_ix_linear_in(at->lo, x->dom[k]->bound, &coef, &rest) && coef == 1 &&
       tp_ix_is_const(rest, &v) && v >= 0)
     tp_note(c->err, "indices count from 0, so the last one is %s - 1: write %s[%s - 1]", bound,
         name, bound);
@@ -297,12 +297,12 @@ static bool check_index(check *c, const tp_node *r, int k, tp_ix *something) {
   tp_sym *d = tp_in(r, 0)->dom[k], *end = end_there(c, r, d);
   const tp_at *at = &r->attr.at[k];
   if (!d->bound || (tp_at_is_own(at, d) && end == d->bound)) return true;
-  tp_ix *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
-  tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)),
-      tp_ix_cmp(ix, TP_GT, top, tp_ix_sym(ix, end)));
+  tp_ix *top = at->range ? at->hi : tp_ix_addc(at->lo, 1);
+  tp_ix *out = tp_ix_or(tp_ix_cmp(TP_LT, at->lo, tp_ix_const(ix, 0)),
+      tp_ix_cmp(TP_GT, top, tp_ix_sym(ix, end)));
   const char *late = TEXT("%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name,
       d->name, called(c, tp_in(r, 0)));
-  return settled(c, r, needed(c, r, tp_ix_and(ix, something, out)), TP_E_DOMAIN, r->pos, late) ||
+  return settled(c, r, needed(c, r, tp_ix_and(something, out)), TP_E_DOMAIN, r->pos, late) ||
       read_fail(c, r, k);
 }
 
@@ -312,7 +312,7 @@ static bool check_read(check *c, const tp_node *r) {
   tp_ix *something = tp_ix_bool(ix, true);
   const tp_at *at = r->attr.at;
   for (int k = 0; k < r->attr.nat; k++)
-    if (at[k].range) something = tp_ix_and(ix, something, tp_ix_cmp(ix, TP_LT, at[k].lo, at[k].hi));
+    if (at[k].range) something = tp_ix_and(something, tp_ix_cmp(TP_LT, at[k].lo, at[k].hi));
   for (int k = 0; k < r->attr.nat; k++)
     if (!check_index(c, r, k, something)) return false;
   return true;
@@ -340,20 +340,20 @@ static bool check_gathers(check *c, const tp_node *n) {
  * which it is linear. NULL: not known. */
 static tp_ix *nonneg_when(check *c, tp_ix *e, int n, tp_dims dom) {
   tp_ictx *ix = c->g->ix;
-  if (tp_ix_prove_ge0(ix, e, n, dom)) return tp_ix_bool(ix, true);
+  if (tp_ix_prove_ge0(e, n, dom)) return tp_ix_bool(ix, true);
   while (n > 0 && !tp_ix_mentions(e, dom[n - 1])) n--;
-  if (n == 0) return tp_mentions_end(c->g, e) ? NULL : tp_ix_cmp(ix, TP_GE, e, tp_ix_const(ix, 0));
+  if (n == 0) return tp_mentions_end(c->g, e) ? NULL : tp_ix_cmp(TP_GE, e, tp_ix_const(ix, 0));
   tp_ix *d = tp_ix_sym(ix, dom[n - 1]), *v[3];
-  tp_ix *end = tp_ix_addc(ix, tp_ix_sym(ix, dom[n - 1]->bound), -1);
+  tp_ix *end = tp_ix_addc(tp_ix_sym(ix, dom[n - 1]->bound), -1);
   tp_ix *at[] = { tp_ix_const(ix, 0), tp_ix_const(ix, 1), end };
-  for (int i = 0; i < 3; i++) v[i] = tp_ix_subst(ix, e, 1, &dom[n - 1], &at[i]);
-  if (tp_ix_add(ix, v[0], tp_ix_mul(ix, d, tp_ix_sub(ix, v[1], v[0]))) != e) return NULL;
+  for (int i = 0; i < 3; i++) v[i] = tp_ix_subst(e, 1, &dom[n - 1], &at[i]);
+  if (tp_ix_add(v[0], tp_ix_mul(d, tp_ix_sub(v[1], v[0]))) != e) return NULL;
   tp_ix *first = nonneg_when(c, v[0], n - 1, dom), *last = nonneg_when(c, v[2], n - 1, dom);
-  return first && last ? tp_ix_and(ix, first, last) : NULL;
+  return first && last ? tp_ix_and(first, last) : NULL;
 }
 
 static tp_ix *has_none(tp_ictx *ix, tp_ix *count) {
-  return tp_ix_cmp(ix, TP_LT, count, tp_ix_const(ix, 1));
+  return tp_ix_cmp(TP_LT, count, tp_ix_const(ix, 1));
 }
 
 /* Judges products of symbols, which no set can hold, by a condition on bounds. */
@@ -362,13 +362,13 @@ static bool fits_on_bounds(
   tp_ictx *ix = c->g->ix;
   tp_ix *fits = none;
   for (int i = 0; i < n->ndom; i++)
-    if (n->dom[i]->bound) fits = tp_ix_or(ix, fits, has_none(ix, tp_ix_sym(ix, n->dom[i]->bound)));
+    if (n->dom[i]->bound) fits = tp_ix_or(fits, has_none(ix, tp_ix_sym(ix, n->dom[i]->bound)));
   tp_ix *a = nonneg_when(c, least[0], n->ndom, n->dom);
   tp_ix *b = nonneg_when(c, least[1], n->ndom, n->dom);
   for (int i = 0; i < n->ndom; i++)
     if (tp_ix_mentions(none, n->dom[i])) a = NULL;
   if (!a || !b) return tp_fail(c->err, TP_E_AFFINE, n->pos, "it cannot be told whether %s", late);
-  add_check(c, tp_ix_or(ix, fits, tp_ix_and(ix, a, b)), code, n->pos, late);
+  add_check(c, tp_ix_or(fits, tp_ix_and(a, b)), code, n->pos, late);
   return true;
 }
 
@@ -379,13 +379,13 @@ static bool fits_inside(
   tp_ix *out = tp_ix_bool(ix, false);
   bool known = true, affine = tp_affine(none);
   for (int i = 0; i < 2; i++) {
-    known &= tp_ix_prove_ge0(ix, least[i], n->ndom, n->dom);
+    known &= tp_ix_prove_ge0(least[i], n->ndom, n->dom);
     affine &= tp_affine(least[i]);
-    out = tp_ix_or(ix, out, tp_ix_cmp(ix, TP_LT, least[i], tp_ix_const(ix, 0)));
+    out = tp_ix_or(out, tp_ix_cmp(TP_LT, least[i], tp_ix_const(ix, 0)));
   }
   if (known) return true;
   if (!affine) return fits_on_bounds(c, n, none, least, code, late);
-  tp_set *bad = needed(c, n, tp_ix_and(ix, tp_ix_not(ix, none), out));
+  tp_set *bad = needed(c, n, tp_ix_and(tp_ix_not(none), out));
   if (settled(c, n, bad, code, n->pos, late)) return true;
   tp_fail(c->err, code, n->pos, "%s, e.g.%s", late, example(c, n));
   note_consumer(c, n);
@@ -394,22 +394,22 @@ static bool fits_inside(
 
 /* How far the last of count places, `step` from each other, lies behind the first. */
 static tp_ix *last_place(tp_ictx *ix, tp_ix *count, int64_t step) {
-  return tp_ix_mulc(ix, tp_ix_addc(ix, count, -1), step);
+  return tp_ix_mulc(tp_ix_addc(count, -1), step);
 }
 
 static tp_ix *behind(tp_ictx *ix, tp_ix *extent, tp_ix *last) {
-  return tp_ix_addc(ix, tp_ix_sub(ix, extent, last), -1);
+  return tp_ix_addc(tp_ix_sub(extent, last), -1);
 }
 
 static bool check_slice(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
   tp_ix *size = tp_inof(n, 0)->shape[a->axis], *lo = a->ix[0];
-  tp_ix *last = tp_ix_add(ix, lo, last_place(ix, a->ix[1], a->step)),
+  tp_ix *last = tp_ix_add(lo, last_place(ix, a->ix[1], a->step)),
         *least[] = { lo, behind(ix, size, last) };
   const char *late =
       TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there", ix_text(c, lo),
-          ix_text(c, tp_ix_addc(ix, last, 1)), a->axis, called(c, tp_in(n, 0)), ix_text(c, size));
+          ix_text(c, tp_ix_addc(last, 1)), a->axis, called(c, tp_in(n, 0)), ix_text(c, size));
   return fits_inside(c, n, has_none(ix, a->ix[1]), least, TP_E_DOMAIN, late);
 }
 
@@ -420,8 +420,8 @@ static bool check_windows(check *c, const tp_node *n) {
   bool unfold = n->op == TP_OP_UNFOLD;
   tp_ix *extent = unfold ? x[0] : a->ix[0], *count = unfold ? a->ix[0] : x[0];
   tp_ix *size = unfold ? a->ix[1] : x[1],
-        *none = tp_ix_or(ix, has_none(ix, count), has_none(ix, size));
-  tp_ix *last = tp_ix_add(ix, last_place(ix, count, a->step), last_place(ix, size, a->dilation));
+        *none = tp_ix_or(has_none(ix, count), has_none(ix, size));
+  tp_ix *last = tp_ix_add(last_place(ix, count, a->step), last_place(ix, size, a->dilation));
   tp_ix *least[] = { tp_ix_const(ix, 0), behind(ix, extent, last) };
   const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", ix_text(c, count),
       ix_text(c, size), called(c, tp_in(n, 0)), ix_text(c, extent));
@@ -438,7 +438,7 @@ static bool check_pad(check *c, const tp_node *n) {
 /* Judges an extent unless it is an operand's, which was judged before. */
 static bool check_extent(check *c, const tp_node *n, tp_ix *e) {
   tp_ictx *ix = c->g->ix;
-  if (tp_ix_prove_ge0(ix, e, n->ndom, n->dom) || !is_needed(c, n)) return true;
+  if (tp_ix_prove_ge0(e, n->ndom, n->dom) || !is_needed(c, n)) return true;
   for (int k = 0; k < n->nin; k++)
     for (int i = 0; i < tp_inof(n, k)->rank; i++)
       if (tp_inof(n, k)->shape[i] == e) return true;

@@ -127,7 +127,7 @@ bool tp_shape_known(tp_typing q, const char *what, const char *advice) {
     if (tp_mentions_end(q.g, q.n->attr.ix[i]))
       return tp_fail(q.err, TP_E_SHAPE, q.pos,
           "the shape of %s '%s' mentions %s, which is known only while running%s", what,
-          tp_label(q.n), tp_ix_str(q.g->ix, q.n->attr.ix[i]), advice);
+          tp_label(q.n), tp_ix_str(q.n->attr.ix[i]), advice);
   return true;
 }
 
@@ -247,7 +247,7 @@ static bool rows_equal(tp_typing q, const char *of, int rank, tp_ixs shape) {
   return !d ||
       tp_fail(q.err, TP_E_RAGGED, q.pos,
           "one call over '%s' of %s, whose extent %s varies with it: reduce or pad first", d->name,
-          of, tp_ix_str(q.g->ix, shape[axis]));
+          of, tp_ix_str(shape[axis]));
 }
 
 static bool infer_call(tp_typing q) {
@@ -387,7 +387,7 @@ static bool extent_ok(tp_typing q, tp_ix *e) {
     name = syms[i]->name;
   }
   return !why ||
-      tp_fail(q.err, TP_E_SHAPE, q.pos, "extent %s of '%s' %s%s", tp_ix_str(q.g->ix, e),
+      tp_fail(q.err, TP_E_SHAPE, q.pos, "extent %s of '%s' %s%s", tp_ix_str(e),
           tp_label(q.n), why, name);
 }
 

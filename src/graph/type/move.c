@@ -39,12 +39,12 @@ static tp_ix *numbers_of(tp_typing q, int k) {
   int each = tp_format_bytes(f);
   if (x->dtype != TP_U8) return tp_bad_dtype(q, "blocks are bytes: u8"), NULL;
   if (x->rank < 1) return tp_bad_shape(q, "a scalar has no blocks"), NULL;
-  tp_ix *bytes = x->shape[x->rank - 1], *n = tp_ix_fdiv(q.g->ix, bytes, each);
-  if (!eq(q, tp_ix_mulc(q.g->ix, n, each), bytes))
+  tp_ix *bytes = x->shape[x->rank - 1], *n = tp_ix_fdiv(bytes, each);
+  if (!eq(q, tp_ix_mulc(n, each), bytes))
     return tp_bad_shape(q, "the last axis is no multiple of the %d bytes of a block of %s", each,
                tp_format_names[f]),
            NULL;
-  return tp_ix_mulc(q.g->ix, n, tp_format_elements(f));
+  return tp_ix_mulc(n, tp_format_elements(f));
 }
 
 bool tp_infer_blocks(tp_typing q) {
@@ -97,7 +97,7 @@ bool tp_infer_conv(tp_typing q) {
   for (int i = 3; i < a->rank; i++)
     if (!some(q, q.n->attr.ix[i], q.n->op == TP_OP_CONV))
       return tp_bad_shape(q, "a size of the result, %s, may be below %d",
-          tp_ix_str(q.g->ix, q.n->attr.ix[i]), q.n->op == TP_OP_CONV);
+          tp_ix_str(q.n->attr.ix[i]), q.n->op == TP_OP_CONV);
   return tp_out1(q, a->dtype, a->rank, q.n->attr.ix);
 }
 
@@ -105,7 +105,7 @@ bool tp_infer_conv(tp_typing q) {
 
 static tp_ix *product(tp_graph *g, int n, tp_ixs shape) {
   tp_ix *p = tp_ix_const(g->ix, 1);
-  for (int i = 0; i < n; i++) p = tp_ix_mul(g->ix, p, shape[i]);
+  for (int i = 0; i < n; i++) p = tp_ix_mul(p, shape[i]);
   return p;
 }
 
@@ -113,8 +113,8 @@ static bool reshape(tp_typing q, const tp_out *x) {
   const tp_attr *a = &q.n->attr;
   tp_ix *from = product(q.g, x->rank, x->shape), *to = product(q.g, a->nix, a->ix);
   return eq(q, from, to) ||
-      tp_bad_shape(q, "%s elements do not fill (%s), which has %s", tp_ix_str(q.g->ix, from),
-          tp_extents(q.g, a->nix, a->ix), tp_ix_str(q.g->ix, to));
+      tp_bad_shape(q, "%s elements do not fill (%s), which has %s", tp_ix_str(from),
+          tp_extents(q.g, a->nix, a->ix), tp_ix_str(to));
 }
 
 static bool expand(tp_typing q, const tp_out *x) {
@@ -163,7 +163,7 @@ static bool slice(tp_typing q, tp_ix **at) {
     return tp_fail(q.err, TP_E_DOMAIN, q.pos,
         "elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
         (long long)behind_last(lo, cext ? extent : 1, a->step), a->axis,
-        tp_called(q.g, tp_in(q.n, 0)), csize ? tp_ix_str(q.g->ix, *at) : "its extent",
+        tp_called(q.g, tp_in(q.n, 0)), csize ? tp_ix_str(*at) : "its extent",
         lo < 0 ? " (indices do not wrap)" : "");
   *at = a->ix[1];
   return true;
@@ -175,7 +175,7 @@ static bool pad(tp_typing q, tp_ix **at) {
     tp_ix *by = q.n->attr.ix[i];
     if (tp_ix_is_const(by, &v) && v < 0)
       return tp_bad_shape(q, "padding by %lld: use slice to cut", (long long)v);
-    *at = tp_ix_add(q.g->ix, *at, by);
+    *at = tp_ix_add(*at, by);
   }
   return true;
 }
@@ -196,7 +196,7 @@ static bool unfold(tp_typing q, tp_ix **at, int behind) {
   tp_ixs to = q.n->attr.ix;
   if (!windows(q, at[0], to[0], to[1])) return false;
   if (!some(q, to[0], 1))
-    return tp_bad_shape(q, "there may be no window: %s of them", tp_ix_str(q.g->ix, to[0]));
+    return tp_bad_shape(q, "there may be no window: %s of them", tp_ix_str(to[0]));
   memmove(at + 2, at + 1, sizeof *at * (size_t)behind);
   at[0] = to[0];
   at[1] = to[1];
@@ -221,7 +221,7 @@ static bool concat(tp_typing q, const tp_out *x, tp_ix **shape) {
     for (int i = 0; i < x->rank; i++)
       if (i != axis && !eq(q, shape[i], y->shape[i]))
         return tp_bad_shape(q, "sizes of axis %d differ", i);
-    shape[axis] = tp_ix_add(q.g->ix, shape[axis], y->shape[axis]);
+    shape[axis] = tp_ix_add(shape[axis], y->shape[axis]);
   }
   return true;
 }
@@ -279,8 +279,8 @@ static bool index_op(tp_typing q) {
 
 /* Is a <= b, known now or left to the call? */
 static bool within(tp_typing q, tp_ix *a, tp_ix *b) {
-  return tp_ix_prove_ge0(q.g->ix, tp_ix_sub(q.g->ix, b, a), q.n->ndom, q.n->dom) ||
-      eq(q, tp_ix_min(q.g->ix, a, b), a);
+  return tp_ix_prove_ge0(tp_ix_sub(b, a), q.n->ndom, q.n->dom) ||
+      eq(q, tp_ix_min(a, b), a);
 }
 
 /* torch's rule: indices are no larger than x but along the axis, and no larger than what is added.

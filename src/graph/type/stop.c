@@ -19,7 +19,7 @@ bool tp_mentions_end(const tp_graph *g, tp_ix *e) {
 tp_ix *tp_end_parts(tp_graph *g, tp_ix *cond, bool mention) {
   tp_ix *all = NULL, *x;
   for (int k = 0; (x = tp_ix_conjunct(cond, k)); k++)
-    if (tp_mentions_end(g, x) == mention) all = tp_ix_both(g->ix, all, x);
+    if (tp_mentions_end(g, x) == mention) all = tp_ix_both(all, x);
   return all;
 }
 
@@ -49,13 +49,13 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s) {
 /* ---- sets ---- */
 
 static tp_ix *compare(tp_graph *g, tp_sym *s, tp_cmp op, int64_t k) {
-  return tp_ix_cmp(g->ix, op, tp_ix_sym(g->ix, s), tp_ix_const(g->ix, k));
+  return tp_ix_cmp(op, tp_ix_sym(g->ix, s), tp_ix_const(g->ix, k));
 }
 static tp_ix *at_least_1(tp_graph *g, tp_sym *s) { return compare(g, s, TP_GE, 1); }
 
 tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least) {
-  return tp_ix_and(g->ix, compare(g, s->sym, TP_GE, least),
-      tp_ix_cmp(g->ix, TP_LE, tp_ix_sym(g->ix, s->sym), tp_ix_sym(g->ix, s->given)));
+  return tp_ix_and(compare(g, s->sym, TP_GE, least),
+      tp_ix_cmp(TP_LE, tp_ix_sym(g->ix, s->sym), tp_ix_sym(g->ix, s->given)));
 }
 
 tp_ix *tp_end_extreme(tp_graph *g, tp_ix *e, bool most, int n, tp_dims dims) {
@@ -63,10 +63,10 @@ tp_ix *tp_end_extreme(tp_graph *g, tp_ix *e, bool most, int n, tp_dims dims) {
   if (n) TP_COPYN(over, dims, n);
   TP_EACH (const tp_stop, s, g->stops) {
     tp_ix *some =
-        tp_ix_mentions(e, s->sym) ? tp_ix_addc(g->ix, tp_ix_sym(g->ix, s->less), 1) : NULL;
-    if (some) e = tp_ix_subst(g->ix, e, 1, &s->sym, &some), over[n++] = s->less;
+        tp_ix_mentions(e, s->sym) ? tp_ix_addc(tp_ix_sym(g->ix, s->less), 1) : NULL;
+    if (some) e = tp_ix_subst(e, 1, &s->sym, &some), over[n++] = s->less;
   }
-  return n ? (most ? tp_ix_upper : tp_ix_lower)(g->ix, e, n, over) : e;
+  return n ? (most ? tp_ix_upper : tp_ix_lower)(e, n, over) : e;
 }
 
 /* Judgements assume that a call gives at least 1, so an end is any number from 1 on. */
@@ -93,7 +93,7 @@ bool tp_stop_needs(const tp_graph *g, const tp_stop *s, tp_sym *dim) {
 tp_set *tp_set_nothing(tp_graph *g, tp_set *a, int n, tp_dims dims, tp_sym *zero) {
   tp_ix *none = compare(g, zero->bound, TP_EQ, 0);
   TP_EACH (const tp_stop, s, g->stops)
-    if (tp_stop_needs(g, s, zero)) none = tp_ix_and(g->ix, none, compare(g, s->sym, TP_EQ, 0));
+    if (tp_stop_needs(g, s, zero)) none = tp_ix_and(none, compare(g, s->sym, TP_EQ, 0));
   return tp_set_and(a, tp_set_cond(g->ix, n, dims, none));
 }
 
@@ -105,7 +105,7 @@ tp_set *tp_set_given(tp_graph *g, tp_set *a, tp_sym *zero) {
       a = tp_set_some(g->ix, a, s->sym, compare(g, s->sym, TP_EQ, 0));
     if (s->given != s->dim->bound)
       a = tp_set_some(g->ix, a, s->given,
-          tp_ix_cmp(g->ix, TP_EQ, tp_ix_sym(g->ix, s->given), tp_ix_sym(g->ix, s->sym)));
+          tp_ix_cmp(TP_EQ, tp_ix_sym(g->ix, s->given), tp_ix_sym(g->ix, s->sym)));
   }
   return a;
 }

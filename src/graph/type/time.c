@@ -12,7 +12,7 @@ bool tp_affine(tp_ix *e) {
 static bool not_affine(tp_typing q, tp_ix *e, const char *use, const tp_node *of) {
   return tp_fail(q.err, TP_E_AFFINE, q.pos,
       "%s %s of %s is not affine (a product of dims or bounds is a size, not an index)", use,
-      tp_ix_str(q.g->ix, e), tp_called(q.g, of));
+      tp_ix_str(e), tp_called(q.g, of));
 }
 
 /* ---- index maps ---- */
@@ -40,7 +40,7 @@ static bool ends_stay(tp_typing q, tp_ix *e, const tp_node *x, const tp_at *at) 
       return tp_fail(q.err, TP_E_RAGGED, q.pos,
           "the extent %s of %s is another at each point of the dims of which '%s' is a function: "
           "reduce or pad first",
-          tp_ix_str(q.g->ix, e), tp_called(q.g, x), s->dim->bound->name);
+          tp_ix_str(e), tp_called(q.g, x), s->dim->bound->name);
   return true;
 }
 
@@ -83,12 +83,12 @@ static bool through(tp_typing q, int rank, tp_ixs shape, const tp_node *x, const
         return tp_fail(q.err, TP_E_RAGGED, q.pos,
             "a range over '%s' of %s, whose shape depends on it (extent (%s)): reduce or "
             "pad first",
-            x->dom[i]->name, tp_called(q.g, x), tp_ix_str(q.g->ix, shape[a]));
+            x->dom[i]->name, tp_called(q.g, x), tp_ix_str(shape[a]));
   }
   for (int a = 0; a < rank; a++) {
     if (!ends_stay(q, shape[a], x, at)) return false;
     out[a] =
-        tp_ix_simplify(q.g->ix, tp_ix_subst(q.g->ix, shape[a], m, from, by), to->ndom, to->dom);
+        tp_ix_simplify(tp_ix_subst(shape[a], m, from, by), to->ndom, to->dom);
   }
   return true;
 }
@@ -103,7 +103,7 @@ static bool infer_read(tp_typing q) {
   for (int i = 0; i < x->ndom; i++) ranges += at[i].range;
   if (!tp_rank_ok(q, ranges + o->rank)) return false;
   for (int i = 0; i < x->ndom; i++)
-    if (at[i].range) shape[rank++] = tp_ix_extent(q.g->ix, at[i].lo, at[i].hi, q.n->ndom, q.n->dom);
+    if (at[i].range) shape[rank++] = tp_ix_extent(at[i].lo, at[i].hi, q.n->ndom, q.n->dom);
   return through(q, o->rank, o->shape, x, at, q.n, shape + rank) &&
       tp_out1(q, o->dtype, rank + o->rank, shape);
 }
@@ -157,11 +157,11 @@ static int find_fixed(tp_typing q, tp_ix *cond, tp_sym **from, tp_ix **to) {
   for (int i = 0; (x = tp_ix_conjunct(cond, i)); i++)
     for (int d = 0; tp_ix_kind(x) == TP_IX_EQ0 && d < q.n->ndom; d++) {
       tp_sym *s = q.n->dom[d];
-      if (tp_dom_has(n, from, s) || !tp_ix_linear_in(q.g->ix, tp_ix_arg(x, 0), s, &k, &rest) ||
+      if (tp_dom_has(n, from, s) || !tp_ix_linear_in(tp_ix_arg(x, 0), s, &k, &rest) ||
           (k != 1 && k != -1))
         continue;
       from[n] = s;
-      to[n++] = k == 1 ? tp_ix_neg(q.g->ix, rest) : rest;
+      to[n++] = k == 1 ? tp_ix_neg(rest) : rest;
       break;
     }
   return n;
@@ -177,8 +177,8 @@ static bool branch_shape(tp_typing q, int k) {
   int fixed = find_fixed(q, q.n->in[k].cond, from, to);
   bool dims = false;
   for (int i = 0; i < o->rank; i++) {
-    a[i] = tp_ix_subst(q.g->ix, o->shape[i], fixed, from, to);
-    b[i] = tp_ix_subst(q.g->ix, q.n->attr.ix[i], fixed, from, to);
+    a[i] = tp_ix_subst(o->shape[i], fixed, from, to);
+    b[i] = tp_ix_subst(q.n->attr.ix[i], fixed, from, to);
     dims |= a[i] != b[i] && (tp_moves(q.n, a[i]) || tp_moves(q.n, b[i]));
   }
   tp_set *points = dims ? tp_branch_set(q.g, q.n, k) : NULL;
@@ -321,7 +321,7 @@ static bool contribution_shape(tp_typing q, const tp_edge *e) {
   int rank = 0;
   for (int i = 0; !e->gather && i < q.n->ndom && rank < TP_MAXRANK; i++)
     if (e->at[i].range)
-      shape[rank++] = tp_ix_extent(q.g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
+      shape[rank++] = tp_ix_extent(e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
   if (o->rank != rank + y->nix) return shape_differs(q, "contribution", e);
   if (!(e->gather ? through(q, o->rank, o->shape, x, e->at, q.n, shape)
                   : through(q, y->nix, y->ix, q.n, e->at, x, shape + rank)))

@@ -242,21 +242,21 @@ static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 
 static tp_ix *point_after(const tp_evolving *e, int64_t steps) {
   tp_ictx *ix = e->mk.g->ix;
-  return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps)
+  return e->back ? tp_ix_addc(tp_ix_sym(ix, e->dim->bound), -1 - steps)
                  : tp_ix_const(ix, steps);
 }
 
 /* A polynomial in the dim: its differences, until one does not vary. */
 static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form *out) {
   tp_ictx *ix = e->mk.g->ix;
-  tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1),
+  tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(d, 1),
         *x = n->attr.ix[0];
-  tp_ix *from = e->back ? tp_ix_sub(ix, point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
+  tp_ix *from = e->back ? tp_ix_sub(point_after(e, shift), d) : tp_ix_addc(d, shift);
   *out = (tp_form){ 0 };
   if (tp_ix_is_cond(x)) return not_form(e, n, "it depends on where the dim is");
-  for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0);
-       x = tp_ix_sub(ix, tp_ix_subst(ix, x, 1, &e->dim, &next), x))
-    out->c[out->n++] = tp_ixvalue(e->mk.g, tp_ix_subst(ix, x, 1, &e->dim, &zero), e->mk.err);
+  for (x = tp_ix_subst(x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0);
+       x = tp_ix_sub(tp_ix_subst(x, 1, &e->dim, &next), x))
+    out->c[out->n++] = tp_ixvalue(e->mk.g, tp_ix_subst(x, 1, &e->dim, &zero), e->mk.err);
   return tp_is_number(x, 0) ? is_ok(e) : not_form(e, n, "it is no polynomial in the dim");
 }
 
@@ -272,7 +272,7 @@ static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
     if (x->dom[d] != e->dim && !tp_at_is_own(at, x->dom[d]))
       return not_form(e, n, "it steps from another point of another dim");
     if (x->dom[d] == e->dim &&
-        (!tp_ix_linear_in(e->mk.g->ix, at->lo, e->dim, &k, &rest) || k != 1 ||
+        (!tp_ix_linear_in(at->lo, e->dim, &k, &rest) || k != 1 ||
             !tp_ix_is_const(rest, &steps)))
       return not_form(e, n, "it does not read a fixed number of steps away");
   }
@@ -294,7 +294,7 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   tp_val y = mk_declared(e->mk, o->dtype, o->rank, o->shape, n, left);
   for (int k = 0; k < m->nin && y.node && !y.node->done; k++) {
     tp_val v = m->in[k].src;
-    tp_ix *cond = m->in[k].cond ? tp_ix_subst(g->ix, m->in[k].cond, 1, &e->dim, &p) : NULL;
+    tp_ix *cond = m->in[k].cond ? tp_ix_subst(m->in[k].cond, 1, &e->dim, &p) : NULL;
     if (k == step || (cond && tp_ix_kind(cond) == TP_IX_FALSE)) continue;
     if (cond && tp_ix_kind(cond) == TP_IX_TRUE) cond = NULL;
     if (varies(e, v.node)) v = mk_at(e->mk, v, e->dim, p);
@@ -308,7 +308,7 @@ static int step_of(tp_evolving *e, const tp_node *m) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
   tp_ix *behind =
-      tp_ix_cmp(g->ix, e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), point_after(e, 1));
+      tp_ix_cmp(e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), point_after(e, 1));
   tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, behind));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {

@@ -127,7 +127,7 @@ static const char *said_value(const evolve_work *v, tp_val x, int depth) {
   while (!x.node->name && is_seen_through(x.node)) x = x.node->in[0].src;
   if (said_number(x, &c)) return tp_printf(a, "%.9g", c);
   const tp_node *n = x.node;
-  if (n->op == TP_OP_VALUE) return tp_ix_str(v->g->ix, n->attr.ix[0]);
+  if (n->op == TP_OP_VALUE) return tp_ix_str(n->attr.ix[0]);
   bool sum = n->op == TP_OP_ADD || n->op == TP_OP_SUB;
   if (n->nin == 1 && n->op != TP_OP_READ && !n->name && depth)
     return tp_printf(a, "%s(%s)", tp_op_said(n->op), said_value(v, n->in[0].src, depth - 1));

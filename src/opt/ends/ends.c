@@ -97,7 +97,7 @@ static tp_ix *rows_read(ends *l, const tp_node *n) {
 static tp_val in_some_row(ends *l, const tp_node *n, tp_ix *cond, tp_ix *rows) {
   tp_sym *const *dims, *const *wide;
   int m = lacked(l, n, &dims), w = tp_dom_union(l->g, n->ndom, n->dom, m, dims, &wide);
-  cond = tp_ix_and(l->ix, cond, tp_ix_and(l->ix, rows, tp_ends_alive(l, (over){ m, dims })));
+  cond = tp_ix_and(cond, tp_ix_and(rows, tp_ends_alive(l, (over){ m, dims })));
   tp_val x = mk_select(l->mk, tp_ends_cond(l, cond, (over){ w, wide }), mk_num(l->mk, 1, TP_I64),
       mk_num(l->mk, 0, TP_I64));
   return mk_bin(l->mk, TP_OP_GT, tp_ends_reduced(l, TP_RED_MAX, x, n->ndom, n->dom),
@@ -133,7 +133,7 @@ typedef struct {
 
 static tp_ix *renamed(void *r, tp_ix *e) {
   return tp_ix_subst(
-      ((renaming *)r)->ix, e, ((renaming *)r)->n, ((renaming *)r)->from, ((renaming *)r)->to);
+      e, ((renaming *)r)->n, ((renaming *)r)->from, ((renaming *)r)->to);
 }
 
 /* T => a hidden bound, which is the end; the hidden bound of what the call gives => T. */
@@ -152,7 +152,7 @@ static void rename_ends(ends *l) {
     for (int k = 0; k < l->n; k++)
       if (tp_set_mentions(l->need->set[k], s->given))
         l->need->set[k] = tp_set_some(l->ix, l->need->set[k], s->given,
-            tp_ix_cmp(l->ix, TP_GE, tp_ix_sym(l->ix, s->given), tp_ix_const(l->ix, 0)));
+            tp_ix_cmp(TP_GE, tp_ix_sym(l->ix, s->given), tp_ix_const(l->ix, 0)));
     s->given = s->sym;
     s->sym = now;
     struct tp_sym *less = tp_sym_hidden_dim(l->ix, s->dim->bound->name);

@@ -19,7 +19,7 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
   int64_t k;
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *s = &l->g->stops.v[i];
-    if (s->dim != n->dom[d] || !tp_ix_linear_in(l->ix, at[d].lo, s->sym, &k, &rest) || k != 1 ||
+    if (s->dim != n->dom[d] || !tp_ix_linear_in(at[d].lo, s->sym, &k, &rest) || k != 1 ||
         !tp_ix_is_const(rest, c))
       continue;
     *c = -*c;
@@ -34,7 +34,7 @@ static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
   tp_sym *const *dom;
   int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
-  tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, dim_ix(l, s->dim), c), dim_ix(l, s->sym));
+  tp_ix *is = tp_ix_cmp(TP_EQ, tp_ix_addc(dim_ix(l, s->dim), c), dim_ix(l, s->sym));
   tp_val y = tp_ends_over(
       l, TP_RED_MAX, tp_ends_masked(l, is, (over){ ndom, dom }, x, TP_RED_MAX, false), s->dim);
   if (y.node) y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
@@ -139,15 +139,15 @@ static tp_val side(ends *l, const tp_node *n, int d, tp_ix *e, tp_ix *cond) {
 static bool in_branches(ends *l, tp_node *n, int d, tp_ix *m, int64_t k) {
   const tp_out *o = &n->out[0];
   bool min = tp_ix_kind(m) == TP_IX_MIN;
-  tp_ix *rest = tp_ix_sub(l->ix, n->attr.at[d].lo, tp_ix_mulc(l->ix, m, k)), *a = tp_ix_arg(m, 0),
+  tp_ix *rest = tp_ix_sub(n->attr.at[d].lo, tp_ix_mulc(m, k)), *a = tp_ix_arg(m, 0),
         *b = tp_ix_arg(m, 1);
   for (int i = 2; i < tp_ix_narg(m); i++)
-    b = (min ? tp_ix_min : tp_ix_max)(l->ix, b, tp_ix_arg(m, i));
-  tp_ix *first = tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b),
-        *at_a = tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, a, k)),
-        *at_b = tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, b, k));
+    b = (min ? tp_ix_min : tp_ix_max)(b, tp_ix_arg(m, i));
+  tp_ix *first = tp_ix_cmp(min ? TP_LE : TP_GE, a, b),
+        *at_a = tp_ix_add(rest, tp_ix_mulc(a, k)),
+        *at_b = tp_ix_add(rest, tp_ix_mulc(b, k));
   tp_val v = side(l, n, d, at_a, first),
-         w = v.node ? side(l, n, d, at_b, tp_ix_not(l->ix, first)) : v;
+         w = v.node ? side(l, n, d, at_b, tp_ix_not(first)) : v;
   n->op = TP_OP_MERGE;
   n->attr = (tp_attr){
     .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n->ndom, .dom = n->dom

@@ -21,7 +21,7 @@ typedef struct sum {
 } sum;
 
 static tp_ix *sum_sym(const sum *s, tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
-static tp_ix *both(const sum *s, tp_ix *a, tp_ix *b) { return tp_ix_both(s->l->ix, a, b); }
+static tp_ix *both(const sum *s, tp_ix *a, tp_ix *b) { return tp_ix_both(a, b); }
 static tp_node *operand(const sum *s) { return s->e.src.node; }
 static bool sum_mentions(const sum *s, tp_ix *e) { return tp_mentions_end(s->l->g, e); }
 static tp_ix *sum_zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
@@ -81,7 +81,7 @@ static tp_rel *needed_pairs(const sum *s, bool at_p) {
 static bool holds(const sum *s, TP_KEEP tp_rel *pairs, tp_ix *part) {
   return tp_ends_never(s->l,
       tp_rel_points(tp_rel_where(s->l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom,
-          s->n->dom, tp_ix_not(s->l->ix, part))),
+          s->n->dom, tp_ix_not(part))),
       (over){ s->ndom, s->dom });
 }
 
@@ -172,12 +172,11 @@ static bool told_at_u(sum *s, tp_ix *e) {
 /* lo <= p < hi with an end in lo or hi becomes a part, and the range goes as far as any end allows.
  * False: the part can be no mask on the operand. */
 static bool widen_range(sum *s, int k) {
-  tp_ictx *c = s->l->ix;
   tp_sym *d = s->dom[k];
   tp_ix *p = sum_sym(s, d);
   tp_at r = s->e.at[k];
-  if (sum_mentions(s, r.lo)) s->parts = both(s, s->parts, tp_ix_cmp(c, TP_GE, p, r.lo));
-  if (sum_mentions(s, r.hi)) s->parts = both(s, s->parts, tp_ix_cmp(c, TP_LT, p, r.hi));
+  if (sum_mentions(s, r.lo)) s->parts = both(s, s->parts, tp_ix_cmp(TP_GE, p, r.lo));
+  if (sum_mentions(s, r.hi)) s->parts = both(s, s->parts, tp_ix_cmp(TP_LT, p, r.hi));
   set_at(s, s->ndom, k,
       (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
   return told_at_u(s, r.lo) && told_at_u(s, r.hi);
@@ -235,7 +234,6 @@ static tp_val one_row(const sum *s, int axis) {
 
 /* A row that stands for all of the range lo .. hi goes to each point of u's dim, which p lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
-  tp_ictx *c = s->l->ix;
   tp_sym *t = s->n->dom[d];
   tp_ix *u = sum_sym(s, t), *shape[TP_MAXRANK];
   tp_at r = s->e.at[d];
@@ -243,7 +241,7 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
   s->e.src = mk_expand(s->l->mk, row, n, shape);
   bring_in(s, 1, &t);
   s->parts =
-      both(s, s->parts, tp_ix_and(c, tp_ix_cmp(c, TP_GE, u, r.lo), tp_ix_cmp(c, TP_LT, u, r.hi)));
+      both(s, s->parts, tp_ix_and(tp_ix_cmp(TP_GE, u, r.lo), tp_ix_cmp(TP_LT, u, r.hi)));
   set_at(s, s->n->ndom, d, (tp_at){ .lo = u });
   return s->e.src.node;
 }
@@ -258,10 +256,10 @@ static bool padded(sum *s, int d, int axis) {
   if (row.node) return repeated(s, d, axis, row);
   if (l->err->code) return false;
   tp_ix *lo = tp_ends_extreme(l, r.lo, false, t), *hi = tp_ends_extreme(l, r.hi, true, t),
-        *before = tp_ix_sub(l->ix, r.lo, lo),
-        *rest = tp_ix_sub(l->ix, tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), before);
+        *before = tp_ix_sub(r.lo, lo),
+        *rest = tp_ix_sub(tp_ix_extent(lo, hi, x->ndom, x->dom), before);
   s->e.src =
-      mk_pad(l->mk, s->e.src, axis, before, tp_ix_sub(l->ix, rest, mk_extent(s->e.src, axis)), 0);
+      mk_pad(l->mk, s->e.src, axis, before, tp_ix_sub(rest, mk_extent(s->e.src, axis)), 0);
   if (!s->e.src.node) return false;
   bring_in(s, operand(s)->ndom, operand(s)->dom);
   set_at(s, s->n->ndom, d, (tp_at){ true, lo, hi });
@@ -348,7 +346,6 @@ static bool has_ranges(const sum *s) {
 
 /* Handles a point index u = e with an end in e. */
 static bool pointed(sum *s, int d) {
-  tp_ictx *c = s->l->ix;
   tp_sym *t = s->n->dom[d];
   tp_ix *e = s->e.at[d].lo;
   if (tp_dom_has(operand(s)->ndom, operand(s)->dom, t)) {
@@ -356,12 +353,12 @@ static bool pointed(sum *s, int d) {
     if (tp_ix_mentions(e, t) && (moved || has_ranges(s)))
       return tp_fail(s->l->err, TP_E_AFFINE, s->e.pos,
           "affine: the derivative of a read at %s, where '%s' ends by data, cannot be written down",
-          tp_ix_str(c, e), t->name);
+          tp_ix_str(e), t->name);
     if (tp_ix_mentions(e, t) || moved) return add_rows(s, d, t);
     if (!sum_first(s, t)) return false;
   }
   bring_in(s, 1, &t);
-  s->parts = both(s, s->parts, tp_ix_cmp(c, TP_EQ, sum_sym(s, t), e));
+  s->parts = both(s, s->parts, tp_ix_cmp(TP_EQ, sum_sym(s, t), e));
   set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(s, t) });
   return true;
 }

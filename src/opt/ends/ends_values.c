@@ -45,7 +45,7 @@ bool tp_ends_make(ends *l, int i) {
   tp_stop *s = stop(l, i);
   l->g->pos = s->pos;
   tp_val never = mk_num(l->mk, 9223372036854775808.0, TP_I64); /* saturates */
-  tp_val at = mk_select(l->mk, s->done, value(l, tp_ix_addc(l->ix, sym(l, s->dim), 1)), never);
+  tp_val at = mk_select(l->mk, s->done, value(l, tp_ix_addc(sym(l, s->dim), 1)), never);
   tp_val end = tp_ends_reduced(l, TP_RED_MIN, at, s->ndom, s->dom);
   if (!end.node) return false;
   end.node->name = s->dim->bound->name;
@@ -99,10 +99,10 @@ static tp_val sum_of(ends *l, tp_ix *e, over on) {
     for (int k = 0, n = tp_ix_term(e, i, &atom); k < n; k++) {
       bool ends = tp_mentions_end(l->g, atom[k]);
       tp_val v = ends ? tp_ends_value(l, atom[k], on) : tp_none;
-      if (!ends) times = tp_ix_mul(l->ix, times, atom[k]);
+      if (!ends) times = tp_ix_mul(times, atom[k]);
       else x = x.node ? mk_mul(l->mk, x, v) : v;
     }
-    if (!x.node) plain = tp_ix_add(l->ix, plain, times);
+    if (!x.node) plain = tp_ix_add(plain, times);
     else if (times != num(l, 1)) x = mk_mul(l->mk, value(l, times), x);
     if (x.node) y = y.node ? mk_add(l->mk, y, x) : x;
   }
@@ -135,7 +135,7 @@ tp_val tp_ends_value(ends *l, tp_ix *e, over on) {
 /* e = k * end + rest with k 1 or -1 and no end in rest. */
 static bool linear(ends *l, tp_ix *e, int *i, int64_t *k, tp_ix **rest) {
   *i = first_end(l, e);
-  return tp_ix_linear_in(l->ix, e, stop(l, *i)->sym, k, rest) && (*k == 1 || *k == -1) &&
+  return tp_ix_linear_in(e, stop(l, *i)->sym, k, rest) && (*k == 1 || *k == -1) &&
       !tp_mentions_end(l->g, *rest);
 }
 
@@ -144,7 +144,7 @@ static bool linear(ends *l, tp_ix *e, int *i, int64_t *k, tp_ix **rest) {
 static tp_val compare(ends *l, tp_op op, int i, tp_ix *e, over on) {
   tp_val end = tp_ends_read(l, i, on, e);
   tp_ix *given = sym(l, stop(l, i)->given);
-  if (!tp_ix_prove_ge0(l->ix, tp_ix_addc(l->ix, tp_ix_sub(l->ix, given, e), -1), on.n, on.dim))
+  if (!tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(given, e), -1), on.n, on.dim))
     end = mk_bin(l->mk, TP_OP_MINIMUM, end, value(l, given));
   return mk_bin(l->mk, op, value(l, e), end);
 }
@@ -167,11 +167,11 @@ static tp_ix *taken_apart(ends *l, tp_ix *e) {
   tp_ix *m = tp_ends_extremum(l, e, &k), *all = NULL;
   if (!m) return NULL;
   bool and = (tp_ix_kind(m) == TP_IX_MIN) == (k > 0);
-  tp_ix *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k));
+  tp_ix *rest = tp_ix_sub(e, tp_ix_mulc(m, k));
   for (int i = 0; i < tp_ix_narg(m); i++) {
     tp_ix *x = tp_ix_cmp(
-        l->ix, TP_GE, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, tp_ix_arg(m, i), k)), num(l, 0));
-    all = !all ? x : and? tp_ix_and(l->ix, all, x) : tp_ix_or(l->ix, all, x);
+        TP_GE, tp_ix_add(rest, tp_ix_mulc(tp_ix_arg(m, i), k)), num(l, 0));
+    all = !all ? x : and? tp_ix_and(all, x) : tp_ix_or(all, x);
   }
   return all;
 }
@@ -182,9 +182,9 @@ static tp_val compared_to_zero(ends *l, bool equal, tp_ix *e, over on) {
   int64_t k;
   tp_ix *rest, *apart = equal ? NULL : taken_apart(l, e);
   if (linear(l, e, &i, &k, &rest)) {
-    tp_ix *at = k > 0 ? tp_ix_neg(l->ix, rest) : rest; /* e is k (end - at) */
+    tp_ix *at = k > 0 ? tp_ix_neg(rest) : rest; /* e is k (end - at) */
     if (equal) return compare(l, TP_OP_EQ, i, at, on);
-    tp_val less = compare(l, TP_OP_LT, i, k > 0 ? tp_ix_addc(l->ix, at, -1) : at, on);
+    tp_val less = compare(l, TP_OP_LT, i, k > 0 ? tp_ix_addc(at, -1) : at, on);
     return k > 0 ? less : mk_un(l->mk, TP_OP_LNOT, less);
   }
   if (apart) return tp_ends_cond(l, apart, on);
@@ -207,7 +207,7 @@ tp_val tp_ends_cond(ends *l, tp_ix *cond, over on) {
     bool ends = tp_mentions_end(l->g, x);
     tp_val v = ends ? tp_ends_cond(l, x, on) : tp_none;
     if (ends) y = y.node ? mk_bin(l->mk, kind == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR, y, v) : v;
-    else plain = !plain ? x : (kind == TP_IX_AND ? tp_ix_and : tp_ix_or)(l->ix, plain, x);
+    else plain = !plain ? x : (kind == TP_IX_AND ? tp_ix_and : tp_ix_or)(plain, x);
   }
   return plain ? mk_bin(l->mk, kind == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR, y, value(l, plain)) : y;
 }
@@ -232,20 +232,20 @@ bool tp_ends_shape_moves(tp_val x, tp_sym *d) {
 
 tp_ix *tp_ends_clamped(ends *l, tp_ix *e, tp_sym *dim) {
   return tp_ix_max(
-      l->ix, num(l, 0), tp_ix_min(l->ix, e, tp_ix_addc(l->ix, sym(l, dim->bound), -1)));
+      num(l, 0), tp_ix_min(e, tp_ix_addc(sym(l, dim->bound), -1)));
 }
 
 /* The end is a number from 1 up to what was given, or both are 0. */
 static tp_ix *within(ends *l, const tp_stop *s) {
-  tp_ix *none = tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->sym), num(l, 0)),
-      tp_ix_cmp(l->ix, TP_EQ, sym(l, s->given), num(l, 0)));
-  return tp_ix_or(l->ix, tp_end_within(l->g, s, 1), none);
+  tp_ix *none = tp_ix_and(tp_ix_cmp(TP_EQ, sym(l, s->sym), num(l, 0)),
+      tp_ix_cmp(TP_EQ, sym(l, s->given), num(l, 0)));
+  return tp_ix_or(tp_end_within(l->g, s, 1), none);
 }
 
 tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a) {
   tp_ix *all = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++)
-    if (tp_set_mentions(a, stop(l, i)->sym)) all = tp_ix_and(l->ix, all, within(l, stop(l, i)));
+    if (tp_set_mentions(a, stop(l, i)->sym)) all = tp_ix_and(all, within(l, stop(l, i)));
   return all;
 }
 
@@ -265,7 +265,7 @@ tp_set *tp_ends_need(ends *l, const tp_node *n) {
     const tp_stop *s = stop(l, i);
     if (tp_set_mentions(a, s->dim->bound))
       a = tp_set_some(
-          l->ix, a, s->dim->bound, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->dim->bound), sym(l, s->sym)));
+          l->ix, a, s->dim->bound, tp_ix_cmp(TP_EQ, sym(l, s->dim->bound), sym(l, s->sym)));
   }
   return a;
 }
@@ -296,7 +296,7 @@ tp_ix *tp_ends_alive(ends *l, over on) {
   for (int i = 0; i < l->g->stops.n; i++)
     if (tp_dom_has(on.n, on.dim, stop(l, i)->dim))
       all = tp_ix_and(
-          l->ix, all, tp_ix_cmp(l->ix, TP_LT, sym(l, stop(l, i)->dim), sym(l, stop(l, i)->sym)));
+          all, tp_ix_cmp(TP_LT, sym(l, stop(l, i)->dim), sym(l, stop(l, i)->sym)));
   return all;
 }
 

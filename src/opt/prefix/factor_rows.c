@@ -183,7 +183,7 @@ static bool counts_rows(const factor_rows *t, tp_val v) {
     if (n->out[0].dtype != TP_I64 && n->out[0].dtype != TP_F32 && n->out[0].dtype != TP_F64)
       return false;
   return n->op == TP_OP_IOTA && n->attr.axis == 0 && n->out[0].rank == 1 &&
-      n->out[0].shape[0] == tp_ix_sub(t->mk.g->ix, t->range->hi, t->range->lo);
+      n->out[0].shape[0] == tp_ix_sub(t->range->hi, t->range->lo);
 }
 
 /* exp(exponent - below) */
@@ -270,7 +270,7 @@ static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *s
   return n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 &&
       tp_is_number(n->attr.ix[1], 1) &&
       (scan->attr.backwards ? tp_is_number(at, 0)
-                            : tp_is_number(tp_ix_sub(t->mk.g->ix, scan->out[0].shape[0], at), 1));
+                            : tp_is_number(tp_ix_sub(scan->out[0].shape[0], at), 1));
 }
 
 bool tp_scan_end_row(factor_rows *t, const tp_node *n, factor_row *e) {

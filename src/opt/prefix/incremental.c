@@ -169,11 +169,10 @@ static tp_val fade_run(
 /* Is there always a row, at points with more than a few rows if only the call says how many? If
  * not, n itself stays for points without rows. */
 static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
-  tp_ictx *ix = s->mk.g->ix;
   const tp_at *at = t->range;
-  if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom))
+  if (tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(at->hi, at->lo), -1), n->ndom, n->dom))
     return true;
-  t->many = tp_ix_both(ix, t->many, tp_ix_cmp(ix, TP_LT, at->lo, at->hi));
+  t->many = tp_ix_both(t->many, tp_ix_cmp(TP_LT, at->lo, at->hi));
   return s->apart = true;
 }
 

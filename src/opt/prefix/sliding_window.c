@@ -15,23 +15,22 @@
 #include "opt/prefix/prefix.h"
 
 static tp_ix *row_by(const window_rows *w, tp_ix *p, int64_t n) {
-  return tp_ix_addc(w->m->mk.g->ix, p, w->way * n);
+  return tp_ix_addc(p, w->way * n);
 }
 
 /* Does row p lie on the inner side of the clip? */
 static tp_ix *is_inside(const window_rows *w, tp_ix *p) {
-  return tp_ix_cmp(w->m->mk.g->ix, w->way < 0 ? TP_GE : TP_LT, p, w->clip);
+  return tp_ix_cmp(w->way < 0 ? TP_GE : TP_LT, p, w->clip);
 }
 
 static bool is_surely(const moving_range *m, tp_ix *e) { /* e >= 0 */
-  return tp_ix_prove_ge0(m->mk.g->ix, e, m->ndom, m->dom);
+  return tp_ix_prove_ge0(e, m->ndom, m->dom);
 }
 
 static bool surely_inside(const window_rows *w, tp_ix *p) {
-  tp_ictx *ix = w->m->mk.g->ix;
   return !w->clip ||
       is_surely(w->m,
-          w->way < 0 ? tp_ix_sub(ix, p, w->clip) : tp_ix_addc(ix, tp_ix_sub(ix, w->clip, p), -1));
+          w->way < 0 ? tp_ix_sub(p, w->clip) : tp_ix_addc(tp_ix_sub(w->clip, p), -1));
 }
 
 static partial window_at(const window_rows *w, partial z, tp_ix *p) {
@@ -86,7 +85,7 @@ static void find_rows(window_rows *w, tp_ix *more) {
 /* ---- two windows side by side ---- */
 
 static tp_ix *row_at(const moving_range *m, tp_ix *s) {
-  return tp_ix_add(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), s);
+  return tp_ix_add(tp_ix_sym(m->mk.g->ix, m->c), s);
 }
 
 /* Does row c + s surely lie on the inner side of that end? True as well if no row lies beyond it
@@ -94,7 +93,7 @@ static tp_ix *row_at(const moving_range *m, tp_ix *s) {
 static bool reaches(const moving_range *m, tp_ix *s, bool upper) {
   tp_ix *p = row_at(m, s), *end = upper ? m->H : m->L;
   return s == (upper ? m->l : m->h) || !end ||
-      is_surely(m, upper ? tp_ix_sub(m->mk.g->ix, end, p) : tp_ix_sub(m->mk.g->ix, p, end));
+      is_surely(m, upper ? tp_ix_sub(end, p) : tp_ix_sub(p, end));
 }
 
 /* A window as two that meet at row c + s: c + l .. c + s, clipped below, and c + s .. c + h,
@@ -109,8 +108,8 @@ typedef struct window_pair {
 static bool never_below(const moving_range *m, tp_ix *n) {
   tp_ictx *ix = m->mk.g->ix;
   if (is_surely(m, n)) return true;
-  if (tp_ix_is_const(tp_ix_sub(ix, m->h, m->l), &(int64_t){ 0 })) return false;
-  tp_ix *below = tp_ix_both(ix, tp_window_is_long(m), tp_ix_cmp(ix, TP_LT, n, tp_ix_const(ix, 0)));
+  if (tp_ix_is_const(tp_ix_sub(m->h, m->l), &(int64_t){ 0 })) return false;
+  tp_ix *below = tp_ix_both(tp_window_is_long(m), tp_ix_cmp(TP_LT, n, tp_ix_const(ix, 0)));
   tp_set *none =
       tp_set_and(tp_set_cond(ix, m->ndom, m->dom, below), tp_set_box(ix, m->ndom, m->dom));
   bool never = tp_set_is_empty(ix, none);
@@ -119,8 +118,7 @@ static bool never_below(const moving_range *m, tp_ix *n) {
 }
 
 static bool pairs_at(const moving_range *m, tp_ix *s, window_pair *pair) {
-  tp_ictx *ix = m->mk.g->ix;
-  *pair = (window_pair){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s), true };
+  *pair = (window_pair){ s, tp_ix_sub(s, m->l), tp_ix_sub(m->h, s), true };
   bool one = s == m->l || s == m->h;
   return (one || (never_below(m, pair->before) && never_below(m, pair->after))) &&
       reaches(m, s, false) && reaches(m, s, true);
@@ -154,13 +152,13 @@ bool tp_is_window(const moving_range *m) {
 /* The row before which no window has a row; NULL: it is the first row that exists. */
 static tp_ix *first_row(const moving_range *m) {
   tp_ix *first = m->L ? m->L : m->l;
-  return is_surely(m, tp_ix_neg(m->mk.g->ix, first)) ? NULL : first;
+  return is_surely(m, tp_ix_neg(first)) ? NULL : first;
 }
 
 /* y, or no rows where there are none. */
 static partial where_any(const moving_range *m, tp_ix *lo, tp_ix *hi, partial y) {
   return tp_partial_either(
-      m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_partial_none(m));
+      m, m->ndom, m->dom, tp_ix_cmp(TP_LT, lo, hi), y, tp_partial_none(m));
 }
 
 /* Is x made point by point of what the call is given? Then all of it may be asked for at once. */
@@ -190,23 +188,22 @@ static partial last_rows(const window_rows *w, tp_ix *s) {
 /* Adds to y the branch for at most `many` rows; other branches follow. */
 static bool few_branch(const moving_range *m, partial y, tp_ix *n, int64_t many, partial few) {
   return tp_partial_branch(
-      m, y, tp_ix_cmp(m->mk.g->ix, TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
+      m, y, tp_ix_cmp(TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
 }
 
 /* Adds to y the n rows of the window that lie before row c + s (way -1), or from there on; n is
  * above 1. */
 static bool ring_branches(const window_rows *w, tp_ix *s, tp_ix *n, partial y) {
   const moving_range *m = w->m;
-  tp_ictx *ix = m->mk.g->ix;
-  tp_ix *at = row_at(m, s), *end = w->way < 0 ? at : tp_ix_add(ix, at, n),
-        *last = tp_ix_addc(ix, end, -1);
+  tp_ix *at = row_at(m, s), *end = w->way < 0 ? at : tp_ix_add(at, n),
+        *last = tp_ix_addc(end, -1);
   window_rows up = { .m = m, .d = w->d, .way = -1, .clip = first_row(m) };
   find_rows(&up, n);
   if (w->way > 0 && w->clip &&
-      !tp_partial_branch(m, y, tp_ix_cmp(ix, TP_GT, end, w->clip), last_rows(w, s)))
+      !tp_partial_branch(m, y, tp_ix_cmp(TP_GT, end, w->clip), last_rows(w, s)))
     return false;
   if (w->way < 0 && !surely_inside(w, last) &&
-      !tp_partial_branch(m, y, tp_ix_cmp(ix, TP_LT, last, w->clip), tp_partial_none(m)))
+      !tp_partial_branch(m, y, tp_ix_cmp(TP_LT, last, w->clip), tp_partial_none(m)))
     return false;
   return tp_partial_branch(m, y, NULL, window_at(&up, tp_two_stacks(&up, n), last));
 }
@@ -218,7 +215,7 @@ static partial some_rows(const moving_range *m, int way, const window_pair *pair
   window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = way, .clip = way < 0 ? m->L : m->H };
   if (tp_ix_is_const(n, &count)) {
     find_rows(&w, NULL);
-    return rows_from(&w, way < 0 ? tp_ix_addc(m->mk.g->ix, at, -1) : at, count);
+    return rows_from(&w, way < 0 ? tp_ix_addc(at, -1) : at, count);
   }
   tp_ix *lo = way < 0 ? m->at[m->r].lo : at, *hi = way < 0 ? at : m->at[m->r].hi;
   partial y = tp_partial_declared(m, m->ndom, m->dom),
@@ -228,7 +225,7 @@ static partial some_rows(const moving_range *m, int way, const window_pair *pair
 
 tp_ix *tp_window_is_long(const moving_range *m) {
   tp_ictx *ix = m->mk.g->ix;
-  return tp_ix_cmp(ix, TP_GT, tp_ix_sub(ix, m->h, m->l), tp_ix_const(ix, TP_TUNE_WINDOW_FEW));
+  return tp_ix_cmp(TP_GT, tp_ix_sub(m->h, m->l), tp_ix_const(ix, TP_TUNE_WINDOW_FEW));
 }
 
 bool tp_takes_ring(const moving_range *m) {
@@ -238,7 +235,7 @@ bool tp_takes_ring(const moving_range *m) {
 
 moving_range tp_moving_all(const moving_range *m) {
   tp_ix *zero = mk_int(m->mk, 0), *first = first_row(m);
-  return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
+  return tp_moving_over(m, first ? tp_ix_max(zero, first) : zero, m->at[m->r].hi);
 }
 
 /* Few rows of a state of one part are gone through, as without this pass; for few rows of several
@@ -252,7 +249,7 @@ static partial few_or_many(
     .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H
   };
   if (m->kind == MONOID_RED &&
-      !few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW,
+      !few_branch(m, y, tp_ix_sub(m->h, m->l), TP_TUNE_WINDOW_FEW,
           tp_moving_through(&few, m->at[m->r].lo, m->at[m->r].hi)))
     return tp_no_partial;
   bool ok = before && after ? tp_partial_branch(m, y, NULL,

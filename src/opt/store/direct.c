@@ -35,9 +35,9 @@ static tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, tp_ix *con
   tp_ix *all = tp_ix_bool(g->ix, true), *zero = tp_ix_const(g->ix, 0);
   for (int j = 0; j < 2 * x->ndom; j++) {
     tp_ix *p = at[j / 2], *end = tp_ix_sym(g->ix, x->dom[j / 2]->bound),
-          *e = j % 2 ? tp_ix_addc(g->ix, tp_ix_sub(g->ix, end, p), -1) : p;
-    if (!tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom))
-      all = tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, zero));
+          *e = j % 2 ? tp_ix_addc(tp_ix_sub(end, p), -1) : p;
+    if (!tp_ix_prove_ge0(e, n->ndom, n->dom))
+      all = tp_ix_and(all, tp_ix_cmp(TP_GE, e, zero));
   }
   return all;
 }
@@ -48,10 +48,10 @@ static bool tells_u(tp_graph *g, const tp_node *x, tp_ix *e, tp_ix *u, tp_ix **t
   for (int j = 0; j < x->ndom; j++) {
     int64_t k;
     tp_ix *rest;
-    if (to[j] || !tp_ix_linear_in(g->ix, e, x->dom[j], &k, &rest) || (k != 1 && k != -1) ||
+    if (to[j] || !tp_ix_linear_in(e, x->dom[j], &k, &rest) || (k != 1 && k != -1) ||
         tp_moves(x, rest))
       continue;
-    to[j] = k > 0 ? tp_ix_sub(g->ix, u, rest) : tp_ix_sub(g->ix, rest, u);
+    to[j] = k > 0 ? tp_ix_sub(u, rest) : tp_ix_sub(rest, u);
     return true;
   }
   return false;
@@ -70,12 +70,12 @@ static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, tp_ix **to, 
   for (int j = 0; j < x->ndom; j++)
     if (!to[j]) return false;
   *cond = inside(g, n, x, to);
-  if (e->cond) *cond = tp_ix_and(g->ix, *cond, tp_ix_subst(g->ix, e->cond, x->ndom, x->dom, to));
+  if (e->cond) *cond = tp_ix_and(*cond, tp_ix_subst(e->cond, x->ndom, x->dom, to));
   for (int d = 0; d < n->ndom; d++) {
     tp_ix *u = tp_ix_sym(g->ix, n->dom[d]);
     if (!told[d])
-      *cond = tp_ix_and(g->ix, *cond,
-          tp_ix_cmp(g->ix, TP_EQ, u, tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
+      *cond = tp_ix_and(*cond,
+          tp_ix_cmp(TP_EQ, u, tp_ix_subst(e->at[d].lo, x->ndom, x->dom, to)));
   }
   return true;
 }

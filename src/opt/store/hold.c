@@ -37,8 +37,8 @@ static bool is_steps(tp_ictx *ix, tp_ix *e, tp_sym *dim, steps *s) {
   if (!atom) return false;
   tp_ix *at = tp_ix_arg(atom, 0);
   s->n = tp_ix_div(atom), s->c = tp_ix_cst(at);
-  bool same = tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_sub(ix, at, tp_ix_mod(ix, at, s->n))), &s->b) ||
-      tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_mulc(ix, tp_ix_fdiv(ix, at, s->n), s->n)), &s->b);
+  bool same = tp_ix_is_const(tp_ix_sub(e, tp_ix_sub(at, tp_ix_mod(at, s->n))), &s->b) ||
+      tp_ix_is_const(tp_ix_sub(e, tp_ix_mulc(tp_ix_fdiv(at, s->n), s->n)), &s->b);
   return same && s->n >= FEWEST && s->c - tp_floormod(s->c, s->n) + s->b >= 0 && s->c + s->b <= 0;
 }
 
@@ -64,12 +64,12 @@ static bool hold(tp_mk mk, tp_node *read, tp_sym *dim, const steps *s) {
   const tp_out *o = &read->out[0];
   tp_ix *k = tp_ix_sym(ix, dim), *zero = mk_int(mk, 0),
         *first = mk_int(mk, s->c - tp_floormod(s->c, s->n) + s->b),
-        *cond[] = { tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero),
-          tp_ix_cmp(ix, TP_EQ, k, zero), NULL };
+        *cond[] = { tp_ix_cmp(TP_EQ, tp_ix_mod(tp_ix_addc(k, s->c), s->n), zero),
+          tp_ix_cmp(TP_EQ, k, zero), NULL };
   g->pos = read->pos;
   tp_val m = mk_declared(mk, o->dtype, o->rank, o->shape, read->ndom, read->dom),
-         branch[] = { mk_at(mk, w, dim, tp_ix_addc(ix, k, s->c + s->b)), mk_at(mk, w, dim, first),
-           mk_at(mk, m, dim, tp_ix_addc(ix, k, -1)) };
+         branch[] = { mk_at(mk, w, dim, tp_ix_addc(k, s->c + s->b)), mk_at(mk, w, dim, first),
+           mk_at(mk, m, dim, tp_ix_addc(k, -1)) };
   for (int i = 0; i < 3; i++)
     if (!branch[i].node || !tp_merge_add(g, m.node, cond[i], branch[i], mk.err)) return false;
   m.node->what = "held";

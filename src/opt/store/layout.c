@@ -25,7 +25,7 @@ typedef struct layer {
 static bool is_near(const tp_graph *g, const tp_node *read, int d, int64_t *steps) {
   const tp_at *at = &read->attr.at[d];
   return !at->range &&
-      tp_ix_is_const(tp_ix_sub(g->ix, at->lo, tp_ix_sym(g->ix, tp_in(read, 0)->dom[d])), steps);
+      tp_ix_is_const(tp_ix_sub(at->lo, tp_ix_sym(g->ix, tp_in(read, 0)->dom[d])), steps);
 }
 
 static void mark_way(layer *l, const tp_node *read) {

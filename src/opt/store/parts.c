@@ -77,7 +77,7 @@ static tp_ix *extent_of(const cat_parts *q, int k) {
 
 static tp_val slice_of(const cat_parts *q, tp_val v, int axis, int k) {
   tp_ix *lo = mk_int(q->mk, 0);
-  for (int i = 0; i < k; i++) lo = tp_ix_add(q->mk.g->ix, lo, extent_of(q, i));
+  for (int i = 0; i < k; i++) lo = tp_ix_add(lo, extent_of(q, i));
   return mk_slice(q->mk, v, axis, lo, extent_of(q, k), 1);
 }
 

@@ -38,7 +38,7 @@ static bool find_value(stored *s) {
   for (int j = 0; j < v->ndom; j++) {
     const tp_at *at = s->q ? &s->q->attr.at[j] : NULL;
     s->shift[j] = at
-        ? at->range ? NULL : tp_ix_sub(s->g->ix, at->lo, tp_ix_sym(s->g->ix, v->dom[j]))
+        ? at->range ? NULL : tp_ix_sub(at->lo, tp_ix_sym(s->g->ix, v->dom[j]))
         : tp_ix_const(s->g->ix, 0);
     if (!s->shift[j] || !tp_ix_is_const(s->shift[j], NULL) || !v->dom[j]->bound) return false;
     bool still = s->shift[j] == tp_ix_const(s->g->ix, 0);
@@ -55,7 +55,7 @@ static tp_at *back(const stored *s) {
   const tp_node *v = s->v.node;
   tp_at *at = TP_NEWN(&s->g->arena, tp_at, v->ndom);
   for (int j = 0; j < v->ndom; j++)
-    at[j] = (tp_at){ .lo = tp_ix_sub(s->g->ix, tp_ix_sym(s->g->ix, v->dom[j]), s->shift[j]) };
+    at[j] = (tp_at){ .lo = tp_ix_sub(tp_ix_sym(s->g->ix, v->dom[j]), s->shift[j]) };
   return at;
 }
 

@@ -35,7 +35,7 @@ static bool has_answer(tp_graph *g, const tp_node *n, const tp_node *read, int n
   if (n->op == TP_OP_SUM || n->op == TP_OP_PROD || d == TP_BOOL || tp_dtype_float(d)) return true;
   for (int a = 0; a < nr; a++)
     if (!tp_ix_prove_ge0(
-            g->ix, tp_ix_addc(g->ix, read->out[0].shape[a], -1), read->ndom, read->dom))
+            tp_ix_addc(read->out[0].shape[a], -1), read->ndom, read->dom))
       return false;
   return true;
 }
@@ -108,7 +108,7 @@ enum { FEW_TERMS = 16 };
 
 static bool is_many(tp_ictx *c, const tp_at *at) {
   int64_t n;
-  return at->range && !(tp_ix_is_const(tp_ix_sub(c, at->hi, at->lo), &n) && n <= FEW_TERMS);
+  return at->range && !(tp_ix_is_const(tp_ix_sub(at->hi, at->lo), &n) && n <= FEW_TERMS);
 }
 
 /* Do more than a few points of the source add to one point of n, in the scatter direction? Each
@@ -123,7 +123,7 @@ static bool scatters_many(tp_ictx *c, const tp_node *n, const tp_edge *e) {
     for (int d = 0; d < n->ndom && !told; d++)
       if (!used[d] && !is_many(c, &e->at[d]))
         told = used[d] = tp_ix_mentions(e->at[d].lo, x->dom[k]) &&
-            tp_ix_linear_in(c, e->at[d].lo, x->dom[k], &step, &rest);
+            tp_ix_linear_in(e->at[d].lo, x->dom[k], &step, &rest);
     if (!told) return true;
   }
   return false;

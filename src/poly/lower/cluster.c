@@ -39,7 +39,7 @@ static bool one_to_one(const sb *b, const tp_opnd *o) {
       int64_t c;
       tp_ix *rest;
       if (!tp_ix_mentions(o->idx[d], b->s->dim[e])) continue;
-      if (!tp_ix_linear_in(b->l->g->ix, o->idx[d], b->s->dim[e], &c, &rest) || c != 1 ||
+      if (!tp_ix_linear_in(o->idx[d], b->s->dim[e], &c, &rest) || c != 1 ||
           !tp_ix_is_const(rest, NULL) || (seen >> e & 1))
         return false;
       seen |= 1u << e;
@@ -186,11 +186,11 @@ static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
     if (at[d].range) x->dense |= 1u << d;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
-      tp_ix *lo = tp_ix_sub(b->l->g->ix, o->idx[d], tp_ix_sym(b->l->g->ix, o->var[k]));
+      tp_ix *lo = tp_ix_sub(o->idx[d], tp_ix_sym(b->l->g->ix, o->var[k]));
       at[d] = tp_any_end(b->l->p,
           (tp_at){ .range = true,
               .lo = lo,
-              .hi = tp_ix_add(b->l->g->ix, o->hi[k], tp_ix_sub(b->l->g->ix, lo, o->lo[k])) },
+              .hi = tp_ix_add(o->hi[k], tp_ix_sub(lo, o->lo[k])) },
           x->dim[d]);
       /* one axis of a copied window may lie on a ring */
       if (!window || --left > 0) x->dense |= 1u << d;

@@ -40,7 +40,7 @@ static isl_map *those_before(
   for (int d = 0; d < u->ndim; d++)
     if (u->label[d] == t &&
         !tp_dom_has(S->p->arrs.v[r->arr]->ndim, S->p->arrs.v[r->arr]->dim, u->dim[d])) {
-      tp_ix *before = tp_ix_cmp(S->ix, TP_LT, tp_ix_sym(S->ix, u->dim[d]), r->upto);
+      tp_ix *before = tp_ix_cmp(TP_LT, tp_ix_sym(S->ix, u->dim[d]), r->upto);
       return isl_map_reverse(
           tp_rel_where(S->ix, isl_map_reverse(m), v->ndim, v->dim, u->ndim, u->dim, before));
     }

@@ -20,12 +20,11 @@ static bool same_at(tp_at a, tp_at b) {
 
 static const char *end_name(tp_poly *p, int stop, const tp_at *at) {
   const tp_stop *s = &p->g->stops.v[stop];
-  tp_ictx *c = p->g->ix;
   const char *name = tp_printf(p->a, "%s_end", s->dim->bound->name);
   for (int i = 0; i < s->ndom; i++) {
-    const char *one = !at[i].range              ? tp_ix_str(c, at[i].lo)
+    const char *one = !at[i].range              ? tp_ix_str(at[i].lo)
         : same_at(at[i], whole_dim(p, stop, i)) ? "*"
-                                                : tp_printf(p->a, "%s ..", tp_ix_str(c, at[i].lo));
+                                                : tp_printf(p->a, "%s ..", tp_ix_str(at[i].lo));
     name = tp_printf(p->a, "%s%s%s", name, i ? ", " : "(", one);
   }
   return s->ndom ? tp_printf(p->a, "%s)", name) : name;
@@ -93,7 +92,7 @@ tp_ix *tp_at_dims(tp_poly *p, tp_ix *e, int n, tp_sym *const *dims, tp_ix *const
     from[m] = p->g->stops.v[i].sym;
     to[m++] = end_at(p, i, n, dims, point);
   }
-  return tp_ix_subst(p->g->ix, e, m, from, to);
+  return tp_ix_subst(e, m, from, to);
 }
 
 tp_ix *tp_at_point(tp_poly *p, const tp_node *n, tp_ix *e, tp_ix *const *at) {
@@ -105,8 +104,8 @@ static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, tp_sym *const *dim
   tp_at at = e->at[d];
   for (int k = 0; k < n; k++)
     if ((gone >> k & 1) && at_mentions(at, dims[k])) at = whole_dim(p, e->stop, d);
-  at.lo = tp_ix_subst(p->g->ix, at.lo, n, dims, to);
-  if (at.range) at.hi = tp_ix_subst(p->g->ix, at.hi, n, dims, to);
+  at.lo = tp_ix_subst(at.lo, n, dims, to);
+  if (at.range) at.hi = tp_ix_subst(at.hi, n, dims, to);
   return at;
 }
 
@@ -128,15 +127,15 @@ tp_ix *tp_move_ends(
       TP_PUSH(p->a, &from, dims[k]);
       TP_PUSH(p->a, &by, to[k]);
     }
-  return tp_ix_subst(p->g->ix, e, from.n, from.v, by.v);
+  return tp_ix_subst(e, from.n, from.v, by.v);
 }
 
 /* An upper bound of an extent for all ends, 0 among them: T - t is at most T, 5 - T at most 5. */
 tp_ix *tp_extent_upper(tp_graph *g, tp_ix *e, int n, tp_sym *const *dims) {
   tp_ix *up = tp_end_extreme(g, e, true, n, dims), *none = e, *zero = tp_ix_const(g->ix, 0);
   for (int i = 0; i < g->stops.n; i++)
-    none = tp_ix_subst(g->ix, none, 1, &g->stops.v[i].sym, &zero);
-  return none == e ? up : tp_ix_max(g->ix, up, tp_ix_upper(g->ix, none, n, dims));
+    none = tp_ix_subst(none, 1, &g->stops.v[i].sym, &zero);
+  return none == e ? up : tp_ix_max(up, tp_ix_upper(none, n, dims));
 }
 
 /* ---- guards ---- */
@@ -148,7 +147,7 @@ tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, tp_ix *const *at) {
       if (n->dom[d] != p->g->stops.v[i].dim || !at[d]) continue;
       tp_ix *end = tp_at_point(p, n, tp_ix_sym(p->g->ix, p->g->stops.v[i].sym), at);
       all = tp_ix_both(
-          p->g->ix, all, tp_ix_cmp(p->g->ix, TP_GE, end, tp_ix_addc(p->g->ix, at[d], 1)));
+          all, tp_ix_cmp(TP_GE, end, tp_ix_addc(at[d], 1)));
     }
   return all;
 }
@@ -159,9 +158,9 @@ bool tp_guard_part(const tp_poly *p, tp_ix *guard, int k, int *end, tp_ix **leas
   if (!x) return false;
   *end = tp_next_end(p, x, 0);
   if (*end < 0 || tp_ix_kind(x) != TP_IX_GE0 ||
-      !tp_ix_linear_in(p->g->ix, tp_ix_arg(x, 0), p->ends.v[*end].sym, &coef, &rest) || coef != 1)
+      !tp_ix_linear_in(tp_ix_arg(x, 0), p->ends.v[*end].sym, &coef, &rest) || coef != 1)
     *end = -1;
-  else *least = tp_ix_neg(p->g->ix, rest);
+  else *least = tp_ix_neg(rest);
   return true;
 }
 
@@ -175,7 +174,7 @@ static int calls_over(const tp_stmt *s, tp_ix *e, int *d) {
 
 /* The begin of the call's range of dim d, or less. */
 static tp_ix *range_begin(const tp_poly *p, const tp_stmt *s, const tp_tree *run, int d) {
-  return d == s->bdim ? tp_ix_sub(p->g->ix, tp_ix_mulc(p->g->ix, run->arg[d], s->block), s->bshift)
+  return d == s->bdim ? tp_ix_sub(tp_ix_mulc(run->arg[d], s->block), s->bshift)
                       : s->vlo[d];
 }
 
@@ -196,26 +195,25 @@ static tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run, int e
 
 /* One part: end >= least. NULL: it depends on several dims that the call runs over. */
 static tp_ix *part_run(tp_poly *p, const tp_stmt *s, tp_tree *run, int end, tp_ix *least) {
-  tp_ictx *c = p->g->ix;
   tp_ix *e = end_of_run(p, s, run, end), *rest;
   int64_t coef;
   int d, n = calls_over(s, least, &d);
   least = tp_move_ends(p, least, s->ndim, s->dim, run->arg, s->vec);
   /* if there are points, a bound of at least 1 is reached */
   if (n == 0)
-    return tp_ix_is_const(least, &coef) && coef <= 1 ? NULL : tp_ix_cmp(c, TP_GE, e, least);
-  if (n > 1 || !tp_ix_linear_in(c, least, s->dim[d], &coef, &rest) || coef != 1) return NULL;
+    return tp_ix_is_const(least, &coef) && coef <= 1 ? NULL : tp_ix_cmp(TP_GE, e, least);
+  if (n > 1 || !tp_ix_linear_in(least, s->dim[d], &coef, &rest) || coef != 1) return NULL;
   if (!run->top) run->top = TP_NEWN(p->a, tp_ix *, s->ndim);
-  tp_ix *top = tp_ix_addc(c, tp_ix_sub(c, e, rest), 1);
-  run->top[d] = run->top[d] ? tp_ix_min(c, run->top[d], top) : top;
-  return tp_ix_cmp(c, TP_GE, e, tp_ix_add(c, range_begin(p, s, run, d), rest));
+  tp_ix *top = tp_ix_addc(tp_ix_sub(e, rest), 1);
+  run->top[d] = run->top[d] ? tp_ix_min(run->top[d], top) : top;
+  return tp_ix_cmp(TP_GE, e, tp_ix_add(range_begin(p, s, run, d), rest));
 }
 
 tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
   tp_ix *all = NULL, *least;
   int end;
   for (int k = 0; tp_guard_part(p, s->guard, k, &end, &least); k++)
-    if (!s->acc[s->gacc + k].idle) all = tp_ix_both(p->g->ix, all, part_run(p, s, run, end, least));
+    if (!s->acc[s->gacc + k].idle) all = tp_ix_both(all, part_run(p, s, run, end, least));
   return all;
 }
 
@@ -241,12 +239,12 @@ static bool is_settled_from(tp_ictx *c, tp_ix *e, tp_sym *end, tp_ix **from) {
   if (!tp_ix_mentions(e, end)) return true;
   for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++) {
     tp_ix *x = tp_ix_arg(e, i);
-    if (!tp_ix_mentions(x, end)) limit = limit ? tp_ix_min(c, limit, x) : x;
-    else if (over || !tp_ix_linear_in(c, x, end, &coef, &over) || coef != 1) is = false;
+    if (!tp_ix_mentions(x, end)) limit = limit ? tp_ix_min(limit, x) : x;
+    else if (over || !tp_ix_linear_in(x, end, &coef, &over) || coef != 1) is = false;
   }
   if (is && over && limit) {
-    rest = tp_ix_sub(c, limit, over);
-    *from = *from ? tp_ix_max(c, *from, rest) : rest;
+    rest = tp_ix_sub(limit, over);
+    *from = *from ? tp_ix_max(*from, rest) : rest;
     return true;
   }
   switch (tp_ix_kind(e)) {
@@ -295,8 +293,8 @@ static bool grows_with(tp_ix *e, tp_sym *end) {
 tp_ix *tp_end_wanted(tp_poly *p, tp_ix *e, int end) {
   tp_ix *from = NULL;
   bool is = is_settled_from(p->g->ix, e, p->ends.v[end].sym, &from) && tp_ix_is_affine(from);
-  from = is ? tp_ix_addc(p->g->ix, from, -1) : NULL;
-  return from && tp_ix_is_const(from, NULL) ? tp_ix_max(p->g->ix, from, tp_ix_const(p->g->ix, 1))
+  from = is ? tp_ix_addc(from, -1) : NULL;
+  return from && tp_ix_is_const(from, NULL) ? tp_ix_max(from, tp_ix_const(p->g->ix, 1))
                                             : from;
 }
 
@@ -311,7 +309,7 @@ tp_at tp_any_end(const tp_poly *p, tp_at at, tp_sym *dim) {
   for (int i = hi ? tp_next_end(p, top, 0) : -1; i >= 0; i = tp_next_end(p, top, i + 1)) {
     const tp_end *e = &p->ends.v[i];
     tp_ix *bound = tp_ix_sym(c, p->g->stops.v[e->stop].dim->bound);
-    top = grows_with(top, e->sym) ? tp_ix_subst(c, top, 1, &e->sym, &bound) : all;
+    top = grows_with(top, e->sym) ? tp_ix_subst(top, 1, &e->sym, &bound) : all;
   }
   return (tp_at){ true, lo ? zero : at.lo, hi || !at.range ? top : at.hi };
 }

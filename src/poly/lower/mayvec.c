@@ -120,7 +120,7 @@ static bool guard_allows(const sb *b, tp_sym *d) {
     tp_ix *e = tp_ix_sym(b->l->g->ix, b->l->p->ends.v[end].sym);
     if (depends(b, e, d) ||
         (tp_ix_mentions(least, d) &&
-            (n++ || !tp_ix_linear_in(b->l->g->ix, least, d, &coef, &rest) || coef != 1)))
+            (n++ || !tp_ix_linear_in(least, d, &coef, &rest) || coef != 1)))
       return false;
     for (int k2 = 0; tp_ix_mentions(least, d) && k2 < b->s->ndim; k2++)
       if (b->s->dim[k2] != d && tp_ix_mentions(least, b->s->dim[k2])) return false;

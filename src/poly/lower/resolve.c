@@ -84,7 +84,7 @@ static void base(view_walk *w, tp_val v, tp_ix *const *at, tp_opnd *o) {
   for (int i = t->rank - 1; i >= 0; i--) {
     tp_ix *n = tp_at_point(w->p, v.node, t->shape[i], at);
     x[w->nvar + i] = (axis){ n, s, -1 };
-    s = tp_ix_mul(w->c, s,
+    s = tp_ix_mul(s,
         lies && lies->apart ? tp_extent_upper(w->p->g, t->shape[i], v.node->ndom, v.node->dom) : n);
   }
   put_axes(w, o, 0, w->nvar + t->rank, x);
@@ -114,7 +114,7 @@ static void pin_axis(view_walk *w, tp_opnd *o, int k, tp_ix *place) {
   int v = o->axisvar[k];
   tp_ix **idx = TP_NEWN(w->p->a, tp_ix *, o->base.node->ndom);
   for (int d = 0; d < o->base.node->ndom; d++)
-    idx[d] = tp_ix_subst(w->c, o->idx[d], 1, &w->var[v], &place);
+    idx[d] = tp_ix_subst(o->idx[d], 1, &w->var[v], &place);
   o->idx = idx;
   o->axisvar[k] = -1;
   o->shape[k] = tp_ix_const(w->c, 1);
@@ -134,8 +134,8 @@ static void slice(view_walk *w, const tp_node *n, tp_ix *const *at, tp_opnd *o, 
     o->bad = w->by[o->axisvar[k]];
     return;
   }
-  o->off = tp_ix_add(w->c, o->off, tp_ix_mul(w->c, lo, o->stride[k]));
-  o->stride[k] = tp_ix_mulc(w->c, o->stride[k], n->attr.step);
+  o->off = tp_ix_add(o->off, tp_ix_mul(lo, o->stride[k]));
+  o->stride[k] = tp_ix_mulc(o->stride[k], n->attr.step);
   o->shape[k] = ext;
 }
 
@@ -146,8 +146,8 @@ static void flip(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
     return;
   }
   o->off =
-      tp_ix_add(w->c, o->off, tp_ix_mul(w->c, tp_ix_addc(w->c, o->shape[k], -1), o->stride[k]));
-  o->stride[k] = tp_ix_neg(w->c, o->stride[k]);
+      tp_ix_add(o->off, tp_ix_mul(tp_ix_addc(o->shape[k], -1), o->stride[k]));
+  o->stride[k] = tp_ix_neg(o->stride[k]);
 }
 
 /* Turns axis k into two that overlap. */
@@ -160,7 +160,7 @@ static void unfold(view_walk *w, const tp_node *n, tp_ix *const *at, tp_opnd *o,
   }
   for (int i = 0; i < 2; i++)
     x[r++] = (axis){ tp_at_point(w->p, n, n->attr.ix[i], at),
-      tp_ix_mulc(w->c, o->stride[k], i ? n->attr.dilation : n->attr.step), -1 };
+      tp_ix_mulc(o->stride[k], i ? n->attr.dilation : n->attr.step), -1 };
   for (int i = k + 1; i < o->rank; i++) x[r++] = axis_of(o, i);
   put_axes(w, o, k, r, x);
 }
@@ -186,19 +186,19 @@ static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, tp_ix *const *wan
     tp_ix *po = old[i].shape, *pn = want[j];
     int i1 = i + 1, j1 = j + 1;
     while (po != pn) { /* the shortest runs with one product */
-      bool more_new = j1 < n && (i1 >= r || tp_ix_divexact(w->c, po, pn));
-      if (more_new) pn = tp_ix_mul(w->c, pn, want[j1++]);
-      else if (i1 < r) po = tp_ix_mul(w->c, po, old[i1++].shape);
+      bool more_new = j1 < n && (i1 >= r || tp_ix_divexact(po, pn));
+      if (more_new) pn = tp_ix_mul(pn, want[j1++]);
+      else if (i1 < r) po = tp_ix_mul(po, old[i1++].shape);
       else return false;
     }
     for (int k = i; k < i1; k++)
       if (old[k].var >= 0 ||
-          (k + 1 < i1 && old[k].stride != tp_ix_mul(w->c, old[k + 1].stride, old[k + 1].shape)))
+          (k + 1 < i1 && old[k].stride != tp_ix_mul(old[k + 1].stride, old[k + 1].shape)))
         return false;
     tp_ix *s = old[i1 - 1].stride;
     for (int k = j1 - 1; k >= j; k--) {
       x[k] = (axis){ want[k], s, -1 };
-      s = tp_ix_mul(w->c, s, want[k]);
+      s = tp_ix_mul(s, want[k]);
     }
     i = i1;
     j = j1;
@@ -230,7 +230,7 @@ static bool through_read(
     int nr = 0;
     for (int k = 0; k < d; k++) nr += n->attr.at[k].range;
     w->ext[w->nvar++] = tp_at_point(w->p, n, n->out[0].shape[nr], at);
-    sat[d] = tp_ix_add(w->c, sat[d], tp_ix_sym(w->c, a));
+    sat[d] = tp_ix_add(sat[d], tp_ix_sym(w->c, a));
   }
   return true;
 }
@@ -282,7 +282,7 @@ static bool follow(view_walk *w, tp_val v, tp_ix *const *at, tp_opnd *o, tp_erro
 }
 
 bool tp_steps(const tp_poly *p, tp_ix *e, tp_sym *s, int64_t *by, tp_ix **rest) {
-  return tp_ix_linear_in(p->g->ix, e, s, by, rest) && !tp_depends(p, *rest, s);
+  return tp_ix_linear_in(e, s, by, rest) && !tp_depends(p, *rest, s);
 }
 
 static int mentions_var(const view_walk *w, tp_ix *e) {

@@ -66,7 +66,7 @@ static void note(sb *b, end_list *v, tp_ix *e) {
     int k = 0;
     while (k < v->n && v->v[k].end != i) k++;
     if (k == v->n) TP_PUSH(b->l->a, v, (end_wait){ i, upto });
-    else if (v->v[k].upto) v->v[k].upto = upto ? tp_ix_max(b->l->g->ix, v->v[k].upto, upto) : NULL;
+    else if (v->v[k].upto) v->v[k].upto = upto ? tp_ix_max(v->v[k].upto, upto) : NULL;
   }
 }
 
@@ -153,7 +153,7 @@ static bool wait_for_ends(sb *b) {
   b->s->gacc = b->acc.n;
   for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
     end_access(
-        b, end, b->s->exact ? tp_ix_addc(b->l->g->ix, least, -1) : tp_ix_const(b->l->g->ix, 0));
+        b, end, b->s->exact ? tp_ix_addc(least, -1) : tp_ix_const(b->l->g->ix, 0));
   return true;
 }
 
@@ -225,7 +225,7 @@ static void take_there(low *l, int n, tp_sym *const *dims, taken_there *x) {
     if (moves) continue;
     tp_sym *h = tp_sym_hidden_dim(c, u->dom[d]->name);
     add_dim(&x->dims, h, u->dom[d]);
-    is = tp_ix_and(c, is, tp_ix_cmp(c, TP_EQ, tp_ix_sym(c, h), at[d]));
+    is = tp_ix_and(is, tp_ix_cmp(TP_EQ, tp_ix_sym(c, h), at[d]));
     at[d] = tp_ix_sym(c, h);
   }
   if (x->dims.n == n) return;
@@ -352,7 +352,7 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
     tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     add_dim(&s.dims, h, n->dom[d]);
     s.u[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, h) };
-    if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d].lo, e->at[d].lo);
+    if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(s.u[d].lo, e->at[d].lo);
   }
   for (int d = 0; d < p->ndom; d++) add_dim(&s.dims, p->dom[d], p->dom[d]);
   return s;
@@ -360,13 +360,13 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
 
 /* The part of a contribution's condition without ends. */
 static tp_ix *plain(low *l, tp_ix *cond) {
-  return tp_ix_both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
+  return tp_ix_both(tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
 }
 
 /* cond, and lo <= x < hi. */
 static tp_ix *in_range(tp_ictx *c, tp_ix *cond, tp_ix *x, tp_ix *lo, tp_ix *hi) {
-  cond = tp_ix_both(c, cond, tp_ix_cmp(c, TP_GE, x, lo));
-  return tp_ix_both(c, cond, tp_ix_cmp(c, TP_LT, x, hi));
+  cond = tp_ix_both(cond, tp_ix_cmp(TP_GE, x, lo));
+  return tp_ix_both(cond, tp_ix_cmp(TP_LT, x, hi));
 }
 
 /* {statement point -> elements} that are needed, back to the points. */
@@ -386,7 +386,7 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
     tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
     cond = e->at[d].range ? in_range(c, cond, u, e->at[d].lo, e->at[d].hi)
-                          : tp_ix_both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
+                          : tp_ix_both(cond, tp_ix_cmp(TP_EQ, u, e->at[d].lo));
   }
   return tp_set_and(tp_set_cond(c, s->dims.n, s->dims.dim, cond), where_needed(l, n, s));
 }
@@ -397,7 +397,7 @@ static tp_ix *contribution_guard(
     low *l, const tp_node *n, const space *s, const tp_node *p, tp_ix *const *pat, tp_ix *asks) {
   tp_ix *at[TP_MAXDIM], *there = tp_guard_of(l->p, p, pat);
   for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].range ? NULL : s->u[d].lo;
-  return tp_ix_both(l->g->ix, tp_ix_both(l->g->ix, tp_guard_of(l->p, n, at), there), asks);
+  return tp_ix_both(tp_ix_both(tp_guard_of(l->p, n, at), there), asks);
 }
 
 static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
@@ -420,7 +420,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
       pat[d] = tp_ix_sym(c, h);
       /* a dim that both have is the node's */
       if (!tp_dom_has(n->ndom, n->dom, p->dom[d]))
-        cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);
+        cond = tp_ix_subst(cond, 1, &p->dom[d], &pat[d]);
       add_dim(&s.dims, h, p->dom[d]);
       cond = in_range(c, cond, pat[d], e->at[d].lo, e->at[d].hi);
     }

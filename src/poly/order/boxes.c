@@ -57,7 +57,7 @@ bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, tp_ix **lo, tp_ix **h
   tp_ix **e = tp_recall(S, &q, 2 * sizeof *e, &fresh);
   if (fresh && is_box(S, s, s->dom, d) && (e[0] = end_of(S, s, d, false)) &&
       (e[1] = end_of(S, s, d, true)))
-    e[1] = tp_ix_addc(S->ix, e[1], 1);
+    e[1] = tp_ix_addc(e[1], 1);
   if (e[0]) *lo = e[0];
   if (e[1]) *hi = e[1];
   return e[0] && e[1];

@@ -34,8 +34,8 @@ static tp_ix *at_begin(tp_poly *p, tp_ix *e, const nested *in) {
     int64_t coef;
     tp_ix *rest;
     if (!tp_ix_mentions(e, in->v[i]->var)) continue;
-    if (!tp_ix_linear_in(p->g->ix, e, in->v[i]->var, &coef, &rest) || coef < 0) return NULL;
-    e = tp_ix_subst(p->g->ix, e, 1, &in->v[i]->var, &in->v[i]->lo);
+    if (!tp_ix_linear_in(e, in->v[i]->var, &coef, &rest) || coef < 0) return NULL;
+    e = tp_ix_subst(e, 1, &in->v[i]->var, &in->v[i]->lo);
   }
   return e;
 }
@@ -58,13 +58,13 @@ static bool top_of(
   if (!tp_guard_part(p, cond, k, &end, &asked)) return false;
   least = end >= 0 ? at_begin(p, asked, in) : NULL;
   *exact = least && least == asked;
-  if (!least || !tp_ix_linear_in(c, least, var, &coef, &rest) || coef < 1 ||
+  if (!least || !tp_ix_linear_in(least, var, &coef, &rest) || coef < 1 ||
       tp_ix_mentions(rest, var))
     return true;
   tp_sym *sym = p->ends.v[end].sym;
   tp_ix *e = over_loops(p, tp_ix_sym(c, sym), in, var);
   *exact &= tp_ix_as_sym(e) == sym;
-  *top = tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_sub(c, e, rest), coef),
+  *top = tp_ix_addc(tp_ix_fdiv(tp_ix_sub(e, rest), coef),
       1); /* end >= coef*var + rest  <=>  var < floor((end - rest) / coef) + 1 */
   return true;
 }
@@ -89,7 +89,7 @@ static tp_ix *rest_of(tp_poly *p, tp_ix *cond, tp_sym *var, tp_ix *top) {
   const nested none = { 0 };
   bool exact;
   for (int k = 0; top_of(p, cond, k, var, &none, &x, &exact); k++)
-    if (!x || !exact || x != top) left = tp_ix_both(p->g->ix, left, tp_ix_conjunct(cond, k));
+    if (!x || !exact || x != top) left = tp_ix_both(left, tp_ix_conjunct(cond, k));
   return left;
 }
 
@@ -108,9 +108,9 @@ static void narrow(tp_poly *p, tp_tree *t) {
   tops all = { 0 };
   if (!gather_tops(p, t->kid[0], t->var, (nested){ 0 }, &all) || !all.n) return;
   tp_ix *top = all.v[0];
-  for (int i = 1; i < all.n; i++) top = tp_ix_max(p->g->ix, top, all.v[i]);
-  t->hi = tp_ix_min(p->g->ix, t->hi, top);
-  t->cond = tp_ix_cmp(p->g->ix, TP_GT, top, t->lo);
+  for (int i = 1; i < all.n; i++) top = tp_ix_max(top, all.v[i]);
+  t->hi = tp_ix_min(t->hi, top);
+  t->cond = tp_ix_cmp(TP_GT, top, t->lo);
   t->kid[0] = without(p, t->kid[0], t->var, top);
 }
 

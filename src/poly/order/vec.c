@@ -102,8 +102,8 @@ static isl_stat see_end(isl_constraint *c, void *ud) {
         (first ? isl_val_is_one(by) : isl_val_is_negone(by)) == isl_bool_true;
     for (int d = 0; d < x->s->ndim && x->ok; d++)
       if (tp_ix_mentions(e, x->s->dim[d])) x->with |= 1u << d;
-    if (x->ok && first) x->lo = x->lo ? tp_ix_max(ix, x->lo, e) : e;
-    if (x->ok && !first) e = tp_ix_addc(ix, e, 1), x->hi = x->hi ? tp_ix_min(ix, x->hi, e) : e;
+    if (x->ok && first) x->lo = x->lo ? tp_ix_max(x->lo, e) : e;
+    if (x->ok && !first) e = tp_ix_addc(e, 1), x->hi = x->hi ? tp_ix_min(x->hi, e) : e;
     isl_aff_free(a);
     isl_val_free(by);
   }
@@ -376,7 +376,7 @@ static tp_ix *places(tp_sched *S, const tp_access *x, int k) {
   p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
   tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
   isl_pw_aff_free(p);
-  return tp_query_end(S) && e ? tp_ix_addc(S->ix, e, 1) : NULL;
+  return tp_query_end(S) && e ? tp_ix_addc(e, 1) : NULL;
 }
 
 static bool has_room_ahead(tp_sched *S, const tp_access *x, int k) {
@@ -384,7 +384,7 @@ static bool has_room_ahead(tp_sched *S, const tp_access *x, int k) {
   tp_ix *n = r->kind == TP_ARR_TEMP ? places(S, x, k) : NULL;
   if (!n) return false;
   if (!r->least) r->least = TP_NEWN(S->a, tp_ix *, r->ndim);
-  r->least[k] = r->least[k] ? tp_ix_max(S->ix, r->least[k], n) : n;
+  r->least[k] = r->least[k] ? tp_ix_max(r->least[k], n) : n;
   return true;
 }
 

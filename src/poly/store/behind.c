@@ -41,8 +41,8 @@ static const tp_item *tick_loop(tp_sched *S, int depth) {
 static tp_ix *mem_row(tp_sched *S, const tp_mem *m) {
   if (m->dim < 0 || m->shift.bad) return NULL;
   tp_ix *p = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, 0);
-  tp_ix *x = tp_ix_mulc(S->ix, tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s);
-  return p ? tp_ix_addc(S->ix, tp_ix_add(S->ix, x, p), m->shift.c) : NULL;
+  tp_ix *x = tp_ix_mulc(tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s);
+  return p ? tp_ix_addc(tp_ix_add(x, p), m->shift.c) : NULL;
 }
 
 static bool note_rows(const behind *b) {

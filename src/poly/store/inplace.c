@@ -34,12 +34,12 @@ static bool stays_put(const sb *b, int i, int k) {
   tp_opnd o;
   if (!sb_operand(b, i, k, &o) || o.nvar) return false;
   for (int j = 0; j < k; j++)
-    before = tp_ix_add(c, before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
+    before = tp_ix_add(before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
   before = tp_at_point(b->l->p, n, before, b->s->nodeat[i]);
   for (int a = o.rank - 1; a >= 0; a--) {
     if (o.stride[a] != stride && !tp_is_number(o.shape[a], 1)) return false;
-    if (a == n->attr.axis && o.off != tp_ix_mul(c, before, stride)) return false;
-    stride = tp_ix_mul(c, stride, tp_outof(o.base)->shape[a]);
+    if (a == n->attr.axis && o.off != tp_ix_mul(before, stride)) return false;
+    stride = tp_ix_mul(stride, tp_outof(o.base)->shape[a]);
   }
   return true;
 }

@@ -173,8 +173,8 @@ static tp_ix *at_least(tp_ictx *ix, tp_ix *width, tp_ix *least, tp_ix *full) {
   tp_ix *e = NULL; /* width, without the extent where it is one of several limits */
   for (int i = 0; tp_ix_kind(width) == TP_IX_MIN && i < tp_ix_narg(width); i++)
     if (tp_ix_arg(width, i) != full)
-      e = e ? tp_ix_min(ix, e, tp_ix_arg(width, i)) : tp_ix_arg(width, i);
-  return tp_ix_min(ix, full, tp_ix_max(ix, e ? e : width, least));
+      e = e ? tp_ix_min(e, tp_ix_arg(width, i)) : tp_ix_arg(width, i);
+  return tp_ix_min(full, tp_ix_max(e ? e : width, least));
 }
 
 /* width in whole blocks, unless the extent is less. */
@@ -185,8 +185,8 @@ static tp_ix *whole_blocks(const life *f, tp_ix *width, int k) {
   if (dense(f, k) || width == full) return width;
   if (least) width = at_least(ix, width, least, full);
   if (!n) return width;
-  width = tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, width, n - 1), n), n);
-  return full ? tp_ix_min(ix, width, full) : width;
+  width = tp_ix_mulc(tp_ix_fdiv(tp_ix_addc(width, n - 1), n), n);
+  return full ? tp_ix_min(width, full) : width;
 }
 
 static void settle(life *f, tp_ix *const *width) {

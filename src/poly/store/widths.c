@@ -22,7 +22,7 @@ static tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw_aff *
   tp_sched *S = p->f->S;
   tp_ix *x = tp_ix_of_pw_aff(S->ix, 0, NULL, a), *y = tp_ix_of_pw_aff(S->ix, 0, NULL, b);
   if (!x || !y) return NULL;
-  tp_ix *e = x == y ? x : tp_ix_max(S->ix, x, y);
+  tp_ix *e = x == y ? x : tp_ix_max(x, y);
   isl_set *over = isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), isl_pw_aff_copy(a));
   over = isl_set_intersect(over, isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), isl_pw_aff_copy(b)));
   over = isl_set_intersect(over, tp_life_context(p->f));
@@ -32,7 +32,7 @@ static tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw_aff *
   if (!most && isl_ctx_last_error(S->ctx) != isl_error_quota)
     isl_ctx_reset_error(S->ctx); /* unbounded */
   int64_t n;
-  return tp_whole(most, &n) ? tp_ix_max(S->ix, e, tp_ix_const(S->ix, n)) : NULL;
+  return tp_whole(most, &n) ? tp_ix_max(e, tp_ix_const(S->ix, n)) : NULL;
 }
 
 /* The least bound of one piece, or of two neither of which is a bound alone. */
@@ -44,7 +44,7 @@ static tp_ix *least_bound(const width_pieces *p) {
     for (int j = i; j < n; j++) {
       if (j > i && (of[i] || of[j])) continue;
       tp_ix *e = j == i ? of[i] : bound_of_pieces(p, p->piece.v[i], p->piece.v[j]);
-      if (e) best = best ? tp_ix_min(p->f->S->ix, best, e) : e;
+      if (e) best = best ? tp_ix_min(best, e) : e;
     }
   return best;
 }
@@ -63,8 +63,8 @@ static tp_ix *capped(const life *f, tp_ix *e, int k) {
   tp_ix *full = extent(f, k);
   if (!full || tp_ix_is_const(e, NULL)) return e;
   /* then a slot is the index itself */
-  if (within(f, full, tp_ix_addc(f->S->ix, e, TP_TUNE_WIDTH_NEARLY))) return full;
-  return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
+  if (within(f, full, tp_ix_addc(e, TP_TUNE_WIDTH_NEARLY))) return full;
+  return within(f, e, full) ? e : tp_ix_min(e, full);
 }
 
 typedef struct {
