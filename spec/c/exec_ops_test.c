@@ -255,8 +255,8 @@ static void test_random(void) {
   r->ncoord = 1 + nlead;
   /* the loop's coordinate before or after those of leading axes */
   for (int k = 0, lead = 0; k < r->ncoord; k++)
-    r->coord[k] = k == first * nlead ? tp_ix_addc(tp_ix_sym(p.c, i), 10)
-                                     : tp_ix_sym(p.c, r->leadvar[lead++]);
+    r->coord[k] =
+        k == first * nlead ? tp_ix_addc(tp_ix_sym(p.c, i), 10) : tp_ix_sym(p.c, r->leadvar[lead++]);
   add(&p, loop(&p, i, K(&p, 3), K(&p, 4), 1, leaf(&p, r)));
   bool ok = prog_run(&p);
   EACH_POINT(at, rank, shape) {

@@ -155,16 +155,14 @@ static void test_algebra(void) {
     CHECKF(P(text) == r.e, "%s comes back as %s", text, tp_ix_str(P(text)));
     tree q = grow(1 + rnd(2), false);
     if (q.e != tp_ix_const(c, 0)) {
-      CHECKF(tp_ix_divexact(tp_ix_mul(r.e, q.e), q.e) == r.e, "(%s) / (%s)", text,
-          tp_ix_str(q.e));
+      CHECKF(tp_ix_divexact(tp_ix_mul(r.e, q.e), q.e) == r.e, "(%s) / (%s)", text, tp_ix_str(q.e));
       tp_ix *d = tp_ix_divexact(r.e, q.e);
       if (d) CHECK(tp_ix_mul(d, q.e) == r.e);
     }
     int64_t k;
     tp_ix *rest;
     if (tp_ix_linear_in(r.e, t, &k, &rest))
-      CHECK(
-          !tp_ix_mentions(rest, t) && tp_ix_add(rest, tp_ix_mulc(tp_ix_sym(c, t), k)) == r.e);
+      CHECK(!tp_ix_mentions(rest, t) && tp_ix_add(rest, tp_ix_mulc(tp_ix_sym(c, t), k)) == r.e);
   }
   CHECK(!tp_ictx_overflowed(c));
 }
@@ -398,8 +396,7 @@ static void test_isl_functions(void) {
     isl_pw_aff *p = tp_isl_of_ix(c, 2, dims, r.e);
     tp_ix *back = tp_ix_of_pw_aff(c, 2, dims, p);
     CHECK(p != NULL);
-    if (back)
-      CHECKF(same(back, r.e, false), "%s came back as %s", tp_ix_str(r.e), tp_ix_str(back));
+    if (back) CHECKF(same(back, r.e, false), "%s came back as %s", tp_ix_str(r.e), tp_ix_str(back));
     came += back != NULL;
     isl_pw_aff_free(p);
   }

@@ -121,7 +121,7 @@ bool emit_is_steady(const tp_pnode *loop, tp_ix *x);
 void tp_emit_place(tp_emit *e, const tp_nd *nd, tp_ix *off);
 void emit_cell(tp_emit *e, const tp_nd *nd, tp_ix *off);
 /* the offset of a window at a point of the region's axes */
-tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
+tp_ix *tp_emit_offset(const tp_region *r, const tp_nd *nd, const int64_t *at);
 tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* a window's */
 /* the suffix of the prelude's functions in the type that computes d */
 const char *tp_emit_sfx(tp_dtype d);

@@ -189,7 +189,7 @@ void emit_cell(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   tp_puts(e->b, "]");
 }
 
-tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at) {
+tp_ix *tp_emit_offset(const tp_region *r, const tp_nd *nd, const int64_t *at) {
   tp_ix *off = nd->off;
   for (int i = 0; i < r->nlead && nd->lead; i++)
     off = tp_ix_add(off, tp_ix_mulc(nd->lead[i], at[i]));

@@ -243,8 +243,7 @@ RULE(SCATTER_ADD) {
   if (k == 0) return dy;
   tp_val d = with_axis(mk, TP_OP_GATHER, n, 2, (tp_val[]){ dy, IN(1) });
   for (int i = 0; d.node && i < tp_rankof(d); i++)
-    d = mk_pad(
-        mk, d, i, mk_int(mk, 0), tp_ix_sub(mk_extent(IN(2), i), mk_extent(d, i)), 0);
+    d = mk_pad(mk, d, i, mk_int(mk, 0), tp_ix_sub(mk_extent(IN(2), i), mk_extent(d, i)), 0);
   return d;
 }
 

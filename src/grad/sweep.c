@@ -237,8 +237,7 @@ static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_
   tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
   for (int i = 0; i < e->src.node->ndom && rank < TP_MAXRANK; i++)
-    if (e->at[i].range)
-      shape[rank++] = tp_ix_extent(e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
+    if (e->at[i].range) shape[rank++] = tp_ix_extent(e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
   if (!rank) return dy;
   for (int i = 0; i < tp_rankof(dy); i++) shape[rank++] = mk_extent(dy, i);
   return mk_expand(s->mk, dy, rank, shape);
@@ -258,8 +257,7 @@ static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy)
     tp_sym *d = x->dom[i];
     if (!at[i].range || !tp_ix_mentions(e->cond, d) || tp_has_dim(n, d)) continue;
     tp_ix *p = tp_ix_sym(c, d);
-    cond = tp_ix_and(
-        cond, tp_ix_and(tp_ix_cmp(TP_GE, p, at[i].lo), tp_ix_cmp(TP_LT, p, at[i].hi)));
+    cond = tp_ix_and(cond, tp_ix_and(tp_ix_cmp(TP_GE, p, at[i].lo), tp_ix_cmp(TP_LT, p, at[i].hi)));
     at[i] = (tp_at){ .lo = p };
     run[m++] = d;
   }

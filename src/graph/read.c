@@ -11,7 +11,7 @@ static bool at_identity(int n, tp_dims dom, const tp_at *at) {
   return true;
 }
 
-static tp_ix *subst_at(tp_graph *g, tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
+static tp_ix *subst_at(tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
   tp_sym *from[v->ndom + 1];
   tp_ix *to[v->ndom + 1];
   for (int i = 0; i < v->ndom; i++) {
@@ -22,7 +22,7 @@ static tp_ix *subst_at(tp_graph *g, tp_ix *e, const tp_node *v, const tp_at *at,
 }
 
 /* The only index of x that mentions dim d of v, if it is d + rest; else -1. */
-static int moved_by(tp_graph *g, const tp_node *v, tp_sym *d) {
+static int moved_by(const tp_node *v, tp_sym *d) {
   const tp_node *x = tp_in(v, 0);
   int found = -1;
   for (int j = 0; j < x->ndom; j++) {
@@ -37,20 +37,20 @@ static int moved_by(tp_graph *g, const tp_node *v, tp_sym *d) {
 
 /* f o at, an entry a dim of x; false: there is none. Ranges keep their order, for they prepend
  * axes, and two may not move one index. */
-static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
+static bool composed(const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = tp_in(v, 0);
   int last = -1;
   for (int j = 0; j < x->ndom; j++) {
     if (v->attr.at[j].range) return false;
-    out[j] = (tp_at){ false, subst_at(g, v->attr.at[j].lo, v, at, false), NULL };
+    out[j] = (tp_at){ false, subst_at(v->attr.at[j].lo, v, at, false), NULL };
   }
   for (int i = 0; i < v->ndom; i++) {
     if (!at[i].range) continue;
-    int j = moved_by(g, v, v->dom[i]);
+    int j = moved_by(v, v->dom[i]);
     if (j <= last) return false;
     last = j;
     out[j].range = true;
-    out[j].hi = subst_at(g, v->attr.at[j].lo, v, at, true);
+    out[j].hi = subst_at(v->attr.at[j].lo, v, at, true);
   }
   return true;
 }
@@ -105,7 +105,7 @@ static bool bounds_stay(const tp_node *v) {
 static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = tp_in(v, 0);
   tp_node probe = { 0 };
-  if (!at_affine(v->ndom, at) || !bounds_stay(v) || !composed(g, v, at, out)) return false;
+  if (!at_affine(v->ndom, at) || !bounds_stay(v) || !composed(v, at, out)) return false;
   for (int i = 0; i < v->ndom; i++) {
     tp_dom_add(g, &probe, at[i].lo);
     if (at[i].range) tp_dom_add(g, &probe, at[i].hi);

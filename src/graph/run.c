@@ -325,8 +325,8 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
     int64_t a = tp_ix_evalq(s->a, run->env), b = s->b ? tp_ix_evalq(s->b, run->env) : 1;
     if (a == b) continue;
     if (!s->b)
-      return tp_fail(err, TP_E_SHAPE, s->pos, "the sizes of '%s' fit only if %s", s->what,
-          tp_ix_said(s->a));
+      return tp_fail(
+          err, TP_E_SHAPE, s->pos, "the sizes of '%s' fit only if %s", s->what, tp_ix_said(s->a));
     return tp_fail(err, TP_E_SHAPE, s->pos, "sizes in '%s' differ: %s = %lld, %s = %lld", s->what,
         tp_ix_str(s->a), (long long)a, tp_ix_str(s->b), (long long)b);
   }

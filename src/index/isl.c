@@ -365,8 +365,7 @@ static isl_stat add_constraint(isl_constraint *k, void *ud) {
     isl_aff *a = isl_constraint_get_aff(k);
     tp_ix *e = a ? of_aff(g->f, a) : NULL;
     isl_aff_free(a);
-    g->cond = tp_ix_and(g->cond,
-        isl_constraint_is_equality(k) ? tp_ix_eq0(e) : tp_ix_ge0(e));
+    g->cond = tp_ix_and(g->cond, isl_constraint_is_equality(k) ? tp_ix_eq0(e) : tp_ix_ge0(e));
   }
   isl_constraint_free(k);
   return isl_stat_ok;
@@ -432,8 +431,7 @@ tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, isl_set *s) {
  * unnamed. */
 static isl_set *within(const frame *f, int at, const tp_at *a) {
   if (!a->range) return isl_pw_aff_eq_set(set_dim(f, at), of_ix(f, a->lo));
-  return isl_set_intersect(
-      beyond(f, at, a->lo, true), beyond(f, at, tp_ix_addc(a->hi, -1), false));
+  return isl_set_intersect(beyond(f, at, a->lo, true), beyond(f, at, tp_ix_addc(a->hi, -1), false));
 }
 
 tp_rel *tp_isl_of_at(tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *at) {

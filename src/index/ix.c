@@ -202,12 +202,8 @@ tp_ix *tp_ix_sym(tp_ictx *c, tp_sym *s) {
   return s ? tp_ix_intern(c, &(tp_ix){ .kind = TP_IX_SYM, .sym = s }) : NULL;
 }
 
-tp_ix *tp_ix_add(tp_ix *a, tp_ix *b) {
-  return a && b ? addmul(a->c, a, 1, NULL, b) : NULL;
-}
-tp_ix *tp_ix_sub(tp_ix *a, tp_ix *b) {
-  return a && b ? addmul(a->c, a, -1, NULL, b) : NULL;
-}
+tp_ix *tp_ix_add(tp_ix *a, tp_ix *b) { return a && b ? addmul(a->c, a, 1, NULL, b) : NULL; }
+tp_ix *tp_ix_sub(tp_ix *a, tp_ix *b) { return a && b ? addmul(a->c, a, -1, NULL, b) : NULL; }
 tp_ix *tp_ix_neg(tp_ix *a) { return tp_ix_mulc(a, -1); }
 tp_ix *tp_ix_mulc(tp_ix *a, int64_t k) {
   return a ? addmul(a->c, tp_ix_const(a->c, 0), k, NULL, a) : NULL;

@@ -43,9 +43,7 @@ static int sign_of(prover *p, tp_ix *k, int depth) {
   return prove(p, tp_ix_neg(k), depth) ? -1 : 0;
 }
 
-static tp_ix *linear(tp_ix *k, tp_ix *x, tp_ix *r) {
-  return tp_ix_add(tp_ix_mul(k, x), r);
-}
+static tp_ix *linear(tp_ix *k, tp_ix *x, tp_ix *r) { return tp_ix_add(tp_ix_mul(k, x), r); }
 
 static bool by_operands(prover *p, tp_ix *x, tp_ix *k, tp_ix *r, int depth) {
   int sign = sign_of(p, k, depth);
@@ -102,8 +100,7 @@ static bool by_ends(prover *p, tp_ix *e, int depth) {
     int64_t slope = 0;
     tp_ix_is_const(k, &slope);
     tp_ix *last = tp_ix_addc(tp_ix_sym(p->c, t->bound), -1);
-    return (slope < 0 || prove(p, r, depth)) &&
-        (slope > 0 || prove(p, linear(k, last, r), depth));
+    return (slope < 0 || prove(p, r, depth)) && (slope > 0 || prove(p, linear(k, last, r), depth));
   }
   return by_coefficients(p, e);
 }

@@ -58,8 +58,7 @@ static tp_ix *distribute(tp_ictx *c, tp_ix *e) {
       k->nterm)
     return e;
   tp_ix *v[x->narg];
-  for (int i = 0; i < x->narg; i++)
-    v[i] = distribute(c, tp_ix_add(tp_ix_mul(k, x->arg[i]), r));
+  for (int i = 0; i < x->narg; i++) v[i] = distribute(c, tp_ix_add(tp_ix_mul(k, x->arg[i]), r));
   return tp_ix_nary(c, kind, x->narg, v);
 }
 
@@ -264,12 +263,8 @@ static tp_ix *bound_over(tp_ix *e, int ndims, tp_dims dims, bool up) {
   return r ? simplify(c, r, &b.on) : NULL;
 }
 
-tp_ix *tp_ix_upper(tp_ix *e, int ndims, tp_dims dims) {
-  return bound_over(e, ndims, dims, true);
-}
-tp_ix *tp_ix_lower(tp_ix *e, int ndims, tp_dims dims) {
-  return bound_over(e, ndims, dims, false);
-}
+tp_ix *tp_ix_upper(tp_ix *e, int ndims, tp_dims dims) { return bound_over(e, ndims, dims, true); }
+tp_ix *tp_ix_lower(tp_ix *e, int ndims, tp_dims dims) { return bound_over(e, ndims, dims, false); }
 
 typedef struct {
   tp_ictx *c;

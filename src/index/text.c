@@ -272,8 +272,7 @@ static tp_ix *parse_not(ix_parser *p) {
 static tp_ix *parse_junction(ix_parser *p, tp_ix *(*operand)(ix_parser *), const char *word,
     tp_ix *(*join)(tp_ix *, tp_ix *)) {
   tp_ix *e = operand(p);
-  while (e && accept(p, word))
-    e = want(p, e, true) ? join(e, want(p, operand(p), true)) : NULL;
+  while (e && accept(p, word)) e = want(p, e, true) ? join(e, want(p, operand(p), true)) : NULL;
   return e;
 }
 

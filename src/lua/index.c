@@ -13,7 +13,7 @@ static int push_checked(lua_State *L, tl_prog *lp, tp_ix *e) {
   return 1;
 }
 
-static tp_ix *divided(lua_State *L, tp_ictx *c, bool mod, const char *what, tp_ix *a, tp_ix *b) {
+static tp_ix *divided(lua_State *L, bool mod, const char *what, tp_ix *a, tp_ix *b) {
   int64_t k;
   if (!tp_ix_is_const(b, &k))
     tl_fail(L,
@@ -39,7 +39,6 @@ int tl_index_combine(lua_State *L) {
   const char *method = tl_string(L, 1, "combine"), *what = tl_string(L, 2, method);
   tl_prog *lp = tl_findprog(L, 3, 4);
   if (!lp) tl_fail(L, "option: %s: expected an index expression, got %s", what, tl_describe(L, 3));
-  tp_ictx *c = lp->p->ix;
   if (*method == 'l' && strlen(method) > 2) { /* land, lor, lnot */
     tp_ix *a = tl_tocond(L, lp, 3, method);
     return push_checked(L, lp,
@@ -52,7 +51,7 @@ int tl_index_combine(lua_State *L) {
     if (strcmp(ways[k].method, method) == 0) return push_checked(L, lp, ways[k].f(a, b));
   for (size_t k = 0; k < TP_LEN(compares); k++)
     if (strcmp(compares[k], method) == 0) return push_checked(L, lp, tp_ix_cmp((tp_cmp)k, a, b));
-  return push_checked(L, lp, divided(L, c, *method == 'm', what, a, b));
+  return push_checked(L, lp, divided(L, *method == 'm', what, a, b));
 }
 
 /* Arguments: the method's name, two numbers. */
@@ -97,8 +96,7 @@ int tl_index_range(lua_State *L) { /* of the values at 1 and 2 */
 static int range_tostring(lua_State *L) {
   tl_range *r = tl_check(L, 1, TL_RANGE, "tostring");
   if (!r->lp) lua_pushfstring(L, "%d .. %d", (int)r->clo, (int)r->chi);
-  else
-    lua_pushfstring(L, "%s .. %s", tp_ix_str(r->lo), tp_ix_str(r->hi));
+  else lua_pushfstring(L, "%s .. %s", tp_ix_str(r->lo), tp_ix_str(r->hi));
   return 1;
 }
 

@@ -92,8 +92,7 @@ tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
     tl_sameprog(L, lp, i, what);
     tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
     if (tp_ix_is_cond(e))
-      tl_fail(L, "option: %s: %s is a condition, not an index expression", what,
-          tp_ix_str(e));
+      tl_fail(L, "option: %s: %s is a condition, not an index expression", what, tp_ix_str(e));
     return e;
   }
   if (tl_isint(L, i, &k)) return tp_ix_const(lp->p->ix, k);
@@ -118,8 +117,7 @@ tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what) {
   tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
   tl_sameprog(L, lp, i, what);
   if (!tp_ix_is_cond(e))
-    tl_fail(L, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what,
-        tp_ix_str(e));
+    tl_fail(L, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what, tp_ix_str(e));
   return e;
 }
 
@@ -169,8 +167,8 @@ static tp_sym *to_dim(lua_State *L, tl_prog *lp, int i, const char *what) {
   tp_sym *s = tp_ix_as_sym(e);
   tl_sameprog(L, lp, i, what);
   if (!s)
-    tl_fail(L, "option: %s: '%s' is an expression; a domain lists dims, like {t}", what,
-        tp_ix_str(e));
+    tl_fail(
+        L, "option: %s: '%s' is an expression; a domain lists dims, like {t}", what, tp_ix_str(e));
   if (s->kind != TP_SYM_DIM)
     tl_fail(L,
         "option: %s: '%s' is a bound; a domain lists dims only (P:dim gives the dim and its bound: "

@@ -77,7 +77,7 @@ static int push_node(
 }
 
 /* Checks that an input's rows have one length, because it is one array. */
-static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
+static void equal_rows(lua_State *L, const tp_attr *a) {
   int i;
   tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
   if (d)
@@ -97,7 +97,7 @@ static int program_input(lua_State *L) {
           tp_line_of(lp->p->g, lp->p->g->inputs.v[k]->pos));
   tl_options(L, 3, "input", known);
   tl_spec(L, lp, 3, true, &a);
-  equal_rows(L, lp, &a);
+  equal_rows(L, &a);
   return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);
 }
 

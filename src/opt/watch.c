@@ -69,8 +69,7 @@ static bool mean_of_nothing(tp_mk k, tp_node *n) {
       tp_ix_prove_ge0(tp_ix_addc(count, -1), sum->ndom, sum->dom))
     return true;
   g->pos = n->pos;
-  tp_val d = n->in[1].src,
-         none = tp_ixvalue(g, tp_ix_cmp(TP_EQ, count, mk_int(k, 0)), k.err);
+  tp_val d = n->in[1].src, none = tp_ixvalue(g, tp_ix_cmp(TP_EQ, count, mk_int(k, 0)), k.err);
   d = mk_select(k, none, mk_num(k, NAN, tp_dtypeof(d)), d);
   if (d.node) n->in[1].src = d;
   return d.node;

@@ -63,8 +63,8 @@ static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, tp_
       int64_t by, shift, block = s->block;
       tp_ix *rest;
       if (!tp_ix_mentions(x->ring[k].idx, var)) continue;
-      straight = arr && arr->align && tp_ix_linear_in(x->ring[k].idx, var, &by, &rest) &&
-          by == 1 && tp_ix_is_const(tp_ix_sub(rest, s->bshift), &shift) && shift % block == 0;
+      straight = arr && arr->align && tp_ix_linear_in(x->ring[k].idx, var, &by, &rest) && by == 1 &&
+          tp_ix_is_const(tp_ix_sub(rest, s->bshift), &shift) && shift % block == 0;
       for (int d = 0; d < arr->ndim && straight; d++)
         if (b->bufof[x->buf]->slots[d] == x->ring[k].width)
           straight = arr->align[d] > 0 && arr->align[d] % block == 0;

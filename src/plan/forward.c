@@ -59,7 +59,7 @@ static bool same_slots(const tp_nd *a, const tp_nd *b) {
 }
 
 /* Do they lie on one ring, apart in time? */
-static bool in_other_slots(const forwarder *f, const tp_nd *a, const tp_nd *b) {
+static bool in_other_slots(const tp_nd *a, const tp_nd *b) {
   for (int i = 0; i < a->nring && a->nring == b->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
     int64_t between, width;
@@ -98,7 +98,7 @@ static bool find_boxes(const forwarder *f, const tp_region *r, const tp_nd *x, c
 static bool never_meet(
     const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s, const tp_nd *y) {
   forward_box a, b;
-  return x->buf != y->buf || in_other_slots(f, x, y) ||
+  return x->buf != y->buf || in_other_slots(x, y) ||
       (find_boxes(f, r, x, s, y, &a, &b) && boxes_apart(&a, &b));
 }
 
@@ -130,7 +130,7 @@ static forward_source maker(const forwarder *f, int j, const tp_nd *x, const for
     const tp_region *r = f->row[i]->rg;
     for (int k = 0; k < r->nout; k++) {
       const tp_nd *y = &r->out[k];
-      if (y->buf != x->buf || in_other_slots(f, x, y)) continue;
+      if (y->buf != x->buf || in_other_slots(x, y)) continue;
       if (!same_slots(x, y) || !find_box(f, r, y, &m.made) || m.made.rest != o->rest) return m;
       if (boxes_apart(&m.made, o)) continue;
       if (is_copy(r, k, &m)) m.leaf = i, m.result = k;
@@ -324,7 +324,7 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const forw
   tp_region *r = tp_region_copy(f->p, w->r);
   for (int k = 0; k < r->nlead; k++)
     if (q->n[k] >= 0 && !tp_is_number(r->lead[k], q->n[k]))
-      tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
+      tp_cut_axis(r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
   /* from the last on: a number takes its input's place away */
   for (int i = w->n - 1; i >= 0; i--) {
     forward_box o = part_of(&w->o[i], q);

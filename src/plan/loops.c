@@ -108,7 +108,7 @@ bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to) {
 /* ---- operators that move windows ---- they keep own axes; the part of an axis is an expression,
  * so that its extent may come out as 0 */
 
-static tp_ix *clip(pb *b, tp_ix *e, tp_ix *lo, tp_ix *hi) {
+static tp_ix *clip(tp_ix *e, tp_ix *lo, tp_ix *hi) {
   return tp_ix_simplify(tp_ix_min(tp_ix_max(e, lo), hi), 0, NULL);
 }
 
@@ -122,16 +122,16 @@ tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, tp_ix *lo, tp_ix *n) {
 }
 
 void tp_pb_inside(pb *b, int axis, tp_ix *lo, tp_nd *x, tp_nd *out) {
-  tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all),
-        *to = clip(b, tp_ix_add(lo, x->shape[axis]), from, all);
+  tp_ix *all = out->shape[axis], *from = clip(lo, K(b, 0), all),
+        *to = clip(tp_ix_add(lo, x->shape[axis]), from, all);
   *x = tp_pb_part(b, x, axis, tp_ix_sub(from, lo), tp_ix_sub(to, from));
   *out = tp_pb_part(b, out, axis, from, tp_ix_sub(to, from));
 }
 
 bool tp_pb_pad(pb *b, const tp_node *n, tp_ix *lo, const tp_nd *in, const tp_nd *out) {
   int axis = n->attr.axis;
-  tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all);
-  tp_ix *to = clip(b, tp_ix_add(lo, in->shape[axis]), from, all);
+  tp_ix *all = out->shape[axis], *from = clip(lo, K(b, 0), all);
+  tp_ix *to = clip(tp_ix_add(lo, in->shape[axis]), from, all);
   tp_ix *gap[3] = { K(b, 0), from, to }, *end[3] = { from, to, all };
   for (int i = 0; i < 3; i++) {
     tp_ix *count = tp_ix_sub(end[i], gap[i]);

@@ -99,11 +99,10 @@ void tp_pb_open(pb *b, const tp_tree *t) {
     int k = b->nlead++;
     tp_ix *hi;
     b->leadvar[k] = v;
-    tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
+    tp_run_range(s, t, d, &b->leadlo[k], &hi);
     hi = tp_pb_ends(b, hi);
     /* not negative: at T = 0 the range 0 .. T - 2 is empty */
-    b->lead[k] =
-        tp_ix_simplify(tp_ix_max(K(b, 0), tp_ix_sub(hi, b->leadlo[k])), 0, NULL);
+    b->lead[k] = tp_ix_simplify(tp_ix_max(K(b, 0), tp_ix_sub(hi, b->leadlo[k])), 0, NULL);
     tp_ix *all = tp_ix_sub(s->vhi[d], s->vlo[d]);
     for (int e = 0; e < s->ndim; e++)
       if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(C(b), s->label[d]->bound);
@@ -179,8 +178,7 @@ static tp_span span(pb *b, tp_ix *e, tp_ix *extent) {
     tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
     if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) return (tp_span){ NULL, NULL };
-    tp_ix *first = b->leadlo[k],
-          *last = tp_ix_addc(tp_ix_add(first, unclipped(b->lead[k])), -1);
+    tp_ix *first = b->leadlo[k], *last = tp_ix_addc(tp_ix_add(first, unclipped(b->lead[k])), -1);
     s.lo = tp_ix_subst(s.lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
     s.hi = tp_ix_subst(s.hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
   }
@@ -254,8 +252,7 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
 
 tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   tp_nd n = nd_new(b, x, o);
-  for (int k = 0; k < b->nlead; k++)
-    n.lead[k] = tp_ix_add(n.lead[k], tp_pbuf_stride(C(b), x, k));
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = tp_ix_add(n.lead[k], tp_pbuf_stride(C(b), x, k));
   return n;
 }
 

@@ -32,9 +32,7 @@ typedef struct {
   tp_ix *first, *last;                  /* places that all rows go over */
 } rower;
 
-static tp_ix *at(const rower *w, tp_ix *e, tp_ix *v) {
-  return tp_ix_subst(e, 1, &w->var, &v);
-}
+static tp_ix *at(const rower *w, tp_ix *e, tp_ix *v) { return tp_ix_subst(e, 1, &w->var, &v); }
 static tp_ix *last_row(const rower *w) { return tp_ix_addc(w->x->hi, -1); }
 static tp_ix *first_place(const rower *w) { /* of a row */
   return tp_ix_mulc(tp_ix_sym(w->ix, w->var), w->moves);
@@ -205,12 +203,10 @@ static tp_pnode *rests(const rower *w, const tp_region *was) {
   tp_pnode *v[2];
   int n = 0;
   if (w->moves)
-    v[n++] = tp_plan_leaf(
-        w->p->a, part(w, was, NULL, tp_ix_sub(tp_ix_min(w->first, end), begin)));
+    v[n++] = tp_plan_leaf(w->p->a, part(w, was, NULL, tp_ix_sub(tp_ix_min(w->first, end), begin)));
   if (w->moves + w->grows)
-    v[n++] = tp_plan_leaf(w->p->a,
-        part(w, was, w->last,
-            tp_ix_max(tp_ix_const(w->ix, 0), tp_ix_sub(end, w->last))));
+    v[n++] = tp_plan_leaf(
+        w->p->a, part(w, was, w->last, tp_ix_max(tp_ix_const(w->ix, 0), tp_ix_sub(end, w->last))));
   for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++)
     v[i]->rg->acc = true, v[i]->rg->red = TP_RED_SUM;
   tp_pnode *x = TP_DUPN(w->p->a, w->x, 1), *body = tp_plan_seq(w->p->a, n, v);

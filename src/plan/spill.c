@@ -71,7 +71,7 @@ static bool within(const spiller *s, const tp_pnode *x, int *from, int *to) {
 /* ---- rows ---- */
 
 /* The greatest (least) value of e while v goes through lo .. last; NULL: not known. */
-static tp_ix *extreme(spiller *s, tp_ix *e, tp_sym *v, tp_ix *lo, tp_ix *last, bool above) {
+static tp_ix *extreme(tp_ix *e, tp_sym *v, tp_ix *lo, tp_ix *last, bool above) {
   int64_t c;
   tp_ix *rest;
   if (!e || !tp_ix_mentions(e, v)) return e;
@@ -92,8 +92,8 @@ static tp_ix *spared(spiller *s, tp_ix *e, tp_sym *v, bool above) {
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     int64_t k = tp_ix_coef(e, i);
     if (tp_ix_term(e, i, &atom) != 1 || !tp_ix_mentions(atom[0], v)) continue;
-    sum = tp_ix_add(sum,
-        tp_ix_mulc(tp_ix_sub(spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
+    sum =
+        tp_ix_add(sum, tp_ix_mulc(tp_ix_sub(spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
   }
   return sum;
 }
@@ -103,10 +103,10 @@ static tp_ix *spared(spiller *s, tp_ix *e, tp_sym *v, bool above) {
 static tp_ix *beyond(spiller *s, tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
   for (const tp_pnode *q = leaf; q != top; q = q->up)
     if (q->up->kind == TP_P_FOR && q->up != top)
-      e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(q->up->hi, -1), above);
+      e = extreme(e, q->up->var, q->up->lo, tp_ix_addc(q->up->hi, -1), above);
   for (int i = 0; e && i < s->loads.n; i++)
     if (tp_ix_mentions(e, s->loads.v[i]->var))
-      e = extreme(s, spared(s, e, s->loads.v[i]->var, above), s->loads.v[i]->var,
+      e = extreme(spared(s, e, s->loads.v[i]->var, above), s->loads.v[i]->var,
           tp_ix_const(s->ix, 0), s->loads.v[i]->given, above);
   return e;
 }
@@ -120,14 +120,12 @@ static tp_span rows_of(spiller *s, const row_use *u, const tp_pnode *top) {
   return r.lo && r.hi ? r : (tp_span){ NULL, NULL };
 }
 
-static void stretch_rows(spiller *s, tp_span *all, tp_span more) {
+static void stretch_rows(tp_span *all, tp_span more) {
   all->lo = all->lo ? tp_ix_min(all->lo, more.lo) : more.lo;
   all->hi = all->hi ? tp_ix_max(all->hi, more.hi) : more.hi;
 }
 
-static tp_ix *number_of_rows(spiller *s, tp_span r) {
-  return tp_ix_addc(tp_ix_sub(r.hi, r.lo), 1);
-}
+static tp_ix *number_of_rows(tp_span r) { return tp_ix_addc(tp_ix_sub(r.hi, r.lo), 1); }
 
 /* Does the loop go through the rows? */
 static bool slides(spiller *s, const tp_pnode *loop, range *r) {
@@ -148,16 +146,16 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
     if (!kl || kl != kh || (r->k && r->k != kl)) return false;
     r->k = kl;
     r->made |= s->uses->v[i].made;
-    stretch_rows(s, &all, one);
+    stretch_rows(&all, one);
   }
   r->lo = tp_ix_add(tp_ix_mulc(tp_ix_sym(s->ix, loop->var), r->k), all.lo);
-  r->n = number_of_rows(s, all);
+  r->n = number_of_rows(all);
   return true;
 }
 
 /* Takes a few rows more than clipped blocks have, so that their number does not depend on the loops
  * around x if these only move them. */
-static void unclip(spiller *s, const tp_pnode *x, tp_span *r) {
+static void unclip(const tp_pnode *x, tp_span *r) {
   for (const tp_pnode *q = x->up; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
     tp_ix *last = tp_ix_addc(q->hi, -1);
@@ -179,12 +177,12 @@ static range hull(spiller *s, const tp_pnode *const *part, int n) {
     for (int i = from; i < to; i++) {
       tp_span one = rows_of(s, &s->uses->v[i], part[k]->up);
       all.made |= s->uses->v[i].made;
-      if ((known &= one.lo != NULL)) stretch_rows(s, &rows, one);
+      if ((known &= one.lo != NULL)) stretch_rows(&rows, one);
     }
   }
   if (!known || !rows.lo) return all;
-  unclip(s, part[0], &rows);
-  return (range){ rows.lo, number_of_rows(s, rows), 0, all.made };
+  unclip(part[0], &rows);
+  return (range){ rows.lo, number_of_rows(rows), 0, all.made };
 }
 
 /* ---- statements ---- */

@@ -201,7 +201,7 @@ static int share_of(teamster *t, tp_ix *whole) {
   return t->share.n - 1;
 }
 
-static void cut_own(teamster *t, tp_region *r, const tp_cut *c, tp_ix *from, tp_ix *n) {
+static void cut_own(tp_region *r, const tp_cut *c, tp_ix *from, tp_ix *n) {
   for (int i = 0; i <= r->nin; i++) {
     tp_nd *x = tp_window_at(r, i);
     int k = own_axis(r, c, i);
@@ -215,8 +215,8 @@ static tp_region *cut_region(teamster *t, const tp_region *whole, const tp_cut *
   tp_region *r = tp_region_copy(t->p, whole);
   tp_ix *from = tp_ix_sym(t->ix, t->share.v[c->share].from),
         *n = tp_ix_sym(t->ix, t->share.v[c->share].n);
-  if (is_own(c)) cut_own(t, r, c, from, n);
-  else tp_cut_axis(t->p, r, c->lead, from, n, NULL);
+  if (is_own(c)) cut_own(r, c, from, n);
+  else tp_cut_axis(r, c->lead, from, n, NULL);
   return r;
 }
 

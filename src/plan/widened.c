@@ -326,10 +326,9 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader 
   tp_lie_anew(w->p, m, &m->out[0], was, u);
   for (int k = m->nlead - 1; k >= 0; k--) {
     int d = tp_moves_along(w->p, made, &made->out[0], k);
-    if (n && d >= 0 && d == by->dim)
-      tp_cut_axis(w->p, m, k, tp_ix_add(by->first[d], first), n, small);
+    if (n && d >= 0 && d == by->dim) tp_cut_axis(m, k, tp_ix_add(by->first[d], first), n, small);
     else if (d >= 0 && by->places[d] != was->slots[d])
-      tp_cut_axis(w->p, m, k, by->first[d], by->places[d], small);
+      tp_cut_axis(m, k, by->first[d], by->places[d], small);
     if (tp_is_number(m->lead[k], 1)) drop_axis(m, k);
   }
   return tp_plan_leaf(w->p->a, m);

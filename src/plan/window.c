@@ -51,8 +51,7 @@ tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
 
 /* ---- windows that are the same ---- */
 
-bool tp_same_rings(
-    const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, tp_sym *const *from, tp_ix *const *to) {
+bool tp_same_rings(const tp_nd *a, const tp_nd *b, int n, tp_sym *const *from, tp_ix *const *to) {
   bool same = a->nring == b->nring;
   for (int i = 0; same && i < a->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
@@ -64,7 +63,7 @@ bool tp_same_rings(
 
 bool tp_same_start(const tp_nd *a, const tp_nd *b) {
   return a->buf == b->buf && a->off == b->off && a->wrap < 0 && b->wrap < 0 &&
-      tp_same_rings(a, b, NULL, 0, NULL, NULL);
+      tp_same_rings(a, b, 0, NULL, NULL);
 }
 
 bool tp_same_exprs(int n, tp_ix *const *x, tp_ix *const *y) {
@@ -121,8 +120,7 @@ tp_ix *tp_step_of(const tp_plan *p, const tp_region *r, const tp_nd *x, tp_sym *
         *by = tp_ix_sub(tp_ix_subst(x->off, 1, &var, &next), x->off);
   bool known = true;
   for (int i = 0; i < x->nring; i++)
-    if (tp_ix_mentions(x->ring[i].idx, var))
-      known &= rings, by = tp_ix_add(by, x->ring[i].stride);
+    if (tp_ix_mentions(x->ring[i].idx, var)) known &= rings, by = tp_ix_add(by, x->ring[i].stride);
   for (int k = 0; k < r->nlead; k++) known &= !tp_ix_mentions(x->lead[k], var);
   return known && !tp_ix_mentions(by, var) ? by : NULL;
 }
@@ -265,7 +263,7 @@ tp_region *tp_region_copy(const tp_plan *p, const tp_region *r) {
   return c;
 }
 
-void tp_cut_axis(const tp_plan *p, tp_region *r, int k, tp_ix *first, tp_ix *n, const bool *small) {
+void tp_cut_axis(tp_region *r, int k, tp_ix *first, tp_ix *n, const bool *small) {
   r->lead[k] = n;
   r->leadlo[k] = tp_ix_add(r->leadlo[k], first);
   TP_WINDOWS (x, r)
@@ -281,7 +279,7 @@ static void *with_first(tp_arena *a, const void *first, const void *rest, size_t
 }
 
 /* An end of a span over all iterations; NULL: it does not move evenly. */
-static tp_ix *end_of_span(const tp_plan *p, tp_ix *e, const tp_pnode *loop, bool greatest) {
+static tp_ix *end_of_span(tp_ix *e, const tp_pnode *loop, bool greatest) {
   int64_t by = 0;
   tp_ix *rest;
   if (!e || !tp_ix_mentions(e, loop->var)) return e;
@@ -300,8 +298,8 @@ void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ix *co
       x->ring[k].idx = tp_ix_subst(x->ring[k].idx, 1, var, &loop->lo);
     x->lead = with_first(p->a, &by[i], x->lead, sizeof by[i], r->nlead);
     for (int d = 0; d < x->nspan; d++)
-      x->span[d] = (tp_span){ end_of_span(p, x->span[d].lo, loop, false),
-        end_of_span(p, x->span[d].hi, loop, true) };
+      x->span[d] = (tp_span){ end_of_span(x->span[d].lo, loop, false),
+        end_of_span(x->span[d].hi, loop, true) };
   }
   r->lead = with_first(p->a, &n, r->lead, sizeof n, r->nlead);
   r->leadvar = with_first(p->a, var, r->leadvar, sizeof *var, r->nlead);
@@ -327,9 +325,7 @@ static tp_ix *offset_in(
     if (inside >= each) return NULL;
   }
   tp_ix *outside = tp_ix_divexact(tp_ix_addc(x->off, -inside), outer);
-  return outside
-      ? tp_ix_addc(tp_ix_mul(outside, tp_ix_mul(stride, b->slots[d])), inside)
-      : NULL;
+  return outside ? tp_ix_addc(tp_ix_mul(outside, tp_ix_mul(stride, b->slots[d])), inside) : NULL;
 }
 
 bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d) {
@@ -362,6 +358,6 @@ tp_pnode *tp_over_tiles(const tp_tiled *t, const char *name, int64_t places, int
   for (int j = 0; j < t->n; j++) t->leaf[j]->rg = tp_region_copy(p, t->leaf[j]->rg);
   for (int i = 0; i < p->bufs.n; i++)
     if ((small[i] = t->dim[i] >= 0)) shrink_buffer(t, i, places, q.n);
-  for (int j = 0; j < t->n; j++) tp_cut_axis(p, t->leaf[j]->rg, t->axis[j], q.first, q.n, small);
+  for (int j = 0; j < t->n; j++) tp_cut_axis(t->leaf[j]->rg, t->axis[j], q.first, q.n, small);
   return tp_loop_over_tiles(p, &q, n, v);
 }

@@ -42,8 +42,7 @@ static tp_ix *indicator(ast_walk *c, tp_ix *e) {
   case TP_IX_FALSE: return zero;
   case TP_IX_GE0: return tp_ix_min(one, tp_ix_max(zero, tp_ix_addc(tp_ix_arg(e, 0), 1)));
   case TP_IX_EQ0:
-    return tp_ix_max(
-        zero, tp_ix_sub(one, tp_ix_max(tp_ix_arg(e, 0), tp_ix_neg(tp_ix_arg(e, 0)))));
+    return tp_ix_max(zero, tp_ix_sub(one, tp_ix_max(tp_ix_arg(e, 0), tp_ix_neg(tp_ix_arg(e, 0)))));
   case TP_IX_NOT: return tp_ix_sub(one, indicator(c, tp_ix_arg(e, 0)));
   case TP_IX_AND:
   case TP_IX_OR: break;
@@ -61,8 +60,7 @@ static tp_ix *as_cond(ast_walk *c, tp_ix *e) {
   return tp_ix_is_cond(e) ? e : tp_ix_cmp(TP_NE, e, tp_ix_const(c->ix, 0));
 }
 
-static tp_ix *nary(
-    ast_walk *c, isl_ast_expr *e, tp_ix *(*op)(tp_ix *, tp_ix *), bool cond) {
+static tp_ix *nary(ast_walk *c, isl_ast_expr *e, tp_ix *(*op)(tp_ix *, tp_ix *), bool cond) {
   tp_ix *r = NULL;
   for (int i = 0, n = (int)isl_ast_expr_op_get_n_arg(e); i < n; i++) {
     tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, i));

@@ -1,8 +1,7 @@
 /* poly: frees the isl objects that lowering and scheduling leave. */
 #include "poly/poly.h"
 
-void tp_run_range(
-    tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, tp_ix **lo, tp_ix **hi) {
+void tp_run_range(const tp_stmt *s, const tp_tree *run, int d, tp_ix **lo, tp_ix **hi) {
   tp_sym *dim[s->ndim + 1];
   tp_ix *at[s->ndim + 1];
   int n = 0;

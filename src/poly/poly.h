@@ -250,7 +250,7 @@ bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, tp_ix *e, bool range);
 /* s->src */
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);
 /* The range of a dim in vec that the call of a RUN covers. */
-void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, tp_ix **lo, tp_ix **hi);
+void tp_run_range(const tp_stmt *s, const tp_tree *run, int d, tp_ix **lo, tp_ix **hi);
 /* a product of which each operand is the same along an axis of the other */
 bool tp_is_outer(const tp_node *n);
 /* may s add n only at its elements that are not always 0? n is zeros around a value, or a value put

@@ -76,12 +76,11 @@ static call call_of(const pr *x, const tp_tree *t) {
 
 static void put_vector(const pr *x, tp_buf *b, const call *c, int d) {
   tp_ix *lo, *hi;
-  tp_run_range(x->p->g->ix, c->s, c->t, d, &lo, &hi);
+  tp_run_range(c->s, c->t, d, &lo, &hi);
   put_range(x, b, lo, hi);
 }
 
 static void put_index(const pr *x, tp_buf *b, const call *c, tp_ix *e) {
-  tp_ictx *ix = x->p->g->ix;
   e = tp_ix_subst(e, c->n, c->dim, c->val);
   for (int d = 0; d < c->s->ndim; d++) { /* d + rest, for all d of the call */
     int64_t by;
@@ -89,7 +88,7 @@ static void put_index(const pr *x, tp_buf *b, const call *c, tp_ix *e) {
     if (!(c->s->vec >> d & 1) || !tp_ix_mentions(e, c->s->dim[d]) ||
         !tp_ix_linear_in(e, c->s->dim[d], &by, &rest) || by != 1)
       continue;
-    tp_run_range(ix, c->s, c->t, d, &lo, &hi);
+    tp_run_range(c->s, c->t, d, &lo, &hi);
     put_range(x, b, tp_ix_add(lo, rest), tp_ix_add(hi, rest));
     return;
   }

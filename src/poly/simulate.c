@@ -207,7 +207,7 @@ static bool run_points(sim *s, const tp_tree *t, int64_t *x, int d, phase f) {
     x[d] = tp_ix_evalq(t->arg[d], s->env);
     return run_points(s, t, x, d + 1, f);
   }
-  tp_run_range(s->p->g->ix, q, t, d, &lo, &hi);
+  tp_run_range(q, t, d, &lo, &hi);
   int64_t end = tp_ix_evalq(hi, s->env);
   for (x[d] = tp_ix_evalq(lo, s->env); x[d] < end && ok; x[d]++) ok = run_points(s, t, x, d + 1, f);
   return ok;

@@ -6,7 +6,7 @@
 /* ---- a program of its own ---- */
 
 /* Can the output be one array for all points? */
-static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
+static bool is_array(const tp_output *o, tp_error *err) {
   const tp_node *n = o->val.node;
   const tp_out *t = tp_outof(o->val);
   int axis;
@@ -29,7 +29,7 @@ static bool record_outputs(tp_graph *g, const tp_copts *o, tp_error *err) {
     out.val.node = g->nodes.v[out.val.node->id];
     out.name = tp_strdup(&g->arena, out.name);
     if (!out.val.node->name && !out.val.node->attr.str) out.val.node->name = out.name;
-    if (!is_array(g, &out, err)) return false;
+    if (!is_array(&out, err)) return false;
     TP_PUSH(&g->arena, &g->outputs, out);
   }
   if (!g->outputs.n && !g->sinks.n)

@@ -245,7 +245,7 @@ static int by_bytes(const void *pa, const void *pb) {
 }
 
 /* ": T*4 bytes" */
-static void put_size(tp_buf *b, const tp_plan *p, const tp_pbuf *x) {
+static void put_size(tp_buf *b, const tp_pbuf *x) {
   tp_putf(b, "%s: ", x->name ? x->name : "?");
   tp_ix_print(b, tp_ix_mulc(x->size, tp_dtype_size(x->dtype)));
   tp_puts(b, " bytes");
@@ -256,13 +256,13 @@ static void put_line(tp_buf *b, tp_pos pos) {
   tp_puts(b, "\n");
 }
 
-static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
+static void put_piece(tp_buf *b, const held_piece *x) {
   tp_putf(b, "%14s  ", commas(x->bytes).s);
   if (x->buf->kind == TP_BUF_WORK) {
     tp_puts(b, "working memory of the operator\n");
     return;
   }
-  put_size(b, c->plan, x->buf);
+  put_size(b, x->buf);
   put_line(b, x->buf->pos);
 }
 
@@ -278,7 +278,7 @@ static void put_top(tp_buf *b, tp_arena *a, const chart *c) {
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
   for (int i = 0; i < n; i++)
-    if (i < TOP) put_piece(b, &v[i], c);
+    if (i < TOP) put_piece(b, &v[i]);
     else rest += v[i].bytes;
   if (n > TOP) tp_putf(b, "%14s  %d others\n", commas(rest).s, n - TOP);
 }
@@ -287,7 +287,7 @@ static void formulas(tp_buf *b, const tp_plan *p) {
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *x = p->bufs.v[i];
     if (x->kind != TP_BUF_TEMP || x->first < 0) continue;
-    put_size(b, p, x);
+    put_size(b, x);
     tp_putf(b, " from region %d to %d", x->first, x->last);
     put_line(b, x->pos);
   }
@@ -400,7 +400,7 @@ static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int6
   }
 }
 
-static void put_factor(tp_buf *b, tp_ictx *c, tp_ix *n, const char *of) {
+static void put_factor(tp_buf *b, tp_ix *n, const char *of) {
   if (!tp_is_number(n, 1)) tp_putf(b, "(%s)%s", tp_ix_str(n), of);
 }
 
@@ -408,8 +408,8 @@ static void put_factor(tp_buf *b, tp_ictx *c, tp_ix *n, const char *of) {
 static void put_formula(tp_buf *b, const tp_plan *p, const tp_pnode *x) {
   const tp_pnode *loop[64];
   int n = loops_around(x, loop);
-  while (n-- > 0) put_factor(b, p->ix, tp_ix_sub(loop[n]->hi, loop[n]->lo), " ");
-  for (int i = 0; i < x->rg->nlead; i++) put_factor(b, p->ix, x->rg->lead[i], " ");
+  while (n-- > 0) put_factor(b, tp_ix_sub(loop[n]->hi, loop[n]->lo), " ");
+  for (int i = 0; i < x->rg->nlead; i++) put_factor(b, x->rg->lead[i], " ");
   put_place(b, p, x);
   put_operators(b, x->rg);
 }

@@ -29,9 +29,7 @@ nest emit_nest_of(tp_emit *e, const tp_pnode *x) {
 
 /* ---- places ---- */
 
-static tp_ix *offset_at(const nest *l, const tp_nd *nd) {
-  return tp_emit_offset(l->e, l->r, nd, l->at);
-}
+static tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->r, nd, l->at); }
 
 /* The place on its ring at which the window begins, and `place` further. */
 static const char *wrapped(const nest *l, const tp_nd *nd, const char *place) {

@@ -143,8 +143,7 @@ void emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
 
 tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
   tp_ix *off = tp_ix_const(e->ix, 0);
-  for (int i = 0; i < nd->rank; i++)
-    off = tp_ix_add(off, tp_ix_mulc(nd->stride[i], at[i]));
+  for (int i = 0; i < nd->rank; i++) off = tp_ix_add(off, tp_ix_mulc(nd->stride[i], at[i]));
   return off;
 }
 

@@ -44,9 +44,8 @@ static bool window_mentions(const tp_nd *nd, tp_sym *s) {
 static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd *o) {
   tp_ictx *ix = w->e->ix;
   tp_sym *from[] = { w->p->var, w->q->var };
-  tp_ix *to[] = { tp_ix_addc(tp_ix_sym(ix, from[0]), dp),
-    tp_ix_addc(tp_ix_sym(ix, from[1]), dq) };
-  return tp_ix_subst(a->off, 2, from, to) == o->off && tp_same_rings(a, o, ix, 2, from, to);
+  tp_ix *to[] = { tp_ix_addc(tp_ix_sym(ix, from[0]), dp), tp_ix_addc(tp_ix_sym(ix, from[1]), dq) };
+  return tp_ix_subst(a->off, 2, from, to) == o->off && tp_same_rings(a, o, 2, from, to);
 }
 
 static wave_cell cell_of(const wave *w, const tp_nd *a) {
@@ -71,7 +70,7 @@ static bool makes_left(const wave *w, const tp_pnode *x) {
   tp_ix *left = tp_ix_addc(w->q->lo, -1);
   if (!is_one_point(w, x)) return false;
   const tp_nd *o = &x->rg->out[0];
-  bool ok = o->buf == w->x->buf && tp_same_rings(o, w->x, NULL, 0, NULL, NULL) &&
+  bool ok = o->buf == w->x->buf && tp_same_rings(o, w->x, 0, NULL, NULL) &&
       o->off == tp_ix_subst(w->x->off, 1, &w->q->var, &left);
   for (int i = 0; ok && i < x->rg->nin; i++)
     ok = x->rg->in[i].buf != w->x->buf || is_there(w, &x->rg->in[i], 1, 0, o);

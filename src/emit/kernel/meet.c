@@ -28,7 +28,7 @@ static meet_use *use_of(tp_emit *e, const tp_pnode *x) {
   if (tp_emit_is_pointwise(e, u->r) || u->r->kind != TP_RG_LOOP) return u;
   u->l = emit_nest_of(e, x);
   emit_find_axes(&u->l);
-  if (!kernel_is_shared(e, u->r)) u->how = ALL_ONE;
+  if (!kernel_is_shared(u->r)) u->how = ALL_ONE;
   else if (!emit_folds_together(&u->l)) u->how = BY_POINTS;
   u->points = tp_ix_const(e->ix, 1);
   for (int k = 0; k < u->l.nax; k++)
@@ -42,7 +42,7 @@ typedef struct {
   tp_ix *n, *stride;
 } way;
 
-static int ways_of(tp_emit *e, const meet_use *u, int w, way *to) {
+static int ways_of(const meet_use *u, int w, way *to) {
   int n = 0;
   for (int k = 0; k < u->l.nax; k++) {
     tp_ix *by = u->l.stride[w][k], *all = u->l.ax[k].n;
@@ -57,28 +57,28 @@ static int ways_of(tp_emit *e, const meet_use *u, int w, way *to) {
 
 /* Does each thread touch the same elements by window i of a as by window k of b, or no two the
  * same? */
-static bool same_thread(tp_emit *e, const meet_use *a, int i, const meet_use *b, int k) {
+static bool same_thread(const meet_use *a, int i, const meet_use *b, int k) {
   way v[TP_MAXRANK], w[TP_MAXRANK];
   const tp_nd *x = tp_window_at(a->r, i), *y = tp_window_at(b->r, k);
   if (a->how == ALL_ONE && b->how == ALL_ONE) return true;
-  if (a->r->kind == TP_RG_LOOP && b->r->kind == TP_RG_LOOP && kernel_apart(e, a->r, x, b->r, y))
+  if (a->r->kind == TP_RG_LOOP && b->r->kind == TP_RG_LOOP && kernel_apart(a->r, x, b->r, y))
     return true;
   if (a->how != BY_POINTS || b->how != BY_POINTS || a->points != b->points) return false;
   if (x->wrap >= 0 || y->wrap >= 0 || !tp_same_start(x, y)) return false;
-  int n = ways_of(e, a, i, v), m = ways_of(e, b, k, w);
+  int n = ways_of(a, i, v), m = ways_of(b, k, w);
   bool same = n >= 0 && n == m;
   for (int q = 0; q < n && same; q++)
     same = v[q].n == w[q].n && v[q].stride == w[q].stride && !tp_is_number(v[q].stride, 0);
   return same;
 }
 
-static bool conflict(tp_emit *e, const meet_use *a, const meet_use *b) {
+static bool conflict(const meet_use *a, const meet_use *b) {
   int na = a->r->nin + a->r->nout, nb = b->r->nin + b->r->nout;
   for (int i = 0; i < na; i++)
     for (int k = 0; k < nb; k++) {
       int buf = tp_window_at(a->r, i)->buf;
       if (buf < 0 || buf != tp_window_at(b->r, k)->buf) continue;
-      if ((i >= a->r->nin || k >= b->r->nin) && !same_thread(e, a, i, b, k)) return true;
+      if ((i >= a->r->nin || k >= b->r->nin) && !same_thread(a, i, b, k)) return true;
     }
   return false;
 }
@@ -86,7 +86,7 @@ static bool conflict(tp_emit *e, const meet_use *a, const meet_use *b) {
 bool meet_before(meet_state *m, const tp_pnode *leaf) {
   meet_use *u = use_of(m->e, leaf);
   bool any = false;
-  for (int i = 0; i < m->left.n && !any; i++) any = conflict(m->e, m->left.v[i], u);
+  for (int i = 0; i < m->left.n && !any; i++) any = conflict(m->left.v[i], u);
   if (any) m->left.n = 0;
   TP_PUSH(m->e->a, &m->left, u);
   return any;

@@ -33,8 +33,7 @@ static void touch_points(touches *t, const tp_region *r, bool direct) {
     for (int i = 0; i < r->nin + r->nout; i++) {
       const tp_nd *nd = tp_window_at(r, i);
       if (nd->buf >= 0 && (i < r->nin || first))
-        TP_PUSH(
-            t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
+        TP_PUSH(t->e->a, &t->v, (touch){ nd, tp_emit_offset(r, nd, w.at), i >= r->nin, direct });
     }
   }
 }
@@ -60,7 +59,7 @@ static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, tp_i
     const tp_nd *other, tp_ix *at, int k) {
   tp_ix *to = moved(e, loop, tp_ix_sym(e->ix, loop->var), k);
   return nd->buf == other->buf && moved(e, loop, off, k) == at &&
-      tp_same_rings(nd, other, e->ix, 1, &loop->var, &to);
+      tp_same_rings(nd, other, 1, &loop->var, &to);
 }
 
 static bool is_steady(const tp_pnode *loop, const touch *t) {
@@ -74,8 +73,7 @@ static bool is_steady(const tp_pnode *loop, const touch *t) {
 static bool never_meet(const touches *t, const touch *a, int64_t d) {
   int64_t step = 0, s = 0;
   tp_ix *rest;
-  if (tp_ix_mentions(a->off, t->loop->var) &&
-      !tp_ix_linear_in(a->off, t->loop->var, &step, &rest))
+  if (tp_ix_mentions(a->off, t->loop->var) && !tp_ix_linear_in(a->off, t->loop->var, &step, &rest))
     return false;
   step *= t->loop->step;
   for (int i = 0; i < a->nd->nring; i++) {
@@ -94,7 +92,7 @@ static bool is_alone(const touches *t, int k) {
     const touch *b = &t->v.v[i];
     int64_t d = 0;
     if (i == k || !b->write || b->nd->buf != a->nd->buf) continue;
-    ok = b->direct && tp_same_rings(a->nd, b->nd, NULL, 0, NULL, NULL) &&
+    ok = b->direct && tp_same_rings(a->nd, b->nd, 0, NULL, NULL) &&
         tp_ix_is_const(tp_ix_sub(a->off, b->off), &d) && never_meet(t, a, d);
   }
   return ok;

@@ -16,7 +16,7 @@ typedef struct check {
 #define TEXT(...) tp_printf(&c->g->arena, __VA_ARGS__)
 
 static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
-static const char *ix_text(check *c, tp_ix *e) { return tp_ix_str(e); }
+static const char *ix_text(tp_ix *e) { return tp_ix_str(e); }
 
 /* ---- words, with a witness ---- */
 
@@ -70,8 +70,7 @@ static const char *example(check *c, const tp_node *n) {
 
 static void add_check(check *c, tp_ix *cond, tp_code code, tp_pos pos, const char *late) {
   tp_arena *a = &c->g->arena;
-  const char *msg =
-      tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(cond));
+  const char *msg = tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(cond));
   TP_EACH (tp_boundcheck, b, c->g->boundchecks)
     if (b->cond == cond && strcmp(b->msg, msg) == 0) return;
   TP_PUSH(a, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
@@ -241,8 +240,7 @@ static void note_advice(check *c, const tp_node *r, int k) {
   else
     tp_note(c->err,
         "clip it, tempo.%s, or give the points where it leaves the domain a branch of their own",
-        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)", ix_text(c, at->lo),
-            bound));
+        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)", ix_text(at->lo), bound));
 }
 
 /* The bound of dim d where r reads it. The end at another point of its domain is any number; if
@@ -298,8 +296,8 @@ static bool check_index(check *c, const tp_node *r, int k, tp_ix *something) {
   const tp_at *at = &r->attr.at[k];
   if (!d->bound || (tp_at_is_own(at, d) && end == d->bound)) return true;
   tp_ix *top = at->range ? at->hi : tp_ix_addc(at->lo, 1);
-  tp_ix *out = tp_ix_or(tp_ix_cmp(TP_LT, at->lo, tp_ix_const(ix, 0)),
-      tp_ix_cmp(TP_GT, top, tp_ix_sym(ix, end)));
+  tp_ix *out = tp_ix_or(
+      tp_ix_cmp(TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(TP_GT, top, tp_ix_sym(ix, end)));
   const char *late = TEXT("%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name,
       d->name, called(c, tp_in(r, 0)));
   return settled(c, r, needed(c, r, tp_ix_and(something, out)), TP_E_DOMAIN, r->pos, late) ||
@@ -393,23 +391,19 @@ static bool fits_inside(
 }
 
 /* How far the last of count places, `step` from each other, lies behind the first. */
-static tp_ix *last_place(tp_ictx *ix, tp_ix *count, int64_t step) {
+static tp_ix *last_place(tp_ix *count, int64_t step) {
   return tp_ix_mulc(tp_ix_addc(count, -1), step);
 }
 
-static tp_ix *behind(tp_ictx *ix, tp_ix *extent, tp_ix *last) {
-  return tp_ix_addc(tp_ix_sub(extent, last), -1);
-}
+static tp_ix *behind(tp_ix *extent, tp_ix *last) { return tp_ix_addc(tp_ix_sub(extent, last), -1); }
 
 static bool check_slice(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
   tp_ix *size = tp_inof(n, 0)->shape[a->axis], *lo = a->ix[0];
-  tp_ix *last = tp_ix_add(lo, last_place(ix, a->ix[1], a->step)),
-        *least[] = { lo, behind(ix, size, last) };
-  const char *late =
-      TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there", ix_text(c, lo),
-          ix_text(c, tp_ix_addc(last, 1)), a->axis, called(c, tp_in(n, 0)), ix_text(c, size));
+  tp_ix *last = tp_ix_add(lo, last_place(a->ix[1], a->step)), *least[] = { lo, behind(size, last) };
+  const char *late = TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there",
+      ix_text(lo), ix_text(tp_ix_addc(last, 1)), a->axis, called(c, tp_in(n, 0)), ix_text(size));
   return fits_inside(c, n, has_none(ix, a->ix[1]), least, TP_E_DOMAIN, late);
 }
 
@@ -419,19 +413,18 @@ static bool check_windows(check *c, const tp_node *n) {
   tp_ixs x = tp_inof(n, 0)->shape + a->axis;
   bool unfold = n->op == TP_OP_UNFOLD;
   tp_ix *extent = unfold ? x[0] : a->ix[0], *count = unfold ? a->ix[0] : x[0];
-  tp_ix *size = unfold ? a->ix[1] : x[1],
-        *none = tp_ix_or(has_none(ix, count), has_none(ix, size));
-  tp_ix *last = tp_ix_add(last_place(ix, count, a->step), last_place(ix, size, a->dilation));
-  tp_ix *least[] = { tp_ix_const(ix, 0), behind(ix, extent, last) };
-  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", ix_text(c, count),
-      ix_text(c, size), called(c, tp_in(n, 0)), ix_text(c, extent));
+  tp_ix *size = unfold ? a->ix[1] : x[1], *none = tp_ix_or(has_none(ix, count), has_none(ix, size));
+  tp_ix *last = tp_ix_add(last_place(count, a->step), last_place(size, a->dilation));
+  tp_ix *least[] = { tp_ix_const(ix, 0), behind(extent, last) };
+  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", ix_text(count),
+      ix_text(size), called(c, tp_in(n, 0)), ix_text(extent));
   return fits_inside(c, n, none, least, TP_E_DOMAIN, late);
 }
 
 static bool check_pad(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const char *late = TEXT("%s is padded by %s and %s, which may not be negative",
-      called(c, tp_in(n, 0)), ix_text(c, n->attr.ix[0]), ix_text(c, n->attr.ix[1]));
+      called(c, tp_in(n, 0)), ix_text(n->attr.ix[0]), ix_text(n->attr.ix[1]));
   return fits_inside(c, n, tp_ix_bool(ix, false), n->attr.ix, TP_E_DOMAIN, late);
 }
 
@@ -442,7 +435,7 @@ static bool check_extent(check *c, const tp_node *n, tp_ix *e) {
   for (int k = 0; k < n->nin; k++)
     for (int i = 0; i < tp_inof(n, k)->rank; i++)
       if (tp_inof(n, k)->shape[i] == e) return true;
-  const char *late = TEXT("the extent %s of %s is negative", ix_text(c, e), called(c, n));
+  const char *late = TEXT("the extent %s of %s is negative", ix_text(e), called(c, n));
   return fits_inside(c, n, tp_ix_bool(ix, false), (tp_ix *[]){ e, e }, TP_E_SHAPE, late);
 }
 

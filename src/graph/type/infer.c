@@ -387,8 +387,8 @@ static bool extent_ok(tp_typing q, tp_ix *e) {
     name = syms[i]->name;
   }
   return !why ||
-      tp_fail(q.err, TP_E_SHAPE, q.pos, "extent %s of '%s' %s%s", tp_ix_str(e),
-          tp_label(q.n), why, name);
+      tp_fail(q.err, TP_E_SHAPE, q.pos, "extent %s of '%s' %s%s", tp_ix_str(e), tp_label(q.n), why,
+          name);
 }
 
 /* Checks attributes, which the functions above take for granted. */

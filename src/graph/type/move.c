@@ -279,8 +279,7 @@ static bool index_op(tp_typing q) {
 
 /* Is a <= b, known now or left to the call? */
 static bool within(tp_typing q, tp_ix *a, tp_ix *b) {
-  return tp_ix_prove_ge0(tp_ix_sub(b, a), q.n->ndom, q.n->dom) ||
-      eq(q, tp_ix_min(a, b), a);
+  return tp_ix_prove_ge0(tp_ix_sub(b, a), q.n->ndom, q.n->dom) || eq(q, tp_ix_min(a, b), a);
 }
 
 /* torch's rule: indices are no larger than x but along the axis, and no larger than what is added.

@@ -85,7 +85,7 @@ void tp_shapecheck_add(tp_graph *g, tp_ix *a, tp_ix *b, tp_pos pos, const char *
 /* OPEN: for some bounds, or not known */
 typedef enum { NO, YES, OPEN } equality;
 
-static bool is_nonzero(tp_graph *g, tp_ix *d, int n, tp_dims dims) {
+static bool is_nonzero(tp_ix *d, int n, tp_dims dims) {
   return tp_ix_prove_ge0(tp_ix_addc(d, -1), n, dims) ||
       tp_ix_prove_ge0(tp_ix_addc(tp_ix_neg(d), -1), n, dims);
 }
@@ -98,16 +98,16 @@ static bool differs_beyond_one(tp_graph *g, tp_ix *d) {
   int n = tp_ix_syms(d, &syms);
   if (n > (int)TP_LEN(to)) return false;
   for (int i = 0; i < n; i++) to[i] = tp_ix_addc(tp_ix_sym(g->ix, syms[i]), 2);
-  return is_nonzero(g, tp_ix_subst(d, n, syms, to), 0, NULL);
+  return is_nonzero(tp_ix_subst(d, n, syms, to), 0, NULL);
 }
 
 /* a == b, as canonical forms and intervals tell. */
 static equality shape_settle(tp_graph *g, tp_ix *a, tp_ix *b, int n, tp_dims dims) {
   if (a == b) return YES;
-  tp_ix *d = tp_ix_simplify(
-      tp_ix_sub(tp_ix_simplify(a, n, dims), tp_ix_simplify(b, n, dims)), n, dims);
+  tp_ix *d =
+      tp_ix_simplify(tp_ix_sub(tp_ix_simplify(a, n, dims), tp_ix_simplify(b, n, dims)), n, dims);
   if (tp_ix_is_const(d, NULL)) return tp_is_number(d, 0) ? YES : NO;
-  return is_nonzero(g, d, n, dims) || (n == 0 && differs_beyond_one(g, d)) ? NO : OPEN;
+  return is_nonzero(d, n, dims) || (n == 0 && differs_beyond_one(g, d)) ? NO : OPEN;
 }
 
 /* The points at which a and b differ. NULL points: all. */
@@ -154,15 +154,14 @@ bool tp_extent_least(tp_graph *g, tp_ix *e, int64_t least, const char *what) {
   tp_ix *room = tp_ix_addc(e, -least);
   if (tp_ix_is_const(e, &v)) return v >= least;
   if (tp_ix_prove_ge0(room, n, own)) return true;
-  if (is_nonzero(g, room, n, own)) return false;
+  if (is_nonzero(room, n, own)) return false;
   tp_ix *holds = tp_ix_cmp(TP_GE, room, tp_ix_const(g->ix, 0));
   if (n == 0) {
     tp_shapecheck_add(g, holds, NULL, g->pos, what);
     return true;
   }
   if (!tp_ix_is_affine(e)) return false;
-  tp_set *bad =
-      tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(holds)));
+  tp_set *bad = tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(holds)));
   return nowhere(g, bad, what);
 }
 

@@ -62,8 +62,7 @@ tp_ix *tp_end_extreme(tp_graph *g, tp_ix *e, bool most, int n, tp_dims dims) {
   tp_sym *over[n + g->stops.n + 1];
   if (n) TP_COPYN(over, dims, n);
   TP_EACH (const tp_stop, s, g->stops) {
-    tp_ix *some =
-        tp_ix_mentions(e, s->sym) ? tp_ix_addc(tp_ix_sym(g->ix, s->less), 1) : NULL;
+    tp_ix *some = tp_ix_mentions(e, s->sym) ? tp_ix_addc(tp_ix_sym(g->ix, s->less), 1) : NULL;
     if (some) e = tp_ix_subst(e, 1, &s->sym, &some), over[n++] = s->less;
   }
   return n ? (most ? tp_ix_upper : tp_ix_lower)(e, n, over) : e;

@@ -87,8 +87,7 @@ static bool through(tp_typing q, int rank, tp_ixs shape, const tp_node *x, const
   }
   for (int a = 0; a < rank; a++) {
     if (!ends_stay(q, shape[a], x, at)) return false;
-    out[a] =
-        tp_ix_simplify(tp_ix_subst(shape[a], m, from, by), to->ndom, to->dom);
+    out[a] = tp_ix_simplify(tp_ix_subst(shape[a], m, from, by), to->ndom, to->dom);
   }
   return true;
 }
@@ -320,8 +319,7 @@ static bool contribution_shape(tp_typing q, const tp_edge *e) {
   tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
   for (int i = 0; !e->gather && i < q.n->ndom && rank < TP_MAXRANK; i++)
-    if (e->at[i].range)
-      shape[rank++] = tp_ix_extent(e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
+    if (e->at[i].range) shape[rank++] = tp_ix_extent(e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
   if (o->rank != rank + y->nix) return shape_differs(q, "contribution", e);
   if (!(e->gather ? through(q, o->rank, o->shape, x, e->at, q.n, shape)
                   : through(q, y->nix, y->ix, q.n, e->at, x, shape + rank)))

@@ -242,8 +242,7 @@ static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 
 static tp_ix *point_after(const tp_evolving *e, int64_t steps) {
   tp_ictx *ix = e->mk.g->ix;
-  return e->back ? tp_ix_addc(tp_ix_sym(ix, e->dim->bound), -1 - steps)
-                 : tp_ix_const(ix, steps);
+  return e->back ? tp_ix_addc(tp_ix_sym(ix, e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
 }
 
 /* A polynomial in the dim: its differences, until one does not vary. */
@@ -272,8 +271,7 @@ static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
     if (x->dom[d] != e->dim && !tp_at_is_own(at, x->dom[d]))
       return not_form(e, n, "it steps from another point of another dim");
     if (x->dom[d] == e->dim &&
-        (!tp_ix_linear_in(at->lo, e->dim, &k, &rest) || k != 1 ||
-            !tp_ix_is_const(rest, &steps)))
+        (!tp_ix_linear_in(at->lo, e->dim, &k, &rest) || k != 1 || !tp_ix_is_const(rest, &steps)))
       return not_form(e, n, "it does not read a fixed number of steps away");
   }
   return form_of(e, s, n->in[0].src, shift + (e->back ? -steps : steps), out);
@@ -307,8 +305,7 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
 static int step_of(tp_evolving *e, const tp_node *m) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
-  tp_ix *behind =
-      tp_ix_cmp(e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), point_after(e, 1));
+  tp_ix *behind = tp_ix_cmp(e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), point_after(e, 1));
   tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, behind));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {

@@ -132,8 +132,7 @@ typedef struct {
 } renaming;
 
 static tp_ix *renamed(void *r, tp_ix *e) {
-  return tp_ix_subst(
-      e, ((renaming *)r)->n, ((renaming *)r)->from, ((renaming *)r)->to);
+  return tp_ix_subst(e, ((renaming *)r)->n, ((renaming *)r)->from, ((renaming *)r)->to);
 }
 
 /* T => a hidden bound, which is the end; the hidden bound of what the call gives => T. */

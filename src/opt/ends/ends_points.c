@@ -141,13 +141,10 @@ static bool in_branches(ends *l, tp_node *n, int d, tp_ix *m, int64_t k) {
   bool min = tp_ix_kind(m) == TP_IX_MIN;
   tp_ix *rest = tp_ix_sub(n->attr.at[d].lo, tp_ix_mulc(m, k)), *a = tp_ix_arg(m, 0),
         *b = tp_ix_arg(m, 1);
-  for (int i = 2; i < tp_ix_narg(m); i++)
-    b = (min ? tp_ix_min : tp_ix_max)(b, tp_ix_arg(m, i));
-  tp_ix *first = tp_ix_cmp(min ? TP_LE : TP_GE, a, b),
-        *at_a = tp_ix_add(rest, tp_ix_mulc(a, k)),
+  for (int i = 2; i < tp_ix_narg(m); i++) b = (min ? tp_ix_min : tp_ix_max)(b, tp_ix_arg(m, i));
+  tp_ix *first = tp_ix_cmp(min ? TP_LE : TP_GE, a, b), *at_a = tp_ix_add(rest, tp_ix_mulc(a, k)),
         *at_b = tp_ix_add(rest, tp_ix_mulc(b, k));
-  tp_val v = side(l, n, d, at_a, first),
-         w = v.node ? side(l, n, d, at_b, tp_ix_not(first)) : v;
+  tp_val v = side(l, n, d, at_a, first), w = v.node ? side(l, n, d, at_b, tp_ix_not(first)) : v;
   n->op = TP_OP_MERGE;
   n->attr = (tp_attr){
     .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n->ndom, .dom = n->dom

@@ -21,7 +21,7 @@ typedef struct sum {
 } sum;
 
 static tp_ix *sum_sym(const sum *s, tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
-static tp_ix *both(const sum *s, tp_ix *a, tp_ix *b) { return tp_ix_both(a, b); }
+static tp_ix *both(tp_ix *a, tp_ix *b) { return tp_ix_both(a, b); }
 static tp_node *operand(const sum *s) { return s->e.src.node; }
 static bool sum_mentions(const sum *s, tp_ix *e) { return tp_mentions_end(s->l->g, e); }
 static tp_ix *sum_zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
@@ -80,8 +80,8 @@ static tp_rel *needed_pairs(const sum *s, bool at_p) {
 
 static bool holds(const sum *s, TP_KEEP tp_rel *pairs, tp_ix *part) {
   return tp_ends_never(s->l,
-      tp_rel_points(tp_rel_where(s->l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom,
-          s->n->dom, tp_ix_not(part))),
+      tp_rel_points(tp_rel_where(
+          s->l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom, s->n->dom, tp_ix_not(part))),
       (over){ s->ndom, s->dom });
 }
 
@@ -90,7 +90,7 @@ static tp_ix *asked(const sum *s, tp_ix *parts, bool at_p) {
   tp_ix *left = NULL, *x;
   tp_rel *pairs = needed_pairs(s, at_p);
   for (int k = 0; (x = tp_ix_conjunct(parts, k)); k++)
-    if (!holds(s, pairs, x)) left = both(s, left, x);
+    if (!holds(s, pairs, x)) left = both(left, x);
   tp_rel_free(pairs);
   return left;
 }
@@ -129,8 +129,8 @@ static bool settle(sum *s, tp_edge *to) {
   if (s->parts)
     pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
   if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
-  ask = both(s, asked(s, alive, true), asked(s, s->parts, !s->own));
-  s->e.cond = both(s, s->plain, allowed(s, pairs));
+  ask = both(asked(s, alive, true), asked(s, s->parts, !s->own));
+  s->e.cond = both(s->plain, allowed(s, pairs));
   s->e.src = ask
       ? tp_ends_masked(l, ask, (over){ s->ndom, s->dom }, s->e.src, s->n->attr.red, only_reader(s))
       : tp_ends_same_dom(l, s->e.src, (over){ s->ndom, s->dom });
@@ -175,8 +175,8 @@ static bool widen_range(sum *s, int k) {
   tp_sym *d = s->dom[k];
   tp_ix *p = sum_sym(s, d);
   tp_at r = s->e.at[k];
-  if (sum_mentions(s, r.lo)) s->parts = both(s, s->parts, tp_ix_cmp(TP_GE, p, r.lo));
-  if (sum_mentions(s, r.hi)) s->parts = both(s, s->parts, tp_ix_cmp(TP_LT, p, r.hi));
+  if (sum_mentions(s, r.lo)) s->parts = both(s->parts, tp_ix_cmp(TP_GE, p, r.lo));
+  if (sum_mentions(s, r.hi)) s->parts = both(s->parts, tp_ix_cmp(TP_LT, p, r.hi));
   set_at(s, s->ndom, k,
       (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
   return told_at_u(s, r.lo) && told_at_u(s, r.hi);
@@ -240,8 +240,7 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
   int n = mk_shape_but(s->l->mk, s->e.src, 1, &axis, false, shape);
   s->e.src = mk_expand(s->l->mk, row, n, shape);
   bring_in(s, 1, &t);
-  s->parts =
-      both(s, s->parts, tp_ix_and(tp_ix_cmp(TP_GE, u, r.lo), tp_ix_cmp(TP_LT, u, r.hi)));
+  s->parts = both(s->parts, tp_ix_and(tp_ix_cmp(TP_GE, u, r.lo), tp_ix_cmp(TP_LT, u, r.hi)));
   set_at(s, s->n->ndom, d, (tp_at){ .lo = u });
   return s->e.src.node;
 }
@@ -258,8 +257,7 @@ static bool padded(sum *s, int d, int axis) {
   tp_ix *lo = tp_ends_extreme(l, r.lo, false, t), *hi = tp_ends_extreme(l, r.hi, true, t),
         *before = tp_ix_sub(r.lo, lo),
         *rest = tp_ix_sub(tp_ix_extent(lo, hi, x->ndom, x->dom), before);
-  s->e.src =
-      mk_pad(l->mk, s->e.src, axis, before, tp_ix_sub(rest, mk_extent(s->e.src, axis)), 0);
+  s->e.src = mk_pad(l->mk, s->e.src, axis, before, tp_ix_sub(rest, mk_extent(s->e.src, axis)), 0);
   if (!s->e.src.node) return false;
   bring_in(s, operand(s)->ndom, operand(s)->dom);
   set_at(s, s->n->ndom, d, (tp_at){ true, lo, hi });
@@ -281,7 +279,7 @@ static bool elsewhere(const sum *s, int d, tp_sym *t) {
 static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_node *p = operand(s);
-  tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, over_of(p)));
+  tp_ix *cond = both(both(s->parts, s->plain), tp_ends_alive(l, over_of(p)));
   tp_val x = tp_ends_masked(l, cond, over_of(p), s->e.src, s->n->attr.red, false);
   s->parts = s->plain = s->e.cond = NULL;
   s->e.src = x;
@@ -358,7 +356,7 @@ static bool pointed(sum *s, int d) {
     if (!sum_first(s, t)) return false;
   }
   bring_in(s, 1, &t);
-  s->parts = both(s, s->parts, tp_ix_cmp(TP_EQ, sum_sym(s, t), e));
+  s->parts = both(s->parts, tp_ix_cmp(TP_EQ, sum_sym(s, t), e));
   set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(s, t) });
   return true;
 }

@@ -169,8 +169,7 @@ static tp_ix *taken_apart(ends *l, tp_ix *e) {
   bool and = (tp_ix_kind(m) == TP_IX_MIN) == (k > 0);
   tp_ix *rest = tp_ix_sub(e, tp_ix_mulc(m, k));
   for (int i = 0; i < tp_ix_narg(m); i++) {
-    tp_ix *x = tp_ix_cmp(
-        TP_GE, tp_ix_add(rest, tp_ix_mulc(tp_ix_arg(m, i), k)), num(l, 0));
+    tp_ix *x = tp_ix_cmp(TP_GE, tp_ix_add(rest, tp_ix_mulc(tp_ix_arg(m, i), k)), num(l, 0));
     all = !all ? x : and? tp_ix_and(all, x) : tp_ix_or(all, x);
   }
   return all;
@@ -231,14 +230,13 @@ bool tp_ends_shape_moves(tp_val x, tp_sym *d) {
 }
 
 tp_ix *tp_ends_clamped(ends *l, tp_ix *e, tp_sym *dim) {
-  return tp_ix_max(
-      num(l, 0), tp_ix_min(e, tp_ix_addc(sym(l, dim->bound), -1)));
+  return tp_ix_max(num(l, 0), tp_ix_min(e, tp_ix_addc(sym(l, dim->bound), -1)));
 }
 
 /* The end is a number from 1 up to what was given, or both are 0. */
 static tp_ix *within(ends *l, const tp_stop *s) {
-  tp_ix *none = tp_ix_and(tp_ix_cmp(TP_EQ, sym(l, s->sym), num(l, 0)),
-      tp_ix_cmp(TP_EQ, sym(l, s->given), num(l, 0)));
+  tp_ix *none = tp_ix_and(
+      tp_ix_cmp(TP_EQ, sym(l, s->sym), num(l, 0)), tp_ix_cmp(TP_EQ, sym(l, s->given), num(l, 0)));
   return tp_ix_or(tp_end_within(l->g, s, 1), none);
 }
 
@@ -295,8 +293,7 @@ tp_ix *tp_ends_alive(ends *l, over on) {
   tp_ix *all = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++)
     if (tp_dom_has(on.n, on.dim, stop(l, i)->dim))
-      all = tp_ix_and(
-          all, tp_ix_cmp(TP_LT, sym(l, stop(l, i)->dim), sym(l, stop(l, i)->sym)));
+      all = tp_ix_and(all, tp_ix_cmp(TP_LT, sym(l, stop(l, i)->dim), sym(l, stop(l, i)->sym)));
   return all;
 }
 

@@ -265,7 +265,7 @@ tp_val tp_row_deviation(factor_rows *t, tp_val v, tp_val *from) {
 
 /* ---- where scans end ---- */
 
-static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *scan) {
+static bool is_last_row(const tp_node *n, const tp_node *scan) {
   tp_ix *at = n->attr.ix[0];
   return n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 &&
       tp_is_number(n->attr.ix[1], 1) &&
@@ -276,8 +276,7 @@ static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *s
 bool tp_scan_end_row(factor_rows *t, const tp_node *n, factor_row *e) {
   const tp_node *scan = tp_in(n, 0);
   double k = scan->attr.f[0];
-  if (!is_last_row(t, n, scan) || !(k > 0 && k < HUGE_VAL) ||
-      !tp_factor_rows(t, scan->in[0].src, e))
+  if (!is_last_row(n, scan) || !(k > 0 && k < HUGE_VAL) || !tp_factor_rows(t, scan->in[0].src, e))
     return false;
   if (k == 1) return true;
   e->behind = !scan->attr.backwards;

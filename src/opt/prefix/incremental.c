@@ -170,8 +170,7 @@ static tp_val fade_run(
  * not, n itself stays for points without rows. */
 static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
   const tp_at *at = t->range;
-  if (tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(at->hi, at->lo), -1), n->ndom, n->dom))
-    return true;
+  if (tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(at->hi, at->lo), -1), n->ndom, n->dom)) return true;
   t->many = tp_ix_both(t->many, tp_ix_cmp(TP_LT, at->lo, at->hi));
   return s->apart = true;
 }

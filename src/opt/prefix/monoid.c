@@ -110,9 +110,8 @@ static partial squares_none(const moving_range *m) {
 }
 static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) {
   tp_mk mk = m->mk;
-  tp_val n = mk_size(mk, tp_ix_sub(at[m->r].hi, at[m->r].lo), m->dtype),
-         rows = rows_at(m, at), sum = rows_sum(m, rows),
-         off = mk_sub(mk, rows, tp_partial_mean(m, sum, n));
+  tp_val n = mk_size(mk, tp_ix_sub(at[m->r].hi, at[m->r].lo), m->dtype), rows = rows_at(m, at),
+         sum = rows_sum(m, rows), off = mk_sub(mk, rows, tp_partial_mean(m, sum, n));
   return PARTS(n, rows_sum(m, mk_mul(mk, off, off)), sum);
 }
 static partial squares_join(const moving_range *m, partial a, partial b) {

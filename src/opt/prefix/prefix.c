@@ -12,7 +12,7 @@
 
 /* The max, or min, in e that mentions c and occurs once: e is that plus rest. NULL: there is
  * none. */
-static tp_ix *clipping(tp_ictx *ix, tp_ix *e, tp_sym *c, tp_ixkind kind, tp_ix **rest) {
+static tp_ix *clipping(tp_ix *e, tp_sym *c, tp_ixkind kind, tp_ix **rest) {
   tp_ix *const *atoms;
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     if (tp_ix_term(e, i, &atoms) != 1 || tp_ix_coef(e, i) != 1 || tp_ix_kind(atoms[0]) != kind ||
@@ -25,7 +25,7 @@ static tp_ix *clipping(tp_ictx *ix, tp_ix *e, tp_sym *c, tp_ixkind kind, tp_ix *
 }
 
 /* e = max(clip, c + off), or the least of them, or one of the two alone. */
-static bool split_end(tp_ictx *ix, tp_ix *e, tp_sym *c, bool upper, tp_ix **off, tp_ix **clip) {
+static bool split_end(tp_ix *e, tp_sym *c, bool upper, tp_ix **off, tp_ix **clip) {
   int64_t k;
   tp_ix *rest, *of;
   *off = *clip = NULL;
@@ -35,7 +35,7 @@ static bool split_end(tp_ictx *ix, tp_ix *e, tp_sym *c, bool upper, tp_ix **off,
   }
   if (tp_ix_linear_in(e, c, &k, off)) return k == 1;
   *off = NULL;
-  of = clipping(ix, e, c, upper ? TP_IX_MIN : TP_IX_MAX, &rest);
+  of = clipping(e, c, upper ? TP_IX_MIN : TP_IX_MAX, &rest);
   for (int i = 0; of && i < tp_ix_narg(of); i++) {
     tp_ix *a = tp_ix_add(tp_ix_arg(of, i), rest);
     if (!tp_ix_mentions(a, c))
@@ -60,13 +60,11 @@ static void find_dom(moving_range *m) {
 /* An end, without what clips it only where the range is empty anyway: an upper one of max(a, c + h)
  * with a never above `other`, a lower one of min(a, c + l) with a never below it. */
 static tp_ix *loosened(const moving_range *m, tp_ix *e, tp_ix *other, bool upper) {
-  tp_ictx *ix = m->mk.g->ix;
-  tp_ix *rest, *left = NULL, *of = clipping(ix, e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
+  tp_ix *rest, *left = NULL, *of = clipping(e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
   for (int i = 0; of && i < tp_ix_narg(of); i++) {
     tp_ix *a = tp_ix_add(tp_ix_arg(of, i), rest);
     if (!tp_ix_mentions(a, m->c) &&
-        tp_ix_prove_ge0(
-            upper ? tp_ix_sub(other, a) : tp_ix_sub(a, other), m->ndom, m->dom))
+        tp_ix_prove_ge0(upper ? tp_ix_sub(other, a) : tp_ix_sub(a, other), m->ndom, m->dom))
       continue;
     left = !left ? a : upper ? tp_ix_max(left, a) : tp_ix_min(left, a);
   }
@@ -87,8 +85,8 @@ static bool moves_along(moving_range *m, tp_sym *c) {
     return false;
   tp_ix *lo = tp_ix_simplify(at->lo, m->ndom, m->dom),
         *hi = tp_ix_simplify(at->hi, m->ndom, m->dom);
-  return split_end(g->ix, loosened(m, lo, hi, false), c, false, &m->l, &m->L) &&
-      split_end(g->ix, loosened(m, hi, lo, true), c, true, &m->h, &m->H) && (m->l || m->h);
+  return split_end(loosened(m, lo, hi, false), c, false, &m->l, &m->L) &&
+      split_end(loosened(m, hi, lo, true), c, true, &m->h, &m->H) && (m->l || m->h);
 }
 
 bool tp_moving_range(moving_range *m) {
@@ -138,8 +136,8 @@ static partial reduced_at(const moving_range *m, tp_ix *v) {
   there.ndom = 0, there.dom = left;
   for (int i = 0; i < m->ndom; i++)
     if (m->dom[i] != m->c) left[there.ndom++] = m->dom[i];
-  return tp_moving_through(&there, tp_ix_subst(m->at[m->r].lo, 1, &m->c, &v),
-      tp_ix_subst(m->at[m->r].hi, 1, &m->c, &v));
+  return tp_moving_through(
+      &there, tp_ix_subst(m->at[m->r].lo, 1, &m->c, &v), tp_ix_subst(m->at[m->r].hi, 1, &m->c, &v));
 }
 
 /* ---- the recurrence ---- */
@@ -147,8 +145,7 @@ static partial reduced_at(const moving_range *m, tp_ix *v) {
 /* Adds a branch for the empty range, which has no points if the range is never empty. */
 static bool empty_branch(const moving_range *m, partial s, partial none) {
   const tp_at *at = &m->at[m->r];
-  if (tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(at->hi, at->lo), -1), m->ndom, m->dom))
-    return true;
+  if (tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(at->hi, at->lo), -1), m->ndom, m->dom)) return true;
   return tp_partial_branch(m, s, tp_ix_cmp(TP_LE, at->hi, at->lo), none);
 }
 

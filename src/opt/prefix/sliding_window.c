@@ -29,8 +29,7 @@ static bool is_surely(const moving_range *m, tp_ix *e) { /* e >= 0 */
 
 static bool surely_inside(const window_rows *w, tp_ix *p) {
   return !w->clip ||
-      is_surely(w->m,
-          w->way < 0 ? tp_ix_sub(p, w->clip) : tp_ix_addc(tp_ix_sub(w->clip, p), -1));
+      is_surely(w->m, w->way < 0 ? tp_ix_sub(p, w->clip) : tp_ix_addc(tp_ix_sub(w->clip, p), -1));
 }
 
 static partial window_at(const window_rows *w, partial z, tp_ix *p) {
@@ -157,8 +156,7 @@ static tp_ix *first_row(const moving_range *m) {
 
 /* y, or no rows where there are none. */
 static partial where_any(const moving_range *m, tp_ix *lo, tp_ix *hi, partial y) {
-  return tp_partial_either(
-      m, m->ndom, m->dom, tp_ix_cmp(TP_LT, lo, hi), y, tp_partial_none(m));
+  return tp_partial_either(m, m->ndom, m->dom, tp_ix_cmp(TP_LT, lo, hi), y, tp_partial_none(m));
 }
 
 /* Is x made point by point of what the call is given? Then all of it may be asked for at once. */
@@ -187,16 +185,14 @@ static partial last_rows(const window_rows *w, tp_ix *s) {
 
 /* Adds to y the branch for at most `many` rows; other branches follow. */
 static bool few_branch(const moving_range *m, partial y, tp_ix *n, int64_t many, partial few) {
-  return tp_partial_branch(
-      m, y, tp_ix_cmp(TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
+  return tp_partial_branch(m, y, tp_ix_cmp(TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
 }
 
 /* Adds to y the n rows of the window that lie before row c + s (way -1), or from there on; n is
  * above 1. */
 static bool ring_branches(const window_rows *w, tp_ix *s, tp_ix *n, partial y) {
   const moving_range *m = w->m;
-  tp_ix *at = row_at(m, s), *end = w->way < 0 ? at : tp_ix_add(at, n),
-        *last = tp_ix_addc(end, -1);
+  tp_ix *at = row_at(m, s), *end = w->way < 0 ? at : tp_ix_add(at, n), *last = tp_ix_addc(end, -1);
   window_rows up = { .m = m, .d = w->d, .way = -1, .clip = first_row(m) };
   find_rows(&up, n);
   if (w->way > 0 && w->clip &&

@@ -104,8 +104,7 @@ partial tp_two_stacks(const window_rows *r, tp_ix *w) {
   partial row = tp_partial_row(m, p), none = tp_partial_none(m), part[4];
   tp_val ring[PARTIALS];
   if (!count_places(&k, w)) return tp_no_partial;
-  if (r->clip)
-    row = tp_partial_either(m, r->ndom, r->dom, tp_ix_cmp(TP_GE, p, r->clip), row, none);
+  if (r->clip) row = tp_partial_either(m, r->ndom, r->dom, tp_ix_cmp(TP_GE, p, r->clip), row, none);
   for (int i = 0; i < 4; i++) part[i] = tp_partial_declared(m, r->ndom, r->dom);
   for (int i = 0; i < none.n; i++)
     ring[i] = mk_declared(mk, tp_dtypeof(none.v[i]), tp_rankof(none.v[i]) + 1,

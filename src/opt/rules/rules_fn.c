@@ -61,8 +61,7 @@ static bool is_cheaper(const tp_match *m, const tp_val *v, bool left) {
   const tp_out *o = &m->root->out[0], *i = &inner->out[0];
   int rows = o->rank - 2, columns = rows + 1;
   tp_ix *r = mk_extent(v[0], rows), *a = mk_extent(v[1], rows), *b = mk_extent(v[1], columns),
-        *c = mk_extent(v[2], columns),
-        *from_left = tp_ix_mul(tp_ix_mul(r, b), tp_ix_add(a, c)),
+        *c = mk_extent(v[2], columns), *from_left = tp_ix_mul(tp_ix_mul(r, b), tp_ix_add(a, c)),
         *from_right = tp_ix_mul(tp_ix_mul(a, c), tp_ix_add(b, r)),
         *fewer = left ? tp_ix_sub(from_right, from_left) : tp_ix_sub(from_left, from_right);
   for (int k = 0; k < rows; k++)

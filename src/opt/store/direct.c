@@ -36,15 +36,14 @@ static tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, tp_ix *con
   for (int j = 0; j < 2 * x->ndom; j++) {
     tp_ix *p = at[j / 2], *end = tp_ix_sym(g->ix, x->dom[j / 2]->bound),
           *e = j % 2 ? tp_ix_addc(tp_ix_sub(end, p), -1) : p;
-    if (!tp_ix_prove_ge0(e, n->ndom, n->dom))
-      all = tp_ix_and(all, tp_ix_cmp(TP_GE, e, zero));
+    if (!tp_ix_prove_ge0(e, n->ndom, n->dom)) all = tp_ix_and(all, tp_ix_cmp(TP_GE, e, zero));
   }
   return all;
 }
 
 /* Does the node's index u determine one of the operand's? It does if u = p_j + rest or u = rest -
  * p_j. */
-static bool tells_u(tp_graph *g, const tp_node *x, tp_ix *e, tp_ix *u, tp_ix **to) {
+static bool tells_u(const tp_node *x, tp_ix *e, tp_ix *u, tp_ix **to) {
   for (int j = 0; j < x->ndom; j++) {
     int64_t k;
     tp_ix *rest;
@@ -65,7 +64,7 @@ static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, tp_ix **to, 
   for (int j = 0; j < x->ndom; j++) to[j] = NULL;
   for (int d = 0; d < n->ndom; d++) {
     if (e->at[d].range) return false;
-    told[d] = tells_u(g, x, e->at[d].lo, tp_ix_sym(g->ix, n->dom[d]), to);
+    told[d] = tells_u(x, e->at[d].lo, tp_ix_sym(g->ix, n->dom[d]), to);
   }
   for (int j = 0; j < x->ndom; j++)
     if (!to[j]) return false;
@@ -74,8 +73,7 @@ static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, tp_ix **to, 
   for (int d = 0; d < n->ndom; d++) {
     tp_ix *u = tp_ix_sym(g->ix, n->dom[d]);
     if (!told[d])
-      *cond = tp_ix_and(*cond,
-          tp_ix_cmp(TP_EQ, u, tp_ix_subst(e->at[d].lo, x->ndom, x->dom, to)));
+      *cond = tp_ix_and(*cond, tp_ix_cmp(TP_EQ, u, tp_ix_subst(e->at[d].lo, x->ndom, x->dom, to)));
   }
   return true;
 }

@@ -32,7 +32,7 @@ static tp_ix *step_atom(tp_ix *e, tp_sym *dim) {
   return NULL;
 }
 
-static bool is_steps(tp_ictx *ix, tp_ix *e, tp_sym *dim, steps *s) {
+static bool is_steps(tp_ix *e, tp_sym *dim, steps *s) {
   tp_ix *atom = step_atom(e, dim);
   if (!atom) return false;
   tp_ix *at = tp_ix_arg(atom, 0);
@@ -43,14 +43,13 @@ static bool is_steps(tp_ictx *ix, tp_ix *e, tp_sym *dim, steps *s) {
 }
 
 /* The dim that the read moves by steps; -1: not one alone. */
-static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
+static int moved_dim(const tp_node *read, steps *s) {
   const tp_node *w = tp_in(read, 0);
   int moved = -1;
   for (int d = 0; d < w->ndom; d++) {
     const tp_at *at = &read->attr.at[d];
     if (tp_at_is_own(at, w->dom[d])) continue;
-    if (moved >= 0 || at->range || !tp_has_dim(read, w->dom[d]) ||
-        !is_steps(ix, at->lo, w->dom[d], s))
+    if (moved >= 0 || at->range || !tp_has_dim(read, w->dom[d]) || !is_steps(at->lo, w->dom[d], s))
       return -1;
     moved = d;
   }
@@ -86,7 +85,7 @@ bool tp_pass_hold(tp_work *job, tp_error *err) {
   for (int i = 0; i < n; i++) {
     tp_node *r = g->nodes.v[i], *w = r->op == TP_OP_READ ? tp_in(r, 0) : NULL;
     steps s;
-    int dim = w && scc[i] == scc[w->id] ? moved_dim(g->ix, r, &s) : -1;
+    int dim = w && scc[i] == scc[w->id] ? moved_dim(r, &s) : -1;
     if (dim < 0 || tp_is_output(g, w)) continue;
     if (!whole) whole = tp_need_whole(*job->need, &g->arena);
     if (!whole[w->id]) continue;

@@ -165,8 +165,7 @@ static void see_before(changes *c, tp_node *n, int k) {
 static bool stays_put(changes *c, const tp_node *n, int k) {
   const tp_node *x = shown(n->in[k].src).node;
   tp_ix *before = tp_ix_const(c->mk.g->ix, 0);
-  for (int j = 0; j < k; j++)
-    before = tp_ix_add(before, mk_extent(n->in[j].src, n->attr.axis));
+  for (int j = 0; j < k; j++) before = tp_ix_add(before, mk_extent(n->in[j].src, n->attr.axis));
   return x->op == TP_OP_SLICE && x->attr.axis == n->attr.axis && x->attr.ix[0] == before &&
       tp_same_type(tp_inof(x, 0), &n->out[0]);
 }

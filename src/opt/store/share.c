@@ -37,9 +37,8 @@ static bool find_value(stored *s) {
     return false;
   for (int j = 0; j < v->ndom; j++) {
     const tp_at *at = s->q ? &s->q->attr.at[j] : NULL;
-    s->shift[j] = at
-        ? at->range ? NULL : tp_ix_sub(at->lo, tp_ix_sym(s->g->ix, v->dom[j]))
-        : tp_ix_const(s->g->ix, 0);
+    s->shift[j] = at ? at->range ? NULL : tp_ix_sub(at->lo, tp_ix_sym(s->g->ix, v->dom[j]))
+                     : tp_ix_const(s->g->ix, 0);
     if (!s->shift[j] || !tp_ix_is_const(s->shift[j], NULL) || !v->dom[j]->bound) return false;
     bool still = s->shift[j] == tp_ix_const(s->g->ix, 0);
     if (!still && tp_stop_of(s->g, v->dom[j])) return false;

@@ -133,8 +133,7 @@ tp_ix *tp_move_ends(
 /* An upper bound of an extent for all ends, 0 among them: T - t is at most T, 5 - T at most 5. */
 tp_ix *tp_extent_upper(tp_graph *g, tp_ix *e, int n, tp_sym *const *dims) {
   tp_ix *up = tp_end_extreme(g, e, true, n, dims), *none = e, *zero = tp_ix_const(g->ix, 0);
-  for (int i = 0; i < g->stops.n; i++)
-    none = tp_ix_subst(none, 1, &g->stops.v[i].sym, &zero);
+  for (int i = 0; i < g->stops.n; i++) none = tp_ix_subst(none, 1, &g->stops.v[i].sym, &zero);
   return none == e ? up : tp_ix_max(up, tp_ix_upper(none, n, dims));
 }
 
@@ -146,8 +145,7 @@ tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, tp_ix *const *at) {
     for (int d = 0; d < n->ndom; d++) {
       if (n->dom[d] != p->g->stops.v[i].dim || !at[d]) continue;
       tp_ix *end = tp_at_point(p, n, tp_ix_sym(p->g->ix, p->g->stops.v[i].sym), at);
-      all = tp_ix_both(
-          all, tp_ix_cmp(TP_GE, end, tp_ix_addc(at[d], 1)));
+      all = tp_ix_both(all, tp_ix_cmp(TP_GE, end, tp_ix_addc(at[d], 1)));
     }
   return all;
 }
@@ -173,9 +171,8 @@ static int calls_over(const tp_stmt *s, tp_ix *e, int *d) {
 }
 
 /* The begin of the call's range of dim d, or less. */
-static tp_ix *range_begin(const tp_poly *p, const tp_stmt *s, const tp_tree *run, int d) {
-  return d == s->bdim ? tp_ix_sub(tp_ix_mulc(run->arg[d], s->block), s->bshift)
-                      : s->vlo[d];
+static tp_ix *range_begin(const tp_stmt *s, const tp_tree *run, int d) {
+  return d == s->bdim ? tp_ix_sub(tp_ix_mulc(run->arg[d], s->block), s->bshift) : s->vlo[d];
 }
 
 /* The end over the points that the call runs over. A call over a block asks for the rows of the
@@ -188,7 +185,7 @@ static tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run, int e
   for (int d = 0; d < p->g->stops.v[e.stop].ndom; d++) {
     at[d] = moved(p, &e, d, s->ndim, s->dim, run->arg, s->vec);
     if (s->bdim < 0 || !tp_at_is_own(&e.at[d], s->dim[s->bdim])) continue;
-    tp_run_range(p->g->ix, s, &uncut, s->bdim, &at[d].lo, &at[d].hi);
+    tp_run_range(s, &uncut, s->bdim, &at[d].lo, &at[d].hi);
   }
   return the_end(p, e.stop, at);
 }
@@ -200,13 +197,12 @@ static tp_ix *part_run(tp_poly *p, const tp_stmt *s, tp_tree *run, int end, tp_i
   int d, n = calls_over(s, least, &d);
   least = tp_move_ends(p, least, s->ndim, s->dim, run->arg, s->vec);
   /* if there are points, a bound of at least 1 is reached */
-  if (n == 0)
-    return tp_ix_is_const(least, &coef) && coef <= 1 ? NULL : tp_ix_cmp(TP_GE, e, least);
+  if (n == 0) return tp_ix_is_const(least, &coef) && coef <= 1 ? NULL : tp_ix_cmp(TP_GE, e, least);
   if (n > 1 || !tp_ix_linear_in(least, s->dim[d], &coef, &rest) || coef != 1) return NULL;
   if (!run->top) run->top = TP_NEWN(p->a, tp_ix *, s->ndim);
   tp_ix *top = tp_ix_addc(tp_ix_sub(e, rest), 1);
   run->top[d] = run->top[d] ? tp_ix_min(run->top[d], top) : top;
-  return tp_ix_cmp(TP_GE, e, tp_ix_add(range_begin(p, s, run, d), rest));
+  return tp_ix_cmp(TP_GE, e, tp_ix_add(range_begin(s, run, d), rest));
 }
 
 tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
@@ -294,8 +290,7 @@ tp_ix *tp_end_wanted(tp_poly *p, tp_ix *e, int end) {
   tp_ix *from = NULL;
   bool is = is_settled_from(p->g->ix, e, p->ends.v[end].sym, &from) && tp_ix_is_affine(from);
   from = is ? tp_ix_addc(from, -1) : NULL;
-  return from && tp_ix_is_const(from, NULL) ? tp_ix_max(from, tp_ix_const(p->g->ix, 1))
-                                            : from;
+  return from && tp_ix_is_const(from, NULL) ? tp_ix_max(from, tp_ix_const(p->g->ix, 1)) : from;
 }
 
 /* The range of elements that an index may reach if ends decide: up to the element of the full

@@ -45,8 +45,7 @@ static bool slides(const low *l, const tp_node *n) {
     const tp_at *at = &n->attr.at[d];
     if (!at->range) continue;
     bool lo = tp_moves(n, at->lo), hi = tp_moves(n, at->hi);
-    if ((lo && hi) || ((lo || hi) && most_needed(l, n, tp_ix_sub(at->hi, at->lo))))
-      return true;
+    if ((lo && hi) || ((lo || hi) && most_needed(l, n, tp_ix_sub(at->hi, at->lo)))) return true;
   }
   return false;
 }

@@ -145,8 +145,7 @@ static void flip(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
     o->bad = w->by[o->axisvar[k]];
     return;
   }
-  o->off =
-      tp_ix_add(o->off, tp_ix_mul(tp_ix_addc(o->shape[k], -1), o->stride[k]));
+  o->off = tp_ix_add(o->off, tp_ix_mul(tp_ix_addc(o->shape[k], -1), o->stride[k]));
   o->stride[k] = tp_ix_neg(o->stride[k]);
 }
 

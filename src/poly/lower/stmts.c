@@ -152,8 +152,7 @@ static bool wait_for_ends(sb *b) {
     rows_access(b, end);
   b->s->gacc = b->acc.n;
   for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
-    end_access(
-        b, end, b->s->exact ? tp_ix_addc(least, -1) : tp_ix_const(b->l->g->ix, 0));
+    end_access(b, end, b->s->exact ? tp_ix_addc(least, -1) : tp_ix_const(b->l->g->ix, 0));
   return true;
 }
 
@@ -364,7 +363,7 @@ static tp_ix *plain(low *l, tp_ix *cond) {
 }
 
 /* cond, and lo <= x < hi. */
-static tp_ix *in_range(tp_ictx *c, tp_ix *cond, tp_ix *x, tp_ix *lo, tp_ix *hi) {
+static tp_ix *in_range(tp_ix *cond, tp_ix *x, tp_ix *lo, tp_ix *hi) {
   cond = tp_ix_both(cond, tp_ix_cmp(TP_GE, x, lo));
   return tp_ix_both(cond, tp_ix_cmp(TP_LT, x, hi));
 }
@@ -380,12 +379,12 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   const tp_node *p = e->src.node;
   tp_ix *cond = plain(l, e->cond);
   for (int d = 0; d < p->ndom; d++)
-    cond = in_range(
-        c, cond, tp_ix_sym(c, p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(c, p->dom[d]->bound));
+    cond =
+        in_range(cond, tp_ix_sym(c, p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(c, p->dom[d]->bound));
   for (int d = 0; d < n->ndom; d++) {
     tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
-    cond = e->at[d].range ? in_range(c, cond, u, e->at[d].lo, e->at[d].hi)
+    cond = e->at[d].range ? in_range(cond, u, e->at[d].lo, e->at[d].hi)
                           : tp_ix_both(cond, tp_ix_cmp(TP_EQ, u, e->at[d].lo));
   }
   return tp_set_and(tp_set_cond(c, s->dims.n, s->dims.dim, cond), where_needed(l, n, s));
@@ -419,10 +418,9 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
       tp_sym *h = tp_sym_hidden_dim(c, p->dom[d]->name);
       pat[d] = tp_ix_sym(c, h);
       /* a dim that both have is the node's */
-      if (!tp_dom_has(n->ndom, n->dom, p->dom[d]))
-        cond = tp_ix_subst(cond, 1, &p->dom[d], &pat[d]);
+      if (!tp_dom_has(n->ndom, n->dom, p->dom[d])) cond = tp_ix_subst(cond, 1, &p->dom[d], &pat[d]);
       add_dim(&s.dims, h, p->dom[d]);
-      cond = in_range(c, cond, pat[d], e->at[d].lo, e->at[d].hi);
+      cond = in_range(cond, pat[d], e->at[d].lo, e->at[d].hi);
     }
     dom = tp_set_and(tp_set_cond(c, s.dims.n, s.dims.dim, cond), where_needed(l, n, &s));
   } else {

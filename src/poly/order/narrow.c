@@ -29,7 +29,7 @@ typedef struct {
 } nested;
 
 /* e at the first value of each loop inside, where it is least. */
-static tp_ix *at_begin(tp_poly *p, tp_ix *e, const nested *in) {
+static tp_ix *at_begin(tp_ix *e, const nested *in) {
   for (int i = in->n - 1; i >= 0; i--) {
     int64_t coef;
     tp_ix *rest;
@@ -56,10 +56,9 @@ static bool top_of(
   int64_t coef;
   *top = NULL;
   if (!tp_guard_part(p, cond, k, &end, &asked)) return false;
-  least = end >= 0 ? at_begin(p, asked, in) : NULL;
+  least = end >= 0 ? at_begin(asked, in) : NULL;
   *exact = least && least == asked;
-  if (!least || !tp_ix_linear_in(least, var, &coef, &rest) || coef < 1 ||
-      tp_ix_mentions(rest, var))
+  if (!least || !tp_ix_linear_in(least, var, &coef, &rest) || coef < 1 || tp_ix_mentions(rest, var))
     return true;
   tp_sym *sym = p->ends.v[end].sym;
   tp_ix *e = over_loops(p, tp_ix_sym(c, sym), in, var);

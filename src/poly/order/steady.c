@@ -19,7 +19,7 @@ typedef struct {
 } steady;
 
 /* x and y, or an argument of x if that is `kind` of several, are a small number apart. */
-static bool are_near(tp_ictx *ix, tp_ix *x, tp_ixkind kind, tp_ix *y) {
+static bool are_near(tp_ix *x, tp_ixkind kind, tp_ix *y) {
   int64_t by;
   if (tp_ix_is_const(tp_ix_sub(x, y), &by)) return by >= -STEADY_NEAR && by <= STEADY_NEAR;
   bool any = false;
@@ -46,8 +46,8 @@ static bool changes_at(const steady *x, tp_ix *c, tp_ix **at, bool *up) {
 
 /* 1: the literal changes at the beginning of the loop, -1: at its end, 0: it is left as it is. */
 static int end_of_change(const steady *x, tp_ix *c, tp_ix *at, bool up) {
-  if (are_near(x->S->ix, x->loop->lo, TP_IX_MAX, at)) return 1;
-  if (are_near(x->S->ix, x->loop->hi, TP_IX_MIN, at)) return -1;
+  if (are_near(x->loop->lo, TP_IX_MAX, at)) return 1;
+  if (are_near(x->loop->hi, TP_IX_MIN, at)) return -1;
   return tp_ix_kind(c) == TP_IX_EQ0 ? 0 : up ? 1 : -1;
 }
 

@@ -33,8 +33,7 @@ static bool is_whole(const tp_poly *p, const tp_arr *x, int d) {
   tp_sym *bound = x->dim[d]->bound;
   tp_ix *some = tp_ix_const(c, 1 << 20), *more = tp_ix_const(c, 1 << 21);
   return tp_ix_mentions(x->width[d], bound) &&
-      tp_ix_subst(x->width[d], 1, &bound, &some) !=
-      tp_ix_subst(x->width[d], 1, &bound, &more);
+      tp_ix_subst(x->width[d], 1, &bound, &some) != tp_ix_subst(x->width[d], 1, &bound, &more);
 }
 
 static bool is_kept_along(const tp_poly *p, const tp_arr *x, tp_sym *dim) {

@@ -169,7 +169,7 @@ static answer *answer_of(const life *f, bool *fresh) {
 /* ---- one array ---- */
 
 /* width or least, whichever is more, unless the extent is less. */
-static tp_ix *at_least(tp_ictx *ix, tp_ix *width, tp_ix *least, tp_ix *full) {
+static tp_ix *at_least(tp_ix *width, tp_ix *least, tp_ix *full) {
   tp_ix *e = NULL; /* width, without the extent where it is one of several limits */
   for (int i = 0; tp_ix_kind(width) == TP_IX_MIN && i < tp_ix_narg(width); i++)
     if (tp_ix_arg(width, i) != full)
@@ -179,11 +179,10 @@ static tp_ix *at_least(tp_ictx *ix, tp_ix *width, tp_ix *least, tp_ix *full) {
 
 /* width in whole blocks, unless the extent is less. */
 static tp_ix *whole_blocks(const life *f, tp_ix *width, int k) {
-  tp_ictx *ix = f->S->ix;
   int64_t n = f->x->align ? f->x->align[k] : 0;
   tp_ix *full = extent(f, k), *least = f->x->least ? f->x->least[k] : NULL;
   if (dense(f, k) || width == full) return width;
-  if (least) width = at_least(ix, width, least, full);
+  if (least) width = at_least(width, least, full);
   if (!n) return width;
   width = tp_ix_mulc(tp_ix_fdiv(tp_ix_addc(width, n - 1), n), n);
   return full ? tp_ix_min(width, full) : width;
