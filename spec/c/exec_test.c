@@ -463,7 +463,7 @@ static void test_fault_point(void) {
   r->coord = TP_NEWN(&p.a, tp_ix *, nlead);
   char want[256] = "";
   for (int i = 0; i < nlead; i++) {
-    r->coord[i] = tp_ix_sym(p.c, r->leadvar[i]);
+    r->coord[i] = tp_ix_sym(r->leadvar[i]);
     snprintf(want + strlen(want), sizeof want - strlen(want), "%s? = %d", i ? ", " : " at ",
         2 + (int)at[i]);
   }
@@ -489,7 +489,7 @@ static void test_loops(void) {
   tp_sym *bound = tp_sym_bound(p.c, "T", (tp_pos){ 0 }, &p.err);
   p.env[bound->id] = T;
   tp_sym *v = tp_sym_var(p.c, "t");
-  tp_ix *t = tp_ix_sym(p.c, v), *three = K(&p, 3), *len = tp_ix_sym(p.c, bound);
+  tp_ix *t = tp_ix_sym(v), *three = K(&p, 3), *len = tp_ix_sym(bound);
   int ring = new_buf(&p, TP_BUF_TEMP, TP_F64, K(&p, 6), 0);
   win one = { .rank = 1, .shape = { 3 }, .stride = { 1 }, .d = TP_F64 };
   tp_ring *now = TP_NEW(&p.a, tp_ring), *before = TP_NEW(&p.a, tp_ring);
@@ -564,7 +564,7 @@ static void test_bounds(void) {
   prog p;
   prog_open(&p);
   tp_sym *bound = tp_sym_bound(p.c, "N", (tp_pos){ 0 }, &p.err);
-  tp_ix *n = tp_ix_sym(p.c, bound);
+  tp_ix *n = tp_ix_sym(bound);
   int64_t most = 3000;
   win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &most, 0, true),
       y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &most, 0, true);
@@ -691,7 +691,7 @@ static void test_call(bool cancelling) {
   seven->how.f[0] = 7;
   add(&p, leaf(&p, seven));
   tp_sym *v = tp_sym_var(p.c, "t");
-  tp_ix *t = tp_ix_sym(p.c, v);
+  tp_ix *t = tp_ix_sym(v);
   win xr = x, yr = y, nr = n;
   for (int i = 0; i < 2; i++)
     xr.shape[i] = yr.shape[i] = shape[i + 1], xr.stride[i] = x.stride[i + 1],

@@ -22,9 +22,9 @@ static void begin(void) {
   g = tp_graph_new(c);
   ds = tp_sym_dim(c, "s", NULL, (tp_pos){ 0 }, &e);
   dt = tp_sym_dim(c, "t", NULL, (tp_pos){ 0 }, &e);
-  s = tp_ix_sym(c, ds), S = tp_ix_sym(c, ds->bound);
-  t = tp_ix_sym(c, dt), T = tp_ix_sym(c, dt->bound);
-  K = tp_ix_sym(c, tp_sym_bound(c, "K", (tp_pos){ 0 }, &e));
+  s = tp_ix_sym(ds), S = tp_ix_sym(ds->bound);
+  t = tp_ix_sym(dt), T = tp_ix_sym(dt->bound);
+  K = tp_ix_sym(tp_sym_bound(c, "K", (tp_pos){ 0 }, &e));
   zero = N(0), one = N(1);
   g->pos = (tp_pos){ "a.lua", 1 };
 }

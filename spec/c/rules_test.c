@@ -176,7 +176,7 @@ static tp_val added_rows(const tp_ruleterm *x, tp_dtype d, form f) {
 static tp_val read_before(const tp_ruleterm *x, tp_dtype d, form f) {
   tp_val v = gen(x->kid[0], d, f);
   tp_at *at = TP_NEW(&g->arena, tp_at);
-  at->lo = tp_ix_max(tp_ix_addc(tp_ix_sym(ix, t), -1), K(0));
+  at->lo = tp_ix_max(tp_ix_addc(tp_ix_sym(t), -1), K(0));
   return v.node && v.node->ndom ? un(TP_OP_READ, v, (tp_attr){ .nat = 1, .at = at }) : v;
 }
 

@@ -33,7 +33,7 @@ static inline void program_new(void) {
 static inline dim dim_new(const char *name) {
   return tp_sym_dim(ix, name, NULL, (tp_pos){ 0 }, &err);
 }
-static inline tp_ix *I(dim d) { return tp_ix_sym(ix, d); }
+static inline tp_ix *I(dim d) { return tp_ix_sym(d); }
 static inline tp_ix *K(int64_t v) { return tp_ix_const(ix, v); }
 static inline tp_ix *plus(dim d, int64_t k) { return tp_ix_addc(I(d), k); }
 

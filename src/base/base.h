@@ -168,6 +168,8 @@ void *tp_dup(tp_arena *a, const void *p, size_t n);
 #define TP_PUSH(a, vec, ...) \
   (tp_vec_grow((a), (void **)&(vec)->v, (vec)->n, &(vec)->cap, sizeof *(vec)->v), \
       (vec)->v[(vec)->n] = (__VA_ARGS__), (void)(vec)->n++)
+/* Lets x point to each entry of a vector, which does not grow meanwhile. */
+#define TP_EACH(T, x, list) for (T *x = (list).v, *x##_end = x ? x + (list).n : x; x < x##_end; x++)
 void tp_vec_grow(tp_arena *a, void **v, int n, int *cap, size_t size);
 
 /* ---- hash map: byte-string key -> pointer (map.c), inside an arena ---- */

@@ -191,7 +191,7 @@ static int64_t bytes_of_row(const tp_region *r, const tp_nd *x, int64_t size) {
 
 static void ask_window(asked_rows *a, const tp_region *r, const tp_nd *x) {
   tp_emit *e = a->e;
-  tp_ix *rest, *next = tp_ix_addc(tp_ix_sym(e->ix, a->loop->var), a->loop->step);
+  tp_ix *rest, *next = tp_ix_addc(tp_ix_sym(a->loop->var), a->loop->step);
   int64_t step, size;
   if (a->n == ASKED || x->buf < 0 || x->nring || x->rank || x->wrap >= 0 ||
       !tp_ix_linear_in(x->off, a->loop->var, &step, &rest))

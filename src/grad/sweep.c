@@ -248,7 +248,6 @@ static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_
  * ranges become further conditions. */
 static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
   const tp_node *x = e->src.node;
-  tp_ictx *c = s->g->ix;
   tp_sym *run[x->ndom + 1];
   tp_at *at = tp_dup(&s->g->arena, e->at, sizeof *at * (size_t)x->ndom);
   tp_ix *cond = e->cond;
@@ -256,7 +255,7 @@ static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy)
   for (int i = 0; cond && i < x->ndom; i++) {
     tp_sym *d = x->dom[i];
     if (!at[i].range || !tp_ix_mentions(e->cond, d) || tp_has_dim(n, d)) continue;
-    tp_ix *p = tp_ix_sym(c, d);
+    tp_ix *p = tp_ix_sym(d);
     cond = tp_ix_and(cond, tp_ix_and(tp_ix_cmp(TP_GE, p, at[i].lo), tp_ix_cmp(TP_LT, p, at[i].hi)));
     at[i] = (tp_at){ .lo = p };
     run[m++] = d;

@@ -3,7 +3,7 @@
 
 tp_at *tp_at_own(tp_graph *g, int n, tp_dims dom) {
   tp_at *at = TP_NEWN(&g->arena, tp_at, n + 1);
-  for (int i = 0; i < n; i++) at[i] = (tp_at){ .lo = tp_ix_sym(g->ix, dom[i]) };
+  for (int i = 0; i < n; i++) at[i] = (tp_at){ .lo = tp_ix_sym(dom[i]) };
   return at;
 }
 

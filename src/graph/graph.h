@@ -178,9 +178,7 @@ static inline const char *tp_graph_setting(const tp_graph *g, const char *name) 
   return g->fixed_bits ? NULL : tp_setting(name);
 }
 
-/* Loops over a list of a graph, which does not grow meanwhile. TP_EACH: x points to each entry;
- * TP_NODES: x is each node. */
-#define TP_EACH(T, x, list) for (T *x = (list).v, *x##_end = x ? x + (list).n : x; x < x##_end; x++)
+/* Loops over a list of nodes, which does not grow meanwhile. */
 #define TP_NODES(x, list) \
   for (tp_node **x##_at = (list).v, **x##_end = x##_at ? x##_at + (list).n : x##_at, *x; \
        x##_at < x##_end && (x = *x##_at, true); x##_at++)

@@ -61,8 +61,7 @@ static tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
   tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
   for (int i = 0; i < n; i++) {
     if (!dom[i]->bound) return NULL;
-    tp_ix *end = tp_ix_sym(c, dom[i]->bound),
-          *top = at[i].range ? at[i].hi : tp_ix_addc(at[i].lo, 1);
+    tp_ix *end = tp_ix_sym(dom[i]->bound), *top = at[i].range ? at[i].hi : tp_ix_addc(at[i].lo, 1);
     tp_ix *in = tp_ix_and(tp_ix_cmp(TP_GE, at[i].lo, zero), tp_ix_cmp(TP_LE, top, end));
     if (at[i].range) in = tp_ix_or(in, tp_ix_cmp(TP_LE, at[i].hi, at[i].lo));
     all = tp_ix_and(all, in);

@@ -23,6 +23,7 @@ typedef enum { TP_SYM_DIM, TP_SYM_BOUND, TP_SYM_VAR } tp_symkind;
 
 typedef const struct tp_sym tp_sym; /* made and changed as struct tp_sym */
 struct tp_sym {
+  struct tp_ictx *c;
   int id; /* index into an environment of values; dense from 0 */
   tp_symkind kind;
   const char *name;
@@ -90,7 +91,7 @@ struct tp_sym *tp_sym_at(const tp_ictx *c, int id);
 /* ---- expressions ---- (one that is too large or too deep marks the context:
  * tp_ictx_overflowed) */
 tp_ix *tp_ix_const(tp_ictx *c, int64_t v);
-tp_ix *tp_ix_sym(tp_ictx *c, tp_sym *s);
+tp_ix *tp_ix_sym(tp_sym *s);
 tp_ix *tp_ix_add(tp_ix *a, tp_ix *b);
 tp_ix *tp_ix_sub(tp_ix *a, tp_ix *b);
 tp_ix *tp_ix_neg(tp_ix *a);

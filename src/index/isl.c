@@ -277,7 +277,7 @@ isl_set *tp_isl_numbers(isl_set *s, const int64_t *env) {
 static tp_ix *of_aff(const frame *f, isl_aff *a);
 
 static tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type, int i) {
-  if (type == isl_dim_in) return i < f->n ? tp_ix_sym(f->c, f->dims[i]) : NULL;
+  if (type == isl_dim_in) return i < f->n ? tp_ix_sym(f->dims[i]) : NULL;
   if (type == isl_dim_div) {
     isl_aff *d = isl_aff_get_div(a, i);
     /* of_aff gives the fraction's floor */
@@ -286,7 +286,7 @@ static tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type, int i
     return e;
   }
   isl_space *space = isl_aff_get_domain_space(a);
-  tp_ix *e = tp_ix_sym(f->c, tp_isl_param(space, i));
+  tp_ix *e = tp_ix_sym(tp_isl_param(space, i));
   isl_space_free(space);
   return e;
 }

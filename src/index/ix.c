@@ -198,8 +198,8 @@ tp_ix *tp_ix_const(tp_ictx *c, int64_t v) {
   return tp_ix_intern(c, &(tp_ix){ .kind = TP_IX_POLY, .cst = v });
 }
 
-tp_ix *tp_ix_sym(tp_ictx *c, tp_sym *s) {
-  return s ? tp_ix_intern(c, &(tp_ix){ .kind = TP_IX_SYM, .sym = s }) : NULL;
+tp_ix *tp_ix_sym(tp_sym *s) {
+  return s ? tp_ix_intern(s->c, &(tp_ix){ .kind = TP_IX_SYM, .sym = s }) : NULL;
 }
 
 tp_ix *tp_ix_add(tp_ix *a, tp_ix *b) { return a && b ? addmul(a->c, a, 1, NULL, b) : NULL; }
@@ -446,7 +446,7 @@ bool tp_ix_split(tp_ictx *c, tp_ix *e, tp_ix *x, tp_ix **k, tp_ix **rest) {
 
 bool tp_ix_linear_in(tp_ix *e, tp_sym *s, int64_t *k, tp_ix **rest) {
   tp_ix *factor;
-  return tp_ix_split(e->c, e, tp_ix_sym(e->c, s), &factor, rest) && tp_ix_is_const(factor, k) &&
+  return tp_ix_split(e->c, e, tp_ix_sym(s), &factor, rest) && tp_ix_is_const(factor, k) &&
       !tp_ix_mentions(*rest, s);
 }
 

@@ -84,7 +84,7 @@ static bool by_coefficients(prover *p, tp_ix *e) {
     if (s->kind == TP_SYM_VAR || (s->kind == TP_SYM_DIM && !s->bound)) return false;
     if (!positive(p->goal, p->ndims, p->dims, s)) continue;
     from[n] = s;
-    to[n++] = tp_ix_addc(tp_ix_sym(p->c, s), 1);
+    to[n++] = tp_ix_addc(tp_ix_sym(s), 1);
   }
   e = tp_ix_subst(e, n, from, to);
   for (int i = 0; i < e->nterm; i++)
@@ -96,10 +96,10 @@ static bool by_ends(prover *p, tp_ix *e, int depth) {
   tp_ix *k, *r;
   for (int i = 0; i < e->nsym; i++) {
     tp_sym *t = e->syms[i];
-    if (!t->bound || !tp_ix_split(p->c, e, tp_ix_sym(p->c, t), &k, &r)) continue;
+    if (!t->bound || !tp_ix_split(p->c, e, tp_ix_sym(t), &k, &r)) continue;
     int64_t slope = 0;
     tp_ix_is_const(k, &slope);
-    tp_ix *last = tp_ix_addc(tp_ix_sym(p->c, t->bound), -1);
+    tp_ix *last = tp_ix_addc(tp_ix_sym(t->bound), -1);
     return (slope < 0 || prove(p, r, depth)) && (slope > 0 || prove(p, linear(k, last, r), depth));
   }
   return by_coefficients(p, e);
@@ -136,7 +136,7 @@ static bool prove_by_isl(tp_ictx *c, tp_ix *e, int ndims, tp_dims dims) {
   for (int i = 0; i < e->nsym; i++) {
     if (e->syms[i]->kind != TP_SYM_BOUND) points[n++] = e->syms[i];
     if (positive(e, ndims, dims, e->syms[i]))
-      cond = tp_ix_and(cond, tp_ix_ge0(tp_ix_addc(tp_ix_sym(c, e->syms[i]), -1)));
+      cond = tp_ix_and(cond, tp_ix_ge0(tp_ix_addc(tp_ix_sym(e->syms[i]), -1)));
   }
   return tp_isl_impossible(c, n, points, cond);
 }

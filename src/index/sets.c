@@ -3,7 +3,7 @@
 
 static isl_set *side(tp_ictx *c, tp_sym *dim) {
   if (!dim->bound) return isl_set_universe(tp_isl_space(c, 1));
-  tp_ix *d = tp_ix_sym(c, dim), *bound = tp_ix_sym(c, dim->bound);
+  tp_ix *d = tp_ix_sym(dim), *bound = tp_ix_sym(dim->bound);
   return tp_isl_of_cond(c, 1, &dim, tp_ix_and(tp_ix_ge0(d), tp_ix_cmp(TP_LT, d, bound)));
 }
 

@@ -180,7 +180,7 @@ static bool to_eliminate(const bounder *b, tp_ix *e) {
 
 static tp_ix *bound_symbol(tp_ictx *c, tp_sym *s, bool up) {
   if (!s->bound) return NULL;
-  return up ? tp_ix_addc(tp_ix_sym(c, s->bound), -1) : tp_ix_const(c, 0);
+  return up ? tp_ix_addc(tp_ix_sym(s->bound), -1) : tp_ix_const(c, 0);
 }
 
 /* The upper bound of one operand of a min bounds the min. */
@@ -231,7 +231,7 @@ static tp_ix *bound_sum(bounder *b, tp_ix *e, bool up) {
   if (f != e) return bound(b, f, up);
   for (int i = 0; i < b->n; i++) {
     tp_sym *t = b->elim[i];
-    if (!t->bound || !tp_ix_mentions(e, t) || !tp_ix_split(c, e, tp_ix_sym(c, t), &k, &r) ||
+    if (!t->bound || !tp_ix_mentions(e, t) || !tp_ix_split(c, e, tp_ix_sym(t), &k, &r) ||
         tp_ix_mentions(k, t) || tp_ix_mentions(r, t))
       continue;
     tp_ix *last = tp_ix_add(tp_ix_mul(k, bound_symbol(c, t, true)), r);
@@ -313,7 +313,7 @@ static tp_ix *edge_all(const edge *g, tp_ix *e) {
     }
     most = !most ? v : g->above ? tp_ix_max(most, v) : tp_ix_min(most, v);
   }
-  return tp_ix_add(tp_ix_mulc(tp_ix_sym(g->c, g->s), k), most);
+  return tp_ix_add(tp_ix_mulc(tp_ix_sym(g->s), k), most);
 }
 
 static tp_ix *edge_of(const edge *g, tp_ix *e) {

@@ -65,6 +65,7 @@ static bool name_free(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
 
 static struct tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos) {
   struct tp_sym *s = TP_NEW(&c->arena, struct tp_sym);
+  s->c = c;
   s->id = c->sym.n;
   s->kind = kind;
   s->name = tp_strdup(&c->arena, name);

@@ -198,7 +198,7 @@ static tp_ix *parse_name(ix_parser *p) {
     return parse_extremum(p, least ? TP_IX_MIN : TP_IX_MAX);
   }
   tp_sym *s = tp_sym_find(p->c, name);
-  if (s) return tp_ix_sym(p->c, s);
+  if (s) return tp_ix_sym(s);
   p->in.s = from;
   return fail(p, "unknown symbol");
 }

@@ -19,7 +19,7 @@ static bool mentions_dims(tp_ix *e) {
 
 static void left_dim(lua_State *L, tl_prog *lp, tp_sym *d, const tp_at *at, left_t *l, int k) {
   tp_ictx *c = lp->p->ix;
-  tp_ix *self = tp_ix_sym(c, d), *rest;
+  tp_ix *self = tp_ix_sym(d), *rest;
   int64_t coef, shift;
   l->sub[k] = self;
   if (at->range)
@@ -36,7 +36,7 @@ static void left_dim(lua_State *L, tl_prog *lp, tp_sym *d, const tp_at *at, left
     l->sub[k] = tp_ix_addc(self, -shift);
     l->cond = tp_ix_both(l->cond,
         shift > 0 ? tp_ix_cmp(TP_GE, self, tp_ix_const(c, shift))
-                  : tp_ix_cmp(TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
+                  : tp_ix_cmp(TP_LT, l->sub[k], tp_ix_sym(d->bound)));
   } else {
     tl_fail(L,
         "option: '%s' on the left: per dim it is %s, %s + constant or an expression without dims; "
@@ -150,13 +150,12 @@ int tl_next(lua_State *L) {
   return 1;
 }
 
-static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at *at) {
-  tp_ictx *c = lp->p->ix;
+static void check_next(lua_State *L, const tp_node *w, const tp_at *at) {
   if (w->attr.nalong != 1)
     tl_fail(
         L, "option: '%s' evolves along %d dims: write w:update(e)", w->attr.str, w->attr.nalong);
   for (int k = 0; k < w->ndom; k++) {
-    tp_ix *self = tp_ix_sym(c, w->dom[k]);
+    tp_ix *self = tp_ix_sym(w->dom[k]);
     bool along = w->dom[k] == w->attr.along[0];
     if (at[k].range || at[k].lo != (along ? tp_ix_addc(self, 1) : self))
       tl_fail(L,
@@ -185,6 +184,6 @@ int tl_assign(lua_State *L) {
   tl_mark(L, u->lp);
   const tp_at *at = tl_at(L, u->lp, u->v, 2);
   if (u->v.node->op == TP_OP_MERGE) return branch(L, u, at);
-  check_next(L, u->lp, u->v.node, at);
+  check_next(L, u->v.node, at);
   return update(L, u, 3);
 }

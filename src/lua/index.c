@@ -112,7 +112,7 @@ static int index_upper(lua_State *L) {
   tp_sym *s = tp_ix_as_sym(u->e);
   if (!s || !s->bound)
     tl_fail(L, "option: upper: '%s' is no dim, so it has no bound", index_text(L, 1));
-  tl_pushix(L, u->lp, tp_ix_sym(u->lp->p->ix, s->bound));
+  tl_pushix(L, u->lp, tp_ix_sym(s->bound));
   return 1;
 }
 

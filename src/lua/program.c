@@ -40,8 +40,8 @@ static int program_dim(lua_State *L) {
              *bound = lua_isnoneornil(L, 3) ? NULL : symbol_name(L, 3, "bound of dim");
   tp_sym *s = tp_sym_dim(lp->p->ix, name, bound, lp->pos, &e);
   if (!s) tl_raise(L, &e);
-  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s));
-  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s->bound));
+  tl_pushix(L, lp, tp_ix_sym(s));
+  tl_pushix(L, lp, tp_ix_sym(s->bound));
   return 2;
 }
 
@@ -50,7 +50,7 @@ static int program_bound(lua_State *L) {
   tl_prog *lp = tl_self(L, "bound");
   tp_sym *s = tp_sym_bound(lp->p->ix, symbol_name(L, 2, "bound"), lp->pos, &e);
   if (!s) tl_raise(L, &e);
-  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s));
+  tl_pushix(L, lp, tp_ix_sym(s));
   return 1;
 }
 
@@ -91,10 +91,10 @@ static int program_input(lua_State *L) {
   static const char *const known[] = { "domain", "shape", "dtype", NULL };
   tl_prog *lp = tl_self(L, "input");
   tp_attr a = { .str = tl_string(L, 2, "name of input") };
-  for (int k = 0; k < lp->p->g->inputs.n; k++)
-    if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0)
+  TP_NODES (n, lp->p->g->inputs)
+    if (strcmp(n->attr.str, a.str) == 0)
       tl_fail(L, "option: there is an input '%s' already, made at %s", a.str,
-          tp_line_of(lp->p->g, lp->p->g->inputs.v[k]->pos));
+          tp_line_of(lp->p->g, n->pos));
   tl_options(L, 3, "input", known);
   tl_spec(L, lp, 3, true, &a);
   equal_rows(L, &a);

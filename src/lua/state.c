@@ -420,7 +420,7 @@ void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v) {
 void tl_pushdims(lua_State *L, tl_prog *lp, int n, tp_sym *const *dims) {
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
-    tl_pushix(L, lp, tp_ix_sym(lp->p->ix, dims[k]));
+    tl_pushix(L, lp, tp_ix_sym(dims[k]));
     lua_rawseti(L, -2, k + 1);
   }
 }

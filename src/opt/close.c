@@ -23,14 +23,12 @@ static bool is_along(const tp_node *p, tp_sym *d) {
   return tp_dom_has(p->attr.nalong, p->attr.along, d);
 }
 
-static tp_ix *moved(closing *c, tp_sym *d, int64_t by) {
-  return tp_ix_addc(tp_ix_sym(c->g->ix, d), by);
-}
+static tp_ix *moved(tp_sym *d, int64_t by) { return tp_ix_addc(tp_ix_sym(d), by); }
 
 /* cond and d == there. */
 static tp_ix *and_is(closing *c, tp_ix *cond, tp_sym *d, tp_cmp is, int64_t there) {
   tp_ictx *ix = c->g->ix;
-  return tp_ix_and(cond, tp_ix_cmp(is, tp_ix_sym(ix, d), tp_ix_const(ix, there)));
+  return tp_ix_and(cond, tp_ix_cmp(is, tp_ix_sym(d), tp_ix_const(ix, there)));
 }
 
 /* e read with dims lo .. hi-1 of `along` at the given indices. */
@@ -58,7 +56,7 @@ static bool step(closing *c, int j) {
   tp_ix *cond = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int k = 0; k < a->nalong; k++) {
     tp_sym *d = a->along[k];
-    at[k] = k > j ? moved(c, d->bound, -1) : moved(c, d, -(k == j));
+    at[k] = k > j ? moved(d->bound, -1) : moved(d, -(k == j));
     if (k >= j) cond = and_is(c, cond, d, k > j ? TP_EQ : TP_GE, k == j);
   }
   c->g->pos = c->updated.file ? c->updated : c->p->pos;
@@ -98,7 +96,7 @@ static tp_val after_the_last(closing *c) {
   tp_val m = mk_declared(mk, a->dtype, a->nix, a->ix, c->nrest, c->rest);
   tp_ix *ran = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int j = 0; j < a->nalong; j++) {
-    at[j] = moved(c, a->along[j]->bound, -1);
+    at[j] = moved(a->along[j]->bound, -1);
     /* an end of at least 1 was reached if anything was given */
     const tp_stop *s = tp_stop_of(c->g, a->along[j]);
     ran = and_is(c, ran, s ? s->given : a->along[j]->bound, TP_GE, 1);

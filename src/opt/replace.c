@@ -26,8 +26,7 @@ static void put_now(void *ud, tp_val *v) {
 
 void tp_replace(tp_graph *g, tp_val old, tp_val now) {
   replacement r = { old, now };
-  for (int i = 0; i < g->nodes.n; i++) {
-    tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n == now.node) continue;
     for (int k = 0; k < n->nin; k++) put_now(&r, &n->in[k].src);
   }

@@ -105,8 +105,8 @@ static void name_branches(tp_graph *g, const tp_node *m) {
 static bool is_new(const tp_node *n) { return !n->attr.check && can_make(n); }
 
 void tp_watch_rest(tp_graph *g) {
-  for (int i = 0; i < g->nodes.n; i++)
-    if (is_new(g->nodes.v[i])) g->nodes.v[i]->attr.check = TP_CHECK_NAN;
+  TP_NODES (n, g->nodes)
+    if (is_new(n)) n->attr.check = TP_CHECK_NAN;
 }
 
 bool tp_pass_watch(tp_work *job, tp_error *err) {

@@ -127,7 +127,7 @@ static void note_products(pb *b) {
     for (int d = 0; d < g->stops.v[i].ndom; d++)
       TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, g->stops.v[i].dom[d]->bound });
     from[i] = g->stops.v[i].sym == bound ? g->stops.v[i].given : g->stops.v[i].sym;
-    to[i] = tp_ix_sym(C(b), bound);
+    to[i] = tp_ix_sym(bound);
   }
   for (int i = 0; i < g->outputs.n; i++) {
     tp_product o = tp_product_of(g, i);

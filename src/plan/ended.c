@@ -21,9 +21,7 @@ static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   return n;
 }
 
-static tp_at all_of(pb *b, tp_sym *dim) {
-  return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) };
-}
+static tp_at all_of(pb *b, tp_sym *dim) { return (tp_at){ true, K(b, 0), tp_ix_sym(dim->bound) }; }
 
 /* The ends of stop i as rows: an axis for each of these dims, over the range in `along` (of stride
  * 0 if the end does not vary along it), then one for each further range in `at`. */
@@ -81,7 +79,7 @@ static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
     if (differ && rows_known(b, i, at))
       load->rows[load->nrows++] = (tp_rows){ .at = e->at[d].lo,
         .along = e->at[d].range ? place[d] : -1,
-        .given = tp_ix_sym(C(b), q->dim->bound),
+        .given = tp_ix_sym(q->dim->bound),
         .nd = nd_ends(b, i, naxis, axis, along, at) };
   }
 }
@@ -95,7 +93,7 @@ void tp_pb_loads(pb *b, tp_pnodes *to) {
     tp_pnode *x = TP_NEW(b->a, tp_pnode);
     *x = (tp_pnode){ .kind = TP_P_LOAD,
       .var = b->ends.v[i].var,
-      .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound),
+      .given = tp_ix_sym(b->p->g->stops.v[e.stop].dim->bound),
       .nd = nd_end(b, e.stop, e.at) };
     rows_of_end(b, &e, x);
     TP_PUSH(b->a, to, x);
@@ -126,7 +124,7 @@ void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n) {
   r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
   for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {
     const tp_stop *s = &b->p->g->stops.v[i];
-    tp_rows x = { .at = K(b, 0), .given = tp_ix_sym(C(b), s->dim->bound), .along = -1 };
+    tp_rows x = { .at = K(b, 0), .given = tp_ix_sym(s->dim->bound), .along = -1 };
     bool differ = tp_pb_is_over(n, s->dim);
     for (int k = 0, o = 0; k < n->ndom; o += tp_pb_is_over(n, n->dom[k++])) {
       if (n->dom[k] == s->dim && differ) x.along = o;

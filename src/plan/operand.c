@@ -78,7 +78,7 @@ tp_ix *tp_pb_ends(pb *b, tp_ix *e) {
       end->var = tp_sym_var(C(b), b->p->g->stops.v[b->p->ends.v[i].stop].dim->bound->name);
     end->wanted = true;
     from[n] = b->p->ends.v[i].sym;
-    to[n++] = tp_ix_sym(C(b), end->var);
+    to[n++] = tp_ix_sym(end->var);
   }
   return tp_ix_subst(e, n, from, to);
 }
@@ -105,10 +105,10 @@ void tp_pb_open(pb *b, const tp_tree *t) {
     b->lead[k] = tp_ix_simplify(tp_ix_max(K(b, 0), tp_ix_sub(hi, b->leadlo[k])), 0, NULL);
     tp_ix *all = tp_ix_sub(s->vhi[d], s->vlo[d]);
     for (int e = 0; e < s->ndim; e++)
-      if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(C(b), s->label[d]->bound);
+      if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(s->label[d]->bound);
     b->leadcap[k] = d == s->bdim ? tp_ix_max(K(b, 0), tp_ix_min(K(b, s->block), all))
                                  : tp_ix_simplify(tp_ix_max(K(b, 0), all), 0, NULL);
-    b->arg[d] = tp_ix_sym(C(b), v);
+    b->arg[d] = tp_ix_sym(v);
   }
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
   b->uses = TP_NEWN(b->a, int, s->nnode);
@@ -231,11 +231,11 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(e, o->var[k])) continue;
       axis = axis_of(o, k);
-      e = tp_ix_sub(e, tp_ix_sym(C(b), o->var[k]));
+      e = tp_ix_sub(e, tp_ix_sym(o->var[k]));
     }
     n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
     if (tp_is_number(x->slots[d], 1)) continue;
-    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound) || /* dense */
+    if (x->slots[d] == tp_ix_sym(r->dim[d]->bound) || /* dense */
         tp_lies_ahead(b->p, b->s, o->idx[d], axis >= 0)) {
       n.off = tp_ix_add(n.off, tp_ix_mul(tp_pb_split(b, e, st, n.lead), st));
     } else if (axis < 0) {
@@ -305,7 +305,7 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
     q.shape[nv] = tp_ix_extent(w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim);
     q.stride[nv] = K(b, 0);
     q.axisvar[nv] = nv;
-    idx[d] = tp_ix_add(idx[d], tp_ix_sym(C(b), q.var[nv++]));
+    idx[d] = tp_ix_add(idx[d], tp_ix_sym(q.var[nv++]));
   }
   for (int i = 0; i < o.rank; i++) {
     q.shape[nv + i] = o.shape[i];

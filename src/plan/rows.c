@@ -35,7 +35,7 @@ typedef struct {
 static tp_ix *at(const rower *w, tp_ix *e, tp_ix *v) { return tp_ix_subst(e, 1, &w->var, &v); }
 static tp_ix *last_row(const rower *w) { return tp_ix_addc(w->x->hi, -1); }
 static tp_ix *first_place(const rower *w) { /* of a row */
-  return tp_ix_mulc(tp_ix_sym(w->ix, w->var), w->moves);
+  return tp_ix_mulc(tp_ix_sym(w->var), w->moves);
 }
 static bool follows(const rower *w, tp_ix *e) { return tp_ix_mentions(e, w->var); }
 
@@ -141,7 +141,7 @@ static bool find_axis(rower *w) {
 static bool find_steps(rower *w) {
   for (int i = 0; i < WINDOWS; i++) {
     const tp_nd *x = tp_window_at(w->r, i);
-    if (!(w->step[i] = tp_step_of(w->p, w->r, x, w->var, true))) return false;
+    if (!(w->step[i] = tp_step_of(w->r, x, w->var, true))) return false;
     w->each[i] = x->lead[w->along];
   }
   return true;

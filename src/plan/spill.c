@@ -148,7 +148,7 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
     r->made |= s->uses->v[i].made;
     stretch_rows(&all, one);
   }
-  r->lo = tp_ix_add(tp_ix_mulc(tp_ix_sym(s->ix, loop->var), r->k), all.lo);
+  r->lo = tp_ix_add(tp_ix_mulc(tp_ix_sym(loop->var), r->k), all.lo);
   r->n = number_of_rows(all);
   return true;
 }

@@ -218,7 +218,7 @@ static bool op_loop(pb *b, tp_region *r, int i) {
   uint32_t gone = 0;
   if (n->op == TP_OP_VALUE || n->op == TP_OP_IOTA) {
     tp_micro m = { .op = TP_OP_VALUE, .dtype = n->out[0].dtype };
-    m.ix = n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(C(b), tp_pb_axis(b, n->attr.axis));
+    m.ix = n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(tp_pb_axis(b, n->attr.axis));
     r->nix = 0;
     tp_pb_micros(b, r, 1, &m);
     return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);

@@ -49,7 +49,7 @@ static bool is_all_axes(const tp_region *r) {
  * by none, or by others. */
 static int steps_along(const strip *s, const tp_region *r, const tp_nd *x, tp_sym *var) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
-  tp_ix *by = tp_step_of(s->p, r, x, var, false);
+  tp_ix *by = tp_step_of(r, x, var, false);
   int d = by ? tp_pbuf_dim(s->p, b, by) : -1;
   if (by && d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(by));
   return d < b->ndim ? d : -1;

@@ -213,8 +213,7 @@ static void cut_own(tp_region *r, const tp_cut *c, tp_ix *from, tp_ix *n) {
 
 static tp_region *cut_region(teamster *t, const tp_region *whole, const tp_cut *c) {
   tp_region *r = tp_region_copy(t->p, whole);
-  tp_ix *from = tp_ix_sym(t->ix, t->share.v[c->share].from),
-        *n = tp_ix_sym(t->ix, t->share.v[c->share].n);
+  tp_ix *from = tp_ix_sym(t->share.v[c->share].from), *n = tp_ix_sym(t->share.v[c->share].n);
   if (is_own(c)) cut_own(r, c, from, n);
   else tp_cut_axis(r, c->lead, from, n, NULL);
   return r;

@@ -120,7 +120,7 @@ void tp_become(tp_pnode *x, const tp_pnode *y) {
 tp_tile tp_tile_of(tp_plan *p, const char *name, tp_ix *all, int64_t b) {
   tp_tile t = { .var = tp_sym_var(p->ix, name), .all = all, .n = tp_ix_const(p->ix, b), .b = b };
   int64_t known;
-  t.first = tp_ix_mulc(tp_ix_sym(p->ix, t.var), b);
+  t.first = tp_ix_mulc(tp_ix_sym(t.var), b);
   if (!tp_ix_is_const(all, &known) || known % b) t.n = tp_ix_min(t.n, tp_ix_sub(all, t.first));
   return t;
 }

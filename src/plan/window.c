@@ -115,8 +115,8 @@ int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) 
   return tp_pbuf_dim(p, p->bufs.v[x->buf], x->lead[k]);
 }
 
-tp_ix *tp_step_of(const tp_plan *p, const tp_region *r, const tp_nd *x, tp_sym *var, bool rings) {
-  tp_ix *next = tp_ix_addc(tp_ix_sym(p->ix, var), 1),
+tp_ix *tp_step_of(const tp_region *r, const tp_nd *x, tp_sym *var, bool rings) {
+  tp_ix *next = tp_ix_addc(tp_ix_sym(var), 1),
         *by = tp_ix_sub(tp_ix_subst(x->off, 1, &var, &next), x->off);
   bool known = true;
   for (int i = 0; i < x->nring; i++)

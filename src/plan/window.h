@@ -27,7 +27,7 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
 int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, tp_ix *stride);
 /* How far a window moves from one iteration over var to the next; NULL: not always as far, or along
  * a ring, unless it goes over the ring by one. */
-tp_ix *tp_step_of(const tp_plan *p, const tp_region *r, const tp_nd *x, tp_sym *var, bool rings);
+tp_ix *tp_step_of(const tp_region *r, const tp_nd *x, tp_sym *var, bool rings);
 /* The place in each dim, `off` elements into the buffer, from which on n places (< 0: not known)
  * lie inside of each but the outermost, so that no two are one element. False: there is none. */
 bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo);

@@ -20,7 +20,7 @@ static tp_ix *of_id(ast_walk *c, isl_id *id) {
   for (int i = c->env.n - 1; i >= 0; i--)
     if (c->env.v[i].id == id) return c->env.v[i].val;
   tp_sym *s = isl_id_get_user(id);
-  return s ? tp_ix_sym(c->ix, s) : bad(c);
+  return s ? tp_ix_sym(s) : bad(c);
 }
 
 static int64_t const_arg(ast_walk *c, isl_ast_expr *e, int i) {
@@ -231,8 +231,7 @@ static tp_tree *loop(ast_walk *c, isl_ast_node *n) {
     t->step = (int)(down ? -step : step);
     t->lo = down ? negated(c->ix, tp_ix_addc(end, -1)) : init;
     t->hi = down ? tp_ix_addc(negated(c->ix, init), 1) : end;
-    TP_PUSH(c->S->a, &c->env,
-        (binding){ id, down ? tp_ix_neg(tp_ix_sym(c->ix, v)) : tp_ix_sym(c->ix, v) });
+    TP_PUSH(c->S->a, &c->env, (binding){ id, down ? tp_ix_neg(tp_ix_sym(v)) : tp_ix_sym(v) });
     /* a FOR's stmt is its depth among the driver's loops until tp_make_tree ends */
     int was = t->stmt = c->depth;
     body = t->kid[0] = tp_ast_tree(c, isl_ast_node_for_get_body(n));

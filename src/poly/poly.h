@@ -310,7 +310,7 @@ static inline void tp_give_up(tp_poly *p, tp_relax r) {
 void tp_poly_print_unknown(tp_buf *b, const tp_poly *p); /* queries over budget */
 void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env);
 /* "point", "ring", "block", "dense" */
-const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);
+const char *tp_arr_kind(const tp_arr *x, int d);
 tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x); /* bytes that it keeps */
 /* bytes at these bounds, or at sample bounds if env is NULL */
 double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);

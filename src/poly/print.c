@@ -349,9 +349,9 @@ static void put_bytes(tp_buf *b, tp_ix *n, const int64_t *env) {
     tp_putf(b, " = %lld", (long long)v);
 }
 
-const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d) {
+const char *tp_arr_kind(const tp_arr *x, int d) {
   if (tp_is_number(x->width[d], 1)) return "point";
-  if (x->width[d] == tp_ix_sym(p->g->ix, x->dim[d]->bound)) return "dense";
+  if (x->width[d] == tp_ix_sym(x->dim[d]->bound)) return "dense";
   return x->align && x->align[d] ? "block" : "ring";
 }
 
@@ -404,8 +404,8 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   put_shape(b, p, x);
   put_bytes(b, tp_arr_bytes(p, x), env);
   for (int d = 0; d < x->ndim && x->kind == TP_ARR_TEMP; d++)
-    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(p, x, d), x->why[d][0] ? ", " : "",
-        x->why[d]);
+    tp_putf(
+        b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(x, d), x->why[d][0] ? ", " : "", x->why[d]);
   if (x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT) {
     if (x->in) tp_putf(b, "; lies in %s", x->in->name);
     put_order(b, x);

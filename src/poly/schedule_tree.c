@@ -352,7 +352,7 @@ static tp_tree *versions(ast_walk *c, tp_item *x) {
   for (int i = 0; i < tp_nsym(c->ix); i++) {
     tp_sym *b = tp_sym_at(c->ix, i);
     if (tp_is_free_bound(S, b))
-      some = tp_ix_and(some, tp_ix_cmp(TP_GE, tp_ix_sym(c->ix, b), tp_ix_const(c->ix, 1)));
+      some = tp_ix_and(some, tp_ix_cmp(TP_GE, tp_ix_sym(b), tp_ix_const(c->ix, 1)));
   }
   tp_tree *t = tp_ast_new_tree(S, TP_T_IF, 2);
   isl_set *where = isl_set_params(tp_isl_of_cond(c->ix, 0, NULL, some));

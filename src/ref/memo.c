@@ -71,8 +71,7 @@ int64_t tp_ref_bytes(
   if (!env) return -1;
   TP_COPYN(env, given, nsym);
   tp_run_few(g, env);
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *x = g->nodes.v[i];
+  TP_NODES (x, g->nodes) {
     int64_t bytes = node_bytes(x, whole, &(tp_run){ .env = env });
     sum = tp_sum_bytes(sum, bytes);
     if (v)

@@ -45,8 +45,7 @@ static void passes(tp_buf *b, tp_fn *f) {
 static void told(tp_buf *b, const tp_fn *f, const char *pass, const char *none) {
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
   int n = 0;
-  for (int i = 0; i < g->told.n; i++) {
-    const tp_told *t = &g->told.v[i];
+  TP_EACH (const tp_told, t, g->told) {
     if (pass ? strcmp(t->pass, pass) != 0 : !strcmp(t->pass, "evolve")) continue;
     if (t->pos.file) tp_putf(b, "%s:%d: ", t->pos.file, t->pos.line);
     tp_putf(b, "%s%s%s\n", pass ? "" : t->pass, pass ? "" : ": ", t->text);
@@ -100,7 +99,7 @@ static int fused(const tp_poly *p) {
 
 static void put_checked(tp_buf *b, const tp_fn *f, const tp_graph *g) {
   int n = 0;
-  for (int i = 0; i < g->nodes.n; i++) n += g->nodes.v[i]->attr.check == TP_CHECK_NAN;
+  TP_NODES (x, g->nodes) n += x->attr.check == TP_CHECK_NAN;
   if (f->opt.check)
     tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
 }
@@ -392,8 +391,7 @@ static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int6
     sum.runs += all->v[i].done.runs, sum.elements += all->v[i].done.elements;
   tp_putf(b, "%14s%14s  elements, and runs of regions, in all; loops turn %s times\n",
       commas(sum.elements).s, commas(sum.runs).s, commas(turns).s);
-  for (int i = 0; i < all->n; i++) {
-    const worked *w = &all->v[i];
+  TP_EACH (const worked, w, *all) {
     tp_putf(b, "%14s%14s  ", commas(w->done.elements).s, commas(w->done.runs).s);
     put_place(b, p, w->x);
     put_operators(b, w->x->rg);

@@ -28,7 +28,7 @@ static void mark_node(bool *seen, tp_node *n) {
 static void needed_bounds(tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   bool *seen = TP_NEWN(&f->graph->arena, bool, tp_nsym(c));
-  for (int i = 0; i < f->graph->nodes.n; i++) mark_node(seen, f->graph->nodes.v[i]);
+  TP_NODES (n, f->graph->nodes) mark_node(seen, n);
   f->bounds = TP_NEWN(&f->closed->arena, tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
     if (seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden)
@@ -52,8 +52,7 @@ static bool read_program(tp_fn *f, tp_error *err) {
  * to a sum that became a recurrence would include what reaches it through its later points. */
 static bool differentiates_sources(const tp_graph *g) {
   bool any = false;
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n->op != TP_OP_GRAD) continue;
     any = true;
     /* leaves stand behind the losses, then the tensor by which it differentiates */

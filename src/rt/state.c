@@ -167,7 +167,7 @@ static void meet(met_nodes *m, tp_node *n) {
  * and so do not mention the bound. */
 static int own_inputs(const tp_fn *f, const tp_node *n) {
   bool param = false;
-  for (int k = 0; k < f->closed->params.n; k++) param |= f->closed->params.v[k] == n;
+  TP_NODES (x, f->closed->params) param |= x == n;
   return param && n->attr.nalong && n->attr.along[0] == f->tick[0] ? TP_MIN(n->nin, 2) : n->nin;
 }
 
@@ -180,8 +180,8 @@ static const tp_node *reader_of(tp_fn *f, tp_sym *b) {
   for (int i = 0; i < g->outputs.n; i++)
     if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i]))
       meet(&m, g->outputs.v[i].val.node);
-  for (int i = 0; i < g->sinks.n; i++) meet(&m, g->sinks.v[i]);
-  for (int i = 0; i < g->params.n; i++) meet(&m, g->params.v[i]);
+  TP_NODES (n, g->sinks) meet(&m, n);
+  TP_NODES (n, g->params) meet(&m, n);
   for (int i = 0; i < g->stops.n; i++) meet(&m, g->stops.v[i].done.node);
   for (int i = 0; i < m.n; i++) {
     if (tp_node_mentions(m.node[i], b) || goes_over(m.node[i], b)) return m.node[i];

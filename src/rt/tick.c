@@ -5,8 +5,8 @@
 /* ---- the dims ---- */
 
 static bool is_used(const tp_graph *g, tp_sym *d) {
-  for (int i = 0; i < g->nodes.n; i++)
-    if (tp_dom_has(g->nodes.v[i]->ndom, g->nodes.v[i]->dom, d)) return true;
+  TP_NODES (n, g->nodes)
+    if (tp_dom_has(n->ndom, n->dom, d)) return true;
   return false;
 }
 
@@ -140,8 +140,7 @@ static bool all_allowed(const when *w, tp_error *err) {
     const tp_output *o = &w->g->outputs.v[i];
     if (!o->hidden && !allowed(w, o->val.node, i, o->name, o->pos, err)) return false;
   }
-  for (int i = 0; i < w->g->nodes.n; i++) {
-    const tp_node *n = w->g->nodes.v[i];
+  TP_NODES (n, w->g->nodes) {
     if (n->op == TP_OP_CALL && !allowed(w, n, -1, n->name ? n->name : "a callback", n->pos, err))
       return false;
   }

@@ -42,9 +42,8 @@ static bool window_mentions(const tp_nd *nd, tp_sym *s) {
 
 /* Is window a, moved by dp rows and dq columns, window o? Both are on one buffer. */
 static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd *o) {
-  tp_ictx *ix = w->e->ix;
   tp_sym *from[] = { w->p->var, w->q->var };
-  tp_ix *to[] = { tp_ix_addc(tp_ix_sym(ix, from[0]), dp), tp_ix_addc(tp_ix_sym(ix, from[1]), dq) };
+  tp_ix *to[] = { tp_ix_addc(tp_ix_sym(from[0]), dp), tp_ix_addc(tp_ix_sym(from[1]), dq) };
   return tp_ix_subst(a->off, 2, from, to) == o->off && tp_same_rings(a, o, 2, from, to);
 }
 

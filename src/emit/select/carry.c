@@ -49,16 +49,16 @@ static void touch_all(touches *t, const tp_pnode *x, bool direct) {
 
 /* ---- places ---- */
 
-static tp_ix *moved(const tp_emit *e, const tp_pnode *loop, tp_ix *x, int k) {
-  tp_ix *to = tp_ix_addc(tp_ix_sym(e->ix, loop->var), (int64_t)k * loop->step);
+static tp_ix *moved(const tp_pnode *loop, tp_ix *x, int k) {
+  tp_ix *to = tp_ix_addc(tp_ix_sym(loop->var), (int64_t)k * loop->step);
   return k ? tp_ix_subst(x, 1, &loop->var, &to) : x;
 }
 
 /* Is the element at nd, off the one that the other window wrote k iterations ago? */
-static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, tp_ix *off,
-    const tp_nd *other, tp_ix *at, int k) {
-  tp_ix *to = moved(e, loop, tp_ix_sym(e->ix, loop->var), k);
-  return nd->buf == other->buf && moved(e, loop, off, k) == at &&
+static bool is_ago(
+    const tp_pnode *loop, const tp_nd *nd, tp_ix *off, const tp_nd *other, tp_ix *at, int k) {
+  tp_ix *to = moved(loop, tp_ix_sym(loop->var), k);
+  return nd->buf == other->buf && moved(loop, off, k) == at &&
       tp_same_rings(nd, other, 1, &loop->var, &to);
 }
 
@@ -100,9 +100,8 @@ static bool is_alone(const touches *t, int k) {
 
 /* A read, made by every iteration, of the element that w wrote k iterations ago; NULL: none. */
 static const touch *read_of(const touches *t, const touch *w, int k) {
-  for (int i = 0; i < t->v.n; i++) {
-    const touch *r = &t->v.v[i];
-    if (!r->write && r->direct && is_ago(t->e, t->loop, r->nd, r->off, w->nd, w->off, k)) return r;
+  TP_EACH (const touch, r, t->v) {
+    if (!r->write && r->direct && is_ago(t->loop, r->nd, r->off, w->nd, w->off, k)) return r;
   }
   return NULL;
 }
@@ -132,7 +131,7 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
 static bool is_read_again(const touches *t, const touch *w) {
   bool any = false;
   for (int i = 0; i < t->v.n && !any; i++)
-    any = !t->v.v[i].write && is_ago(t->e, t->loop, t->v.v[i].nd, t->v.v[i].off, w->nd, w->off, 0);
+    any = !t->v.v[i].write && is_ago(t->loop, t->v.v[i].nd, t->v.v[i].off, w->nd, w->off, 0);
   return any;
 }
 
@@ -144,7 +143,7 @@ int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry) {
     const touch *w = &t.v.v[i];
     if (!w->write || !w->direct || !is_alone(&t, i) || !is_steady(loop, w)) continue;
     /* a place that stays holds the latest only */
-    int depth = 0, deepest = is_ago(e, loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;
+    int depth = 0, deepest = is_ago(loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;
     while (depth < deepest && read_of(&t, w, depth + 1)) depth++;
     if (depth || is_read_again(&t, w))
       declare_carry(e, &t, w,
@@ -168,7 +167,7 @@ bool tp_emit_carried(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   for (int i = e->carry.n - 1; i >= 0; i--) {
     const tp_carry *c = &e->carry.v[i];
     for (int k = !c->written; k <= c->depth; k++) {
-      if (!is_ago(e, c->loop, nd, off, c->nd, c->off, k)) continue;
+      if (!is_ago(c->loop, nd, off, c->nd, c->off, k)) continue;
       tp_putf(e->b, "c%d_%d", c->id, k);
       return true;
     }
@@ -179,7 +178,7 @@ bool tp_emit_carried(tp_emit *e, const tp_nd *nd, tp_ix *off) {
 tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   for (int i = e->carry.n - 1; i >= 0; i--) {
     tp_carry *c = &e->carry.v[i];
-    if (is_ago(e, c->loop, nd, off, c->nd, c->off, 0)) return c;
+    if (is_ago(c->loop, nd, off, c->nd, c->off, 0)) return c;
   }
   return NULL;
 }

@@ -296,8 +296,8 @@ static bool check_index(check *c, const tp_node *r, int k, tp_ix *something) {
   const tp_at *at = &r->attr.at[k];
   if (!d->bound || (tp_at_is_own(at, d) && end == d->bound)) return true;
   tp_ix *top = at->range ? at->hi : tp_ix_addc(at->lo, 1);
-  tp_ix *out = tp_ix_or(
-      tp_ix_cmp(TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(TP_GT, top, tp_ix_sym(ix, end)));
+  tp_ix *out =
+      tp_ix_or(tp_ix_cmp(TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(TP_GT, top, tp_ix_sym(end)));
   const char *late = TEXT("%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name,
       d->name, called(c, tp_in(r, 0)));
   return settled(c, r, needed(c, r, tp_ix_and(something, out)), TP_E_DOMAIN, r->pos, late) ||
@@ -341,8 +341,8 @@ static tp_ix *nonneg_when(check *c, tp_ix *e, int n, tp_dims dom) {
   if (tp_ix_prove_ge0(e, n, dom)) return tp_ix_bool(ix, true);
   while (n > 0 && !tp_ix_mentions(e, dom[n - 1])) n--;
   if (n == 0) return tp_mentions_end(c->g, e) ? NULL : tp_ix_cmp(TP_GE, e, tp_ix_const(ix, 0));
-  tp_ix *d = tp_ix_sym(ix, dom[n - 1]), *v[3];
-  tp_ix *end = tp_ix_addc(tp_ix_sym(ix, dom[n - 1]->bound), -1);
+  tp_ix *d = tp_ix_sym(dom[n - 1]), *v[3];
+  tp_ix *end = tp_ix_addc(tp_ix_sym(dom[n - 1]->bound), -1);
   tp_ix *at[] = { tp_ix_const(ix, 0), tp_ix_const(ix, 1), end };
   for (int i = 0; i < 3; i++) v[i] = tp_ix_subst(e, 1, &dom[n - 1], &at[i]);
   if (tp_ix_add(v[0], tp_ix_mul(d, tp_ix_sub(v[1], v[0]))) != e) return NULL;
@@ -360,7 +360,7 @@ static bool fits_on_bounds(
   tp_ictx *ix = c->g->ix;
   tp_ix *fits = none;
   for (int i = 0; i < n->ndom; i++)
-    if (n->dom[i]->bound) fits = tp_ix_or(fits, has_none(ix, tp_ix_sym(ix, n->dom[i]->bound)));
+    if (n->dom[i]->bound) fits = tp_ix_or(fits, has_none(ix, tp_ix_sym(n->dom[i]->bound)));
   tp_ix *a = nonneg_when(c, least[0], n->ndom, n->dom);
   tp_ix *b = nonneg_when(c, least[1], n->ndom, n->dom);
   for (int i = 0; i < n->ndom; i++)

@@ -92,22 +92,22 @@ static bool is_nonzero(tp_ix *d, int n, tp_dims dims) {
 
 /* d, without dims, is not 0 whenever all bounds are at least 2: equality for 0 and 1 alone is a
  * mistake. */
-static bool differs_beyond_one(tp_graph *g, tp_ix *d) {
+static bool differs_beyond_one(tp_ix *d) {
   tp_dims syms;
   tp_ix *to[16];
   int n = tp_ix_syms(d, &syms);
   if (n > (int)TP_LEN(to)) return false;
-  for (int i = 0; i < n; i++) to[i] = tp_ix_addc(tp_ix_sym(g->ix, syms[i]), 2);
+  for (int i = 0; i < n; i++) to[i] = tp_ix_addc(tp_ix_sym(syms[i]), 2);
   return is_nonzero(tp_ix_subst(d, n, syms, to), 0, NULL);
 }
 
 /* a == b, as canonical forms and intervals tell. */
-static equality shape_settle(tp_graph *g, tp_ix *a, tp_ix *b, int n, tp_dims dims) {
+static equality shape_settle(tp_ix *a, tp_ix *b, int n, tp_dims dims) {
   if (a == b) return YES;
   tp_ix *d =
       tp_ix_simplify(tp_ix_sub(tp_ix_simplify(a, n, dims), tp_ix_simplify(b, n, dims)), n, dims);
   if (tp_ix_is_const(d, NULL)) return tp_is_number(d, 0) ? YES : NO;
-  return is_nonzero(d, n, dims) || (n == 0 && differs_beyond_one(g, d)) ? NO : OPEN;
+  return is_nonzero(d, n, dims) || (n == 0 && differs_beyond_one(d)) ? NO : OPEN;
 }
 
 /* The points at which a and b differ. NULL points: all. */
@@ -130,7 +130,7 @@ bool tp_extent_eq_on(
     tp_graph *g, tp_ix *a, tp_ix *b, int n, tp_dims dims, tp_set *points, const char *what) {
   tp_sym *own[64];
   int nown = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
-  equality s = shape_settle(g, a, b, nown, own);
+  equality s = shape_settle(a, b, nown, own);
   if (s == OPEN && (nown || tp_mentions_end(g, a) || tp_mentions_end(g, b))) {
     if (tp_ix_is_affine(a) && tp_ix_is_affine(b)) {
       tp_set *bad = differ(g, a, b, points ? n : nown, points ? dims : own, points);

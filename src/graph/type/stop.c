@@ -49,20 +49,20 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s) {
 /* ---- sets ---- */
 
 static tp_ix *compare(tp_graph *g, tp_sym *s, tp_cmp op, int64_t k) {
-  return tp_ix_cmp(op, tp_ix_sym(g->ix, s), tp_ix_const(g->ix, k));
+  return tp_ix_cmp(op, tp_ix_sym(s), tp_ix_const(g->ix, k));
 }
 static tp_ix *at_least_1(tp_graph *g, tp_sym *s) { return compare(g, s, TP_GE, 1); }
 
 tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least) {
-  return tp_ix_and(compare(g, s->sym, TP_GE, least),
-      tp_ix_cmp(TP_LE, tp_ix_sym(g->ix, s->sym), tp_ix_sym(g->ix, s->given)));
+  return tp_ix_and(
+      compare(g, s->sym, TP_GE, least), tp_ix_cmp(TP_LE, tp_ix_sym(s->sym), tp_ix_sym(s->given)));
 }
 
 tp_ix *tp_end_extreme(tp_graph *g, tp_ix *e, bool most, int n, tp_dims dims) {
   tp_sym *over[n + g->stops.n + 1];
   if (n) TP_COPYN(over, dims, n);
   TP_EACH (const tp_stop, s, g->stops) {
-    tp_ix *some = tp_ix_mentions(e, s->sym) ? tp_ix_addc(tp_ix_sym(g->ix, s->less), 1) : NULL;
+    tp_ix *some = tp_ix_mentions(e, s->sym) ? tp_ix_addc(tp_ix_sym(s->less), 1) : NULL;
     if (some) e = tp_ix_subst(e, 1, &s->sym, &some), over[n++] = s->less;
   }
   return n ? (most ? tp_ix_upper : tp_ix_lower)(e, n, over) : e;
@@ -103,8 +103,7 @@ tp_set *tp_set_given(tp_graph *g, tp_set *a, tp_sym *zero) {
     else if (s->dim != zero && tp_stop_needs(g, s, zero))
       a = tp_set_some(g->ix, a, s->sym, compare(g, s->sym, TP_EQ, 0));
     if (s->given != s->dim->bound)
-      a = tp_set_some(g->ix, a, s->given,
-          tp_ix_cmp(TP_EQ, tp_ix_sym(g->ix, s->given), tp_ix_sym(g->ix, s->sym)));
+      a = tp_set_some(g->ix, a, s->given, tp_ix_cmp(TP_EQ, tp_ix_sym(s->given), tp_ix_sym(s->sym)));
   }
   return a;
 }

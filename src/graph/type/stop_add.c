@@ -33,7 +33,7 @@ static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
   tp_at *at = TP_NEWN(&g->arena, tp_at, x->ndom);
   for (int d = 0, k = 0; d < x->ndom; d++) {
     bool old = k < was->ndom && was->dom[k] == x->dom[d];
-    at[d] = old ? n->attr.at[k] : (tp_at){ .lo = tp_ix_sym(g->ix, x->dom[d]) };
+    at[d] = old ? n->attr.at[k] : (tp_at){ .lo = tp_ix_sym(x->dom[d]) };
     k += old;
   }
   n->attr.nat = x->ndom;

@@ -48,8 +48,7 @@ static bool ends_stay(tp_typing q, tp_ix *e, const tp_node *x, const tp_at *at) 
  * would put rows of unequal lengths side by side. */
 static bool rows_even(tp_typing q) {
   const tp_node *x = tp_in(q.n, 0);
-  for (int i = 0; i < q.g->stops.n; i++) {
-    const tp_stop *s = &q.g->stops.v[i];
+  TP_EACH (const tp_stop, s, q.g->stops) {
     tp_sym *along = NULL;
     bool has = false;
     for (int d = 0; d < x->ndom; d++) {

@@ -121,13 +121,12 @@ static tp_val declared_over(
 }
 
 static tp_val digit_before(const power_system *d, tp_val v) {
-  tp_ictx *ix = d->mk.g->ix;
-  return mk_at(d->mk, v, d->digit, tp_ix_addc(tp_ix_sym(ix, d->digit), -1));
+  return mk_at(d->mk, v, d->digit, tp_ix_addc(tp_ix_sym(d->digit), -1));
 }
 
 static bool power_define(const power_system *d, tp_val v, tp_val first, tp_val next) {
   tp_ictx *ix = d->mk.g->ix;
-  tp_ix *begins = tp_ix_cmp(TP_EQ, tp_ix_sym(ix, d->digit), tp_ix_const(ix, 0));
+  tp_ix *begins = tp_ix_cmp(TP_EQ, tp_ix_sym(d->digit), tp_ix_const(ix, 0));
   return v.node && first.node && next.node &&
       tp_merge_add(d->mk.g, v.node, begins, first, d->mk.err) &&
       tp_merge_add(d->mk.g, v.node, NULL, next, d->mk.err);
@@ -221,6 +220,6 @@ tp_val tp_evolved_power(
   declare_all(d);
   tp_val is_one = digit_is_one(d, n);
   if (!is_one.node || !define_all(d, is_one)) return tp_none;
-  tp_ix *last = tp_ix_addc(tp_ix_sym(ix, d->digit->bound), -1);
+  tp_ix *last = tp_ix_addc(tp_ix_sym(d->digit->bound), -1);
   return mk_reshape(d->mk, mk_at(d->mk, d->step[0], d->digit, last), o->rank, o->shape);
 }

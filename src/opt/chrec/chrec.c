@@ -242,13 +242,13 @@ static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 
 static tp_ix *point_after(const tp_evolving *e, int64_t steps) {
   tp_ictx *ix = e->mk.g->ix;
-  return e->back ? tp_ix_addc(tp_ix_sym(ix, e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
+  return e->back ? tp_ix_addc(tp_ix_sym(e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
 }
 
 /* A polynomial in the dim: its differences, until one does not vary. */
 static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form *out) {
   tp_ictx *ix = e->mk.g->ix;
-  tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(d, 1),
+  tp_ix *d = tp_ix_sym(e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(d, 1),
         *x = n->attr.ix[0];
   tp_ix *from = e->back ? tp_ix_sub(point_after(e, shift), d) : tp_ix_addc(d, shift);
   *out = (tp_form){ 0 };
@@ -305,7 +305,7 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
 static int step_of(tp_evolving *e, const tp_node *m) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
-  tp_ix *behind = tp_ix_cmp(e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), point_after(e, 1));
+  tp_ix *behind = tp_ix_cmp(e->back ? TP_LE : TP_GE, tp_ix_sym(e->dim), point_after(e, 1));
   tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, behind));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {

@@ -67,9 +67,8 @@ static tp_val float_binomial(const formula *k, int j) {
 /* ---- formulas ---- */
 
 static formula formula_of(tp_evolving *e, const tp_node *m) {
-  tp_ictx *ix = e->mk.g->ix;
-  tp_ix *t = tp_ix_sym(ix, e->dim),
-        *n = e->back ? tp_ix_addc(tp_ix_sub(tp_ix_sym(ix, e->dim->bound), t), -1) : t;
+  tp_ix *t = tp_ix_sym(e->dim),
+        *n = e->back ? tp_ix_addc(tp_ix_sub(tp_ix_sym(e->dim->bound), t), -1) : t;
   return (formula){ e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
 }
 

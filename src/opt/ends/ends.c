@@ -145,20 +145,20 @@ static void rename_ends(ends *l) {
     const char *name = tp_printf(&l->g->arena, "%s_reached", s->dim->bound->name);
     tp_sym *now = tp_sym_hidden_bound(l->ix, name);
     r.from[i] = s->sym;
-    r.to[i] = tp_ix_sym(l->ix, now);
+    r.to[i] = tp_ix_sym(now);
     r.from[m + i] = s->given;
-    r.to[m + i] = tp_ix_sym(l->ix, s->sym);
+    r.to[m + i] = tp_ix_sym(s->sym);
     for (int k = 0; k < l->n; k++)
       if (tp_set_mentions(l->need->set[k], s->given))
         l->need->set[k] = tp_set_some(l->ix, l->need->set[k], s->given,
-            tp_ix_cmp(TP_GE, tp_ix_sym(l->ix, s->given), tp_ix_const(l->ix, 0)));
+            tp_ix_cmp(TP_GE, tp_ix_sym(s->given), tp_ix_const(l->ix, 0)));
     s->given = s->sym;
     s->sym = now;
     struct tp_sym *less = tp_sym_hidden_dim(l->ix, s->dim->bound->name);
     less->bound = (struct tp_sym *)s->given;
     s->less = less;
   }
-  for (int i = 0; i < l->g->nodes.n; i++) tp_node_map(&l->g->arena, l->g->nodes.v[i], renamed, &r);
+  TP_NODES (n, l->g->nodes) tp_node_map(&l->g->arena, n, renamed, &r);
 }
 
 /* ---- the whole ---- */

@@ -20,7 +20,7 @@ typedef struct sum {
   uint32_t own; /* by stop, bits: `parts` mean the end at u, not at p */
 } sum;
 
-static tp_ix *sum_sym(const sum *s, tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
+static tp_ix *sum_sym(tp_sym *d) { return tp_ix_sym(d); }
 static tp_ix *both(tp_ix *a, tp_ix *b) { return tp_ix_both(a, b); }
 static tp_node *operand(const sum *s) { return s->e.src.node; }
 static bool sum_mentions(const sum *s, tp_ix *e) { return tp_mentions_end(s->l->g, e); }
@@ -70,8 +70,7 @@ static tp_rel *all_pairs(const sum *s) {
 static tp_rel *needed_pairs(const sum *s, bool at_p) {
   ends *l = s->l;
   tp_set *need = tp_ends_need(l, s->n);
-  for (int i = 0; i < l->g->stops.n; i++) {
-    const tp_stop *stop = &l->g->stops.v[i];
+  TP_EACH (const tp_stop, stop, l->g->stops) {
     if (at_p && sum_crosses(s, stop) && tp_set_mentions(need, stop->sym))
       need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 0));
   }
@@ -110,8 +109,8 @@ static tp_ix *allowed(sum *s, TP_TAKE tp_rel *pairs) {
 static bool only_reader(const sum *s) {
   const tp_graph *g = s->l->g;
   int n = tp_is_output(g, operand(s));
-  for (int i = 0; i < g->nodes.n; i++)
-    for (int k = 0; k < g->nodes.v[i]->nin; k++) n += tp_in(g->nodes.v[i], k) == operand(s);
+  TP_NODES (x, g->nodes)
+    for (int k = 0; k < x->nin; k++) n += tp_in(x, k) == operand(s);
   return n == 1;
 }
 
@@ -146,7 +145,7 @@ static void bring_in(sum *s, int n, tp_sym *const *dims) {
   if (!s->e.gather || s->ndom == nwas) return;
   tp_at *at = TP_NEWN(&s->l->g->arena, tp_at, s->ndom + 1);
   for (int k = 0; k < s->ndom; k++)
-    at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sum_sym(s, s->dom[k]) };
+    at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sum_sym(s->dom[k]) };
   s->e.at = at;
 }
 
@@ -173,7 +172,7 @@ static bool told_at_u(sum *s, tp_ix *e) {
  * False: the part can be no mask on the operand. */
 static bool widen_range(sum *s, int k) {
   tp_sym *d = s->dom[k];
-  tp_ix *p = sum_sym(s, d);
+  tp_ix *p = sum_sym(d);
   tp_at r = s->e.at[k];
   if (sum_mentions(s, r.lo)) s->parts = both(s->parts, tp_ix_cmp(TP_GE, p, r.lo));
   if (sum_mentions(s, r.hi)) s->parts = both(s->parts, tp_ix_cmp(TP_LT, p, r.hi));
@@ -235,7 +234,7 @@ static tp_val one_row(const sum *s, int axis) {
 /* A row that stands for all of the range lo .. hi goes to each point of u's dim, which p lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
   tp_sym *t = s->n->dom[d];
-  tp_ix *u = sum_sym(s, t), *shape[TP_MAXRANK];
+  tp_ix *u = sum_sym(t), *shape[TP_MAXRANK];
   tp_at r = s->e.at[d];
   int n = mk_shape_but(s->l->mk, s->e.src, 1, &axis, false, shape);
   s->e.src = mk_expand(s->l->mk, row, n, shape);
@@ -306,7 +305,7 @@ static tp_val made_rows(const sum *s, tp_val rows, tp_sym *t) {
   ends *l = s->l;
   for (int i = 0; rows.node && i < l->g->stops.n; i++) {
     if (l->g->stops.v[i].dim != t) continue;
-    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sum_sym(s, t->bound)),
+    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sum_sym(t->bound)),
         tp_ends_read(l, i, over_of(rows.node), NULL));
     for (int a = 1; made.node && a < tp_rankof(rows); a++) made = mk_unsqueeze(l->mk, made, a);
     rows = mk_where(l->mk, made, rows);
@@ -328,10 +327,10 @@ static bool add_rows(sum *s, int d, tp_sym *t) {
   k = made_rows(s, src.node ? tp_read(l->g, src, at, l->err) : src, t);
   src = made_rows(s, k.node ? tp_read(l->g, s->e.src, at, l->err) : k, t);
   if (!src.node) return false;
-  shape[0] = sum_sym(s, to->bound);
+  shape[0] = sum_sym(to->bound);
   for (int a = 1; a < tp_rankof(src); a++) shape[a] = mk_extent(src, a);
   tp_val base = mk_fill(l->mk, 0, tp_dtypeof(src), tp_rankof(src), shape, 0, NULL);
-  set_at(s, s->n->ndom, d, (tp_at){ true, sum_zero(s), sum_sym(s, to->bound) });
+  set_at(s, s->n->ndom, d, (tp_at){ true, sum_zero(s), sum_sym(to->bound) });
   return becomes(
       s, mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 }));
 }
@@ -356,8 +355,8 @@ static bool pointed(sum *s, int d) {
     if (!sum_first(s, t)) return false;
   }
   bring_in(s, 1, &t);
-  s->parts = both(s->parts, tp_ix_cmp(TP_EQ, sum_sym(s, t), e));
-  set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(s, t) });
+  s->parts = both(s->parts, tp_ix_cmp(TP_EQ, sum_sym(t), e));
+  set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(t) });
   return true;
 }
 

@@ -29,7 +29,7 @@ static tp_val row_read(factor_rows *t, const tp_node *n, bool *in) {
     if (ranges++ || at[k].lo != t->range->lo || at[k].hi != t->range->hi ||
         x->dom[k]->bound != t->d->bound)
       return tp_none;
-    at[k] = (tp_at){ .lo = tp_ix_sym(t->mk.g->ix, t->d) };
+    at[k] = (tp_at){ .lo = tp_ix_sym(t->d) };
   }
   *in = true;
   return ranges ? tp_read(t->mk.g, n->in[0].src, at, t->mk.err) : tp_none;

@@ -331,7 +331,7 @@ static bool try_reduction(incremental *s, tp_node *n) {
 
 bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err) {
   incremental s = { .mk = { .g = g, .err = err }, .precise = precise };
-  for (int i = 0; i < g->nodes.n; i++) s.open |= g->nodes.v[i]->op == TP_OP_GRAD;
+  TP_NODES (n, g->nodes) s.open |= n->op == TP_OP_GRAD;
   int n0 = g->nodes.n;
   bool ok = true;
   for (int k = 0; k < n0 && ok; k++) {

@@ -101,7 +101,7 @@ bool tp_moving_range(moving_range *m) {
 /* ---- pieces ---- */
 
 static tp_ix *c_at(const moving_range *m, int64_t steps) {
-  return tp_ix_addc(tp_ix_sym(m->mk.g->ix, m->c), steps);
+  return tp_ix_addc(tp_ix_sym(m->c), steps);
 }
 static tp_ix *plus(const moving_range *m, tp_ix *off, int64_t steps) {
   return tp_ix_add(c_at(m, steps), off);
@@ -153,7 +153,7 @@ partial tp_moving_reduced(const moving_range *m) {
   if (m->l && m->h) return tp_window_reduced(m);
   tp_ictx *ix = m->mk.g->ix;
   bool grows = m->h;
-  tp_ix *first = grows ? tp_ix_const(ix, 0) : tp_ix_addc(tp_ix_sym(ix, m->c->bound), -1),
+  tp_ix *first = grows ? tp_ix_const(ix, 0) : tp_ix_addc(tp_ix_sym(m->c->bound), -1),
         *p = grows ? plus(m, m->h, -1) : plus(m, m->l, 0), *clip = grows ? m->H : m->L;
   partial s = tp_partial_declared(m, m->ndom, m->dom), base = reduced_at(m, first),
           before = tp_partial_at(m, s, m->c, c_at(m, grows ? -1 : 1)), row = tp_partial_row(m, p),

@@ -42,7 +42,7 @@ static partial joined_by(const window_rows *w, partial near, partial far) {
 
 /* Makes windows of twice the rows. */
 static partial doubled(const window_rows *w, partial z, int64_t n) {
-  tp_ix *p = tp_ix_sym(w->m->mk.g->ix, w->d), *far = row_by(w, p, n);
+  tp_ix *p = tp_ix_sym(w->d), *far = row_by(w, p, n);
   partial both = joined_by(w, z, window_at(w, z, far));
   return w->clip ? tp_partial_either(w->m, w->ndom, w->dom, is_inside(w, far), both, z) : both;
 }
@@ -59,7 +59,7 @@ static partial joined(const window_rows *w, partial y, partial z, tp_ix *p) {
 static partial rows_from(const window_rows *w, tp_ix *p, int64_t n) {
   /* a row may count twice */
   bool again = w->m->kind != MONOID_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);
-  partial z = tp_partial_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = tp_no_partial;
+  partial z = tp_partial_row(w->m, tp_ix_sym(w->d)), y = tp_no_partial;
   int64_t size = 1;
   for (; size * 2 <= n; size *= 2) {
     if (n & size && !again) y = joined(w, y, z, p), p = row_by(w, p, size);
@@ -74,7 +74,7 @@ static void find_rows(window_rows *w, tp_ix *more) {
   tp_node dims = { 0 };
   tp_graph *g = m->mk.g;
   for (int k = 0; k < m->x.node->ndom; k++)
-    tp_dom_add(g, &dims, k == m->r ? tp_ix_sym(g->ix, w->d) : m->at[k].lo);
+    tp_dom_add(g, &dims, k == m->r ? tp_ix_sym(w->d) : m->at[k].lo);
   if (w->clip) tp_dom_add(g, &dims, w->clip);
   if (more) tp_dom_add(g, &dims, more);
   w->ndom = dims.ndom;
@@ -83,9 +83,7 @@ static void find_rows(window_rows *w, tp_ix *more) {
 
 /* ---- two windows side by side ---- */
 
-static tp_ix *row_at(const moving_range *m, tp_ix *s) {
-  return tp_ix_add(tp_ix_sym(m->mk.g->ix, m->c), s);
-}
+static tp_ix *row_at(const moving_range *m, tp_ix *s) { return tp_ix_add(tp_ix_sym(m->c), s); }
 
 /* Does row c + s surely lie on the inner side of that end? True as well if no row lies beyond it
  * there. */

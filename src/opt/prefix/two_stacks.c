@@ -93,8 +93,7 @@ static bool ring_goes_on(const two_stacks *k, tp_val ring, tp_val none, tp_val r
 partial tp_two_stacks(const window_rows *r, tp_ix *w) {
   const moving_range *m = r->m;
   tp_mk mk = m->mk;
-  tp_ictx *ix = mk.g->ix;
-  tp_ix *p = tp_ix_sym(ix, r->d);
+  tp_ix *p = tp_ix_sym(r->d);
   two_stacks k = { .r = r,
     .mk = mk,
     .h = tp_ix_max(tp_ix_fdiv(w, 2), mk_int(mk, 1)),

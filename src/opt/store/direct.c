@@ -34,7 +34,7 @@ typedef struct turn {
 static tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, tp_ix *const *at) {
   tp_ix *all = tp_ix_bool(g->ix, true), *zero = tp_ix_const(g->ix, 0);
   for (int j = 0; j < 2 * x->ndom; j++) {
-    tp_ix *p = at[j / 2], *end = tp_ix_sym(g->ix, x->dom[j / 2]->bound),
+    tp_ix *p = at[j / 2], *end = tp_ix_sym(x->dom[j / 2]->bound),
           *e = j % 2 ? tp_ix_addc(tp_ix_sub(end, p), -1) : p;
     if (!tp_ix_prove_ge0(e, n->ndom, n->dom)) all = tp_ix_and(all, tp_ix_cmp(TP_GE, e, zero));
   }
@@ -64,14 +64,14 @@ static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, tp_ix **to, 
   for (int j = 0; j < x->ndom; j++) to[j] = NULL;
   for (int d = 0; d < n->ndom; d++) {
     if (e->at[d].range) return false;
-    told[d] = tells_u(x, e->at[d].lo, tp_ix_sym(g->ix, n->dom[d]), to);
+    told[d] = tells_u(x, e->at[d].lo, tp_ix_sym(n->dom[d]), to);
   }
   for (int j = 0; j < x->ndom; j++)
     if (!to[j]) return false;
   *cond = inside(g, n, x, to);
   if (e->cond) *cond = tp_ix_and(*cond, tp_ix_subst(e->cond, x->ndom, x->dom, to));
   for (int d = 0; d < n->ndom; d++) {
-    tp_ix *u = tp_ix_sym(g->ix, n->dom[d]);
+    tp_ix *u = tp_ix_sym(n->dom[d]);
     if (!told[d])
       *cond = tp_ix_and(*cond, tp_ix_cmp(TP_EQ, u, tp_ix_subst(e->at[d].lo, x->ndom, x->dom, to)));
   }

@@ -58,10 +58,9 @@ static int moved_dim(const tp_node *read, steps *s) {
 
 static bool hold(tp_mk mk, tp_node *read, tp_sym *dim, const steps *s) {
   tp_graph *g = mk.g;
-  tp_ictx *ix = g->ix;
   tp_val w = read->in[0].src;
   const tp_out *o = &read->out[0];
-  tp_ix *k = tp_ix_sym(ix, dim), *zero = mk_int(mk, 0),
+  tp_ix *k = tp_ix_sym(dim), *zero = mk_int(mk, 0),
         *first = mk_int(mk, s->c - tp_floormod(s->c, s->n) + s->b),
         *cond[] = { tp_ix_cmp(TP_EQ, tp_ix_mod(tp_ix_addc(k, s->c), s->n), zero),
           tp_ix_cmp(TP_EQ, k, zero), NULL };

@@ -186,7 +186,7 @@ static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
     if (at[d].range) x->dense |= 1u << d;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
-      tp_ix *lo = tp_ix_sub(o->idx[d], tp_ix_sym(b->l->g->ix, o->var[k]));
+      tp_ix *lo = tp_ix_sub(o->idx[d], tp_ix_sym(o->var[k]));
       at[d] = tp_any_end(b->l->p,
           (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(o->hi[k], tp_ix_sub(lo, o->lo[k])) },
           x->dim[d]);

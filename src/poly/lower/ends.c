@@ -11,8 +11,7 @@
 /* ---- the table ---- */
 
 static tp_at whole_dim(const tp_poly *p, int stop, int d) {
-  return (tp_at){ true, tp_ix_const(p->g->ix, 0),
-    tp_ix_sym(p->g->ix, p->g->stops.v[stop].dom[d]->bound) };
+  return (tp_at){ true, tp_ix_const(p->g->ix, 0), tp_ix_sym(p->g->stops.v[stop].dom[d]->bound) };
 }
 static bool same_at(tp_at a, tp_at b) {
   return a.range == b.range && a.lo == b.lo && (!a.range || a.hi == b.hi);
@@ -35,11 +34,11 @@ static tp_ix *the_end(tp_poly *p, int stop, const tp_at *at) {
   for (int i = 0; i < p->ends.n; i++) {
     bool same = p->ends.v[i].stop == stop;
     for (int d = 0; same && d < s->ndom; d++) same = same_at(p->ends.v[i].at[d], at[d]);
-    if (same) return tp_ix_sym(p->g->ix, p->ends.v[i].sym);
+    if (same) return tp_ix_sym(p->ends.v[i].sym);
   }
   tp_sym *sym = tp_sym_var(p->g->ix, end_name(p, stop, at));
   TP_PUSH(p->a, &p->ends, (tp_end){ stop, sym, tp_dup(p->a, at, sizeof *at * (size_t)s->ndom) });
-  return tp_ix_sym(p->g->ix, sym);
+  return tp_ix_sym(sym);
 }
 
 /* The stop's end at a point of a node: the greatest over dims that the node lacks. */
@@ -144,7 +143,7 @@ tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, tp_ix *const *at) {
   for (int i = 0; i < p->g->stops.n; i++)
     for (int d = 0; d < n->ndom; d++) {
       if (n->dom[d] != p->g->stops.v[i].dim || !at[d]) continue;
-      tp_ix *end = tp_at_point(p, n, tp_ix_sym(p->g->ix, p->g->stops.v[i].sym), at);
+      tp_ix *end = tp_at_point(p, n, tp_ix_sym(p->g->stops.v[i].sym), at);
       all = tp_ix_both(all, tp_ix_cmp(TP_GE, end, tp_ix_addc(at[d], 1)));
     }
   return all;
@@ -297,13 +296,13 @@ tp_ix *tp_end_wanted(tp_poly *p, tp_ix *e, int end) {
  * bounds, if no end gives one further on, else the whole dim. */
 tp_at tp_any_end(const tp_poly *p, tp_at at, tp_sym *dim) {
   tp_ictx *c = p->g->ix;
-  tp_ix *zero = tp_ix_const(c, 0), *all = tp_ix_sym(c, dim->bound);
+  tp_ix *zero = tp_ix_const(c, 0), *all = tp_ix_sym(dim->bound);
   bool lo = tp_next_end(p, at.lo, 0) >= 0, hi = at.range && tp_next_end(p, at.hi, 0) >= 0;
   if (!lo && !hi) return at;
   tp_ix *top = hi ? at.hi : all;
   for (int i = hi ? tp_next_end(p, top, 0) : -1; i >= 0; i = tp_next_end(p, top, i + 1)) {
     const tp_end *e = &p->ends.v[i];
-    tp_ix *bound = tp_ix_sym(c, p->g->stops.v[e->stop].dim->bound);
+    tp_ix *bound = tp_ix_sym(p->g->stops.v[e->stop].dim->bound);
     top = grows_with(top, e->sym) ? tp_ix_subst(top, 1, &e->sym, &bound) : all;
   }
   return (tp_at){ true, lo ? zero : at.lo, hi || !at.range ? top : at.hi };

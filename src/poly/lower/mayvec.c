@@ -117,7 +117,7 @@ static bool guard_allows(const sb *b, tp_sym *d) {
   int end, n = 0;
   if (!tp_sb_is_exact(b)) return true;
   for (int k = 0; tp_guard_part(b->l->p, b->s->guard, k, &end, &least); k++) {
-    tp_ix *e = tp_ix_sym(b->l->g->ix, b->l->p->ends.v[end].sym);
+    tp_ix *e = tp_ix_sym(b->l->p->ends.v[end].sym);
     if (depends(b, e, d) ||
         (tp_ix_mentions(least, d) &&
             (n++ || !tp_ix_linear_in(least, d, &coef, &rest) || coef != 1)))

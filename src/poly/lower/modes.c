@@ -92,7 +92,7 @@ static bool low_needed(const low *l, const tp_node *n) {
 
 tp_ix **tp_low_point(low *l, int n, tp_sym *const *dims) {
   tp_ix **at = TP_NEWN(l->a, tp_ix *, n);
-  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(l->g->ix, dims[d]);
+  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(dims[d]);
   return at;
 }
 

@@ -229,7 +229,7 @@ static bool through_read(
     int nr = 0;
     for (int k = 0; k < d; k++) nr += n->attr.at[k].range;
     w->ext[w->nvar++] = tp_at_point(w->p, n, n->out[0].shape[nr], at);
-    sat[d] = tp_ix_add(sat[d], tp_ix_sym(w->c, a));
+    sat[d] = tp_ix_add(sat[d], tp_ix_sym(a));
   }
   return true;
 }
@@ -342,12 +342,12 @@ static bool call_operand(
   for (int d = 0; d < n->ndom; d++)
     if (tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) {
       var[nl] = tp_sym_var(c, "a");
-      ext[nl++] = tp_ix_sym(c, n->dom[d]->bound);
+      ext[nl++] = tp_ix_sym(n->dom[d]->bound);
     }
   for (int d = 0; d < v.node->ndom; d++)
     for (int e = 0, q = 0; e < n->ndom; e++) {
       bool over = tp_dom_has(n->attr.nover, n->attr.over, n->dom[e]);
-      if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
+      if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(var[q]) : at[e];
       q += over;
     }
   return tp_resolve(p, v, vat, nl, var, ext, o, err);

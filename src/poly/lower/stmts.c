@@ -82,12 +82,12 @@ static void note_operand(sb *b, end_list *v, const tp_opnd *o, int rows) {
 static void note_over(sb *b, end_list *v, const tp_node *n) {
   const tp_stmt *s = b->s;
   tp_ix *at[s->ndim + 1];
-  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(b->l->g->ix, s->dim[d]);
+  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(s->dim[d]);
   for (int k = 0; n->nin && k < n->attr.nover; k++)
     if (tp_stop_of(b->l->g, n->attr.over[k]))
       note(b, v,
-          tp_at_dims(b->l->p, tp_ix_sym(b->l->g->ix, tp_stop_of(b->l->g, n->attr.over[k])->sym),
-              s->ndim, s->label, at));
+          tp_at_dims(b->l->p, tp_ix_sym(tp_stop_of(b->l->g, n->attr.over[k])->sym), s->ndim,
+              s->label, at));
 }
 
 static bool note_node(sb *b, end_list *v, int i) {
@@ -163,8 +163,7 @@ static bool finish(sb *b, const tp_out *res) {
   if (!wait_for_ends(b)) return false;
   int first = res ? tp_sb_find_there(b, res) : -1;
   bool apart = tp_graph_setting(l->g, "TEMPO_APART");
-  for (int i = 0; i < b->acc.n; i++) {
-    tp_access *x = &b->acc.v[i];
+  TP_EACH (tp_access, x, b->acc) {
     tp_arr *r = l->p->arrs.v[x->arr];
     x->rel = tp_rel_restrict(
         tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
@@ -185,7 +184,7 @@ static bool finish_src(sb *b, bool window, const tp_out *res) {
 /* Adds the write of the array at the statement's own point of the array's dims. */
 static void write_own(sb *b, tp_arr *x) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, x->ndim);
-  for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = tp_ix_sym(b->l->g->ix, x->dim[d]) };
+  for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = tp_ix_sym(x->dim[d]) };
   tp_sb_access(b, TP_ACC_WRITE, x, w, b->s->pos);
 }
 
@@ -224,11 +223,11 @@ static void take_there(low *l, int n, tp_sym *const *dims, taken_there *x) {
     if (moves) continue;
     tp_sym *h = tp_sym_hidden_dim(c, u->dom[d]->name);
     add_dim(&x->dims, h, u->dom[d]);
-    is = tp_ix_and(is, tp_ix_cmp(TP_EQ, tp_ix_sym(c, h), at[d]));
-    at[d] = tp_ix_sym(c, h);
+    is = tp_ix_and(is, tp_ix_cmp(TP_EQ, tp_ix_sym(h), at[d]));
+    at[d] = tp_ix_sym(h);
   }
   if (x->dims.n == n) return;
-  for (int d = 0; d < n; d++) to[d] = (tp_at){ .lo = tp_ix_sym(c, dims[d]) };
+  for (int d = 0; d < n; d++) to[d] = (tp_at){ .lo = tp_ix_sym(dims[d]) };
   x->dom = tp_set_and(tp_set_cond(c, x->dims.n, x->dims.dim, is),
       tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(c, x->dims.n, x->dims.dim, n, dims, to))));
   x->src = o.base;
@@ -350,7 +349,7 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
       continue;
     tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     add_dim(&s.dims, h, n->dom[d]);
-    s.u[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, h) };
+    s.u[d] = (tp_at){ .lo = tp_ix_sym(h) };
     if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(s.u[d].lo, e->at[d].lo);
   }
   for (int d = 0; d < p->ndom; d++) add_dim(&s.dims, p->dom[d], p->dom[d]);
@@ -379,8 +378,7 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   const tp_node *p = e->src.node;
   tp_ix *cond = plain(l, e->cond);
   for (int d = 0; d < p->ndom; d++)
-    cond =
-        in_range(cond, tp_ix_sym(c, p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(c, p->dom[d]->bound));
+    cond = in_range(cond, tp_ix_sym(p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(p->dom[d]->bound));
   for (int d = 0; d < n->ndom; d++) {
     tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
@@ -409,14 +407,14 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   if (e->gather) {
     for (int d = 0; d < n->ndom; d++) {
       add_dim(&s.dims, n->dom[d], n->dom[d]);
-      s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) };
+      s.u[d] = (tp_at){ .lo = tp_ix_sym(n->dom[d]) };
     }
     tp_ix *cond = plain(l, e->cond);
     for (int d = 0; d < p->ndom; d++) {
       pat[d] = e->at[d].lo;
       if (!e->at[d].range) continue;
       tp_sym *h = tp_sym_hidden_dim(c, p->dom[d]->name);
-      pat[d] = tp_ix_sym(c, h);
+      pat[d] = tp_ix_sym(h);
       /* a dim that both have is the node's */
       if (!tp_dom_has(n->ndom, n->dom, p->dom[d])) cond = tp_ix_subst(cond, 1, &p->dom[d], &pat[d]);
       add_dim(&s.dims, h, p->dom[d]);
@@ -425,7 +423,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
     dom = tp_set_and(tp_set_cond(c, s.dims.n, s.dims.dim, cond), where_needed(l, n, &s));
   } else {
     s = scatter_space(l, n, e);
-    for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(c, p->dom[d]);
+    for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(p->dom[d]);
     dom = scatter_domain(l, n, e, &s);
   }
   if (s.dims.n > TP_MAXDIM) {
@@ -480,8 +478,8 @@ static bool lower_call(low *l, tp_node *n) {
     for (int d = 0; d < n->ndom; d++) {
       bool over = is_over(n, n->dom[d]);
       w[d] = (tp_at){ .range = over,
-        .lo = over ? tp_ix_const(l->g->ix, 0) : tp_ix_sym(l->g->ix, n->dom[d]),
-        .hi = over ? tp_ix_sym(l->g->ix, n->dom[d]->bound) : NULL };
+        .lo = over ? tp_ix_const(l->g->ix, 0) : tp_ix_sym(n->dom[d]),
+        .hi = over ? tp_ix_sym(n->dom[d]->bound) : NULL };
       if (over) x->dense |= 1u << d;
     }
     tp_sb_access(&b, TP_ACC_WRITE, x, w, n->pos);

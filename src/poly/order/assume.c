@@ -148,8 +148,7 @@ static const char *late_called(const tp_poly *p, const tp_late *l) {
 }
 
 bool tp_late_checks(tp_poly *p, tp_error *err) {
-  for (int i = 0; i < p->late.n; i++) {
-    const tp_late *l = &p->late.v[i];
+  TP_EACH (const tp_late, l, p->late) {
     const tp_stmt *s = p->stmts.v[l->st];
     const tp_access *x = &s->acc[l->acc];
     const char *what = tp_printf(p->a, "a value of '%s' needs itself", late_called(p, l));

@@ -50,7 +50,6 @@ static tp_ix *over_loops(tp_poly *p, tp_ix *e, const nested *in, tp_sym *also) {
  * conditions; NULL: none. False: no part k. */
 static bool top_of(
     tp_poly *p, tp_ix *cond, int k, tp_sym *var, const nested *in, tp_ix **top, bool *exact) {
-  tp_ictx *c = p->g->ix;
   int end;
   tp_ix *least, *rest, *asked;
   int64_t coef;
@@ -61,7 +60,7 @@ static bool top_of(
   if (!least || !tp_ix_linear_in(least, var, &coef, &rest) || coef < 1 || tp_ix_mentions(rest, var))
     return true;
   tp_sym *sym = p->ends.v[end].sym;
-  tp_ix *e = over_loops(p, tp_ix_sym(c, sym), in, var);
+  tp_ix *e = over_loops(p, tp_ix_sym(sym), in, var);
   *exact &= tp_ix_as_sym(e) == sym;
   *top = tp_ix_addc(tp_ix_fdiv(tp_ix_sub(e, rest), coef),
       1); /* end >= coef*var + rest  <=>  var < floor((end - rest) / coef) + 1 */

@@ -110,9 +110,8 @@ static bool look_inside(steady *x, const tp_tree *t, int *runs) {
 
 /* A copy of t with another variable, as it is in the middle range or as it is. */
 static tp_tree *with_variable(const steady *x, const tp_tree *t, tp_sym *var, bool middle) {
-  tp_ictx *ix = x->S->ix;
   tp_sym *from = x->loop->var;
-  tp_ix *to = tp_ix_sym(ix, var), *cond = t->cond;
+  tp_ix *to = tp_ix_sym(var), *cond = t->cond;
   if (t->kind == TP_T_IF && middle) cond = decided(x, cond);
   if (cond && (tp_ix_kind(cond) == TP_IX_TRUE || tp_ix_kind(cond) == TP_IX_FALSE)) {
     int k = tp_ix_kind(cond) == TP_IX_FALSE;

@@ -47,8 +47,7 @@ static bool stays_put(const sb *b, int i, int k) {
 /* Do all parts of the array that number i, a concatenation, sees lie where it puts them in the
  * result? */
 static bool all_stay(const sb *b, int i, int arr) {
-  for (int k = 0; k < b->acc.n; k++) {
-    const tp_access *x = &b->acc.v[k];
+  TP_EACH (const tp_access, x, b->acc) {
     if (x->kind == TP_ACC_READ && x->arr == arr && x->by == b->node.v[i] &&
         !stays_put(b, i, x->operand))
       return false;

@@ -50,7 +50,7 @@ static inline int count(const life *f) { return f->writes.n + f->reads.n; }
 
 static inline tp_ix *extent(const life *f, int k) {
   tp_sym *b = f->x->dim[k]->bound;
-  return b ? tp_ix_sym(f->S->ix, b) : NULL;
+  return b ? tp_ix_sym(b) : NULL;
 }
 
 static inline tp_ix *whole(const life *f, int k) {
