@@ -16,8 +16,6 @@ typedef struct check {
 #define TEXT(...) tp_printf(&c->g->arena, __VA_ARGS__)
 
 static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
-static const char *ix_text(tp_ix *e) { return tp_ix_str(e); }
-
 /* ---- words, with a witness ---- */
 
 static const char *named(const tp_node *n, const char *otherwise) {
@@ -240,7 +238,8 @@ static void note_advice(check *c, const tp_node *r, int k) {
   else
     tp_note(c->err,
         "clip it, tempo.%s, or give the points where it leaves the domain a branch of their own",
-        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)", ix_text(at->lo), bound));
+        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)", tp_ix_str(at->lo),
+            bound));
 }
 
 /* The bound of dim d where r reads it. The end at another point of its domain is any number; if
@@ -402,8 +401,9 @@ static bool check_slice(check *c, const tp_node *n) {
   const tp_attr *a = &n->attr;
   tp_ix *size = tp_inof(n, 0)->shape[a->axis], *lo = a->ix[0];
   tp_ix *last = tp_ix_add(lo, last_place(a->ix[1], a->step)), *least[] = { lo, behind(size, last) };
-  const char *late = TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there",
-      ix_text(lo), ix_text(tp_ix_addc(last, 1)), a->axis, called(c, tp_in(n, 0)), ix_text(size));
+  const char *late =
+      TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there", tp_ix_str(lo),
+          tp_ix_str(tp_ix_addc(last, 1)), a->axis, called(c, tp_in(n, 0)), tp_ix_str(size));
   return fits_inside(c, n, has_none(ix, a->ix[1]), least, TP_E_DOMAIN, late);
 }
 
@@ -416,15 +416,15 @@ static bool check_windows(check *c, const tp_node *n) {
   tp_ix *size = unfold ? a->ix[1] : x[1], *none = tp_ix_or(has_none(ix, count), has_none(ix, size));
   tp_ix *last = tp_ix_add(last_place(count, a->step), last_place(size, a->dilation));
   tp_ix *least[] = { tp_ix_const(ix, 0), behind(extent, last) };
-  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", ix_text(count),
-      ix_text(size), called(c, tp_in(n, 0)), ix_text(extent));
+  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", tp_ix_str(count),
+      tp_ix_str(size), called(c, tp_in(n, 0)), tp_ix_str(extent));
   return fits_inside(c, n, none, least, TP_E_DOMAIN, late);
 }
 
 static bool check_pad(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const char *late = TEXT("%s is padded by %s and %s, which may not be negative",
-      called(c, tp_in(n, 0)), ix_text(n->attr.ix[0]), ix_text(n->attr.ix[1]));
+      called(c, tp_in(n, 0)), tp_ix_str(n->attr.ix[0]), tp_ix_str(n->attr.ix[1]));
   return fits_inside(c, n, tp_ix_bool(ix, false), n->attr.ix, TP_E_DOMAIN, late);
 }
 
@@ -435,7 +435,7 @@ static bool check_extent(check *c, const tp_node *n, tp_ix *e) {
   for (int k = 0; k < n->nin; k++)
     for (int i = 0; i < tp_inof(n, k)->rank; i++)
       if (tp_inof(n, k)->shape[i] == e) return true;
-  const char *late = TEXT("the extent %s of %s is negative", ix_text(e), called(c, n));
+  const char *late = TEXT("the extent %s of %s is negative", tp_ix_str(e), called(c, n));
   return fits_inside(c, n, tp_ix_bool(ix, false), (tp_ix *[]){ e, e }, TP_E_SHAPE, late);
 }
 

@@ -1,7 +1,6 @@
 /* ends_points: reads at points that depend on ends, and branches under conditions on ends. */
 #include "opt/ends/ends.h"
 
-static tp_ix *dim_ix(tp_sym *d) { return tp_ix_sym(d); }
 static tp_ix *zero(const ends *l) { return tp_ix_const(l->ix, 0); }
 
 /* ---- reads ---- */
@@ -34,7 +33,7 @@ static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
   tp_sym *const *dom;
   int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
-  tp_ix *is = tp_ix_cmp(TP_EQ, tp_ix_addc(dim_ix(s->dim), c), dim_ix(s->sym));
+  tp_ix *is = tp_ix_cmp(TP_EQ, tp_ix_addc(tp_ix_sym(s->dim), c), tp_ix_sym(s->sym));
   tp_val y = tp_ends_over(
       l, TP_RED_MAX, tp_ends_masked(l, is, (over){ ndom, dom }, x, TP_RED_MAX, false), s->dim);
   if (y.node) y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
@@ -69,7 +68,7 @@ static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
     tp_ix *e[2] = { at[k].lo, at[k].range ? at[k].hi : at[k].lo };
     for (int j = 0; j < 2; j++) tp_dom_add(l->g, &reader, e[j]);
   }
-  all[d] = (tp_at){ true, zero(l), dim_ix(n->dom[d]->bound) };
+  all[d] = (tp_at){ true, zero(l), tp_ix_sym(n->dom[d]->bound) };
   tp_val k = tp_ends_value(
              l, tp_ends_clamped(l, at[d].lo, n->dom[d]), (over){ reader.ndom, reader.dom }),
          rows = tp_ends_read_at(l, x, all);

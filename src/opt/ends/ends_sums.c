@@ -20,8 +20,6 @@ typedef struct sum {
   uint32_t own; /* by stop, bits: `parts` mean the end at u, not at p */
 } sum;
 
-static tp_ix *sum_sym(tp_sym *d) { return tp_ix_sym(d); }
-static tp_ix *both(tp_ix *a, tp_ix *b) { return tp_ix_both(a, b); }
 static tp_node *operand(const sum *s) { return s->e.src.node; }
 static bool sum_mentions(const sum *s, tp_ix *e) { return tp_mentions_end(s->l->g, e); }
 static tp_ix *sum_zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
@@ -89,7 +87,7 @@ static tp_ix *asked(const sum *s, tp_ix *parts, bool at_p) {
   tp_ix *left = NULL, *x;
   tp_rel *pairs = needed_pairs(s, at_p);
   for (int k = 0; (x = tp_ix_conjunct(parts, k)); k++)
-    if (!holds(s, pairs, x)) left = both(left, x);
+    if (!holds(s, pairs, x)) left = tp_ix_both(left, x);
   tp_rel_free(pairs);
   return left;
 }
@@ -128,8 +126,8 @@ static bool settle(sum *s, tp_edge *to) {
   if (s->parts)
     pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
   if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
-  ask = both(asked(s, alive, true), asked(s, s->parts, !s->own));
-  s->e.cond = both(s->plain, allowed(s, pairs));
+  ask = tp_ix_both(asked(s, alive, true), asked(s, s->parts, !s->own));
+  s->e.cond = tp_ix_both(s->plain, allowed(s, pairs));
   s->e.src = ask
       ? tp_ends_masked(l, ask, (over){ s->ndom, s->dom }, s->e.src, s->n->attr.red, only_reader(s))
       : tp_ends_same_dom(l, s->e.src, (over){ s->ndom, s->dom });
@@ -145,7 +143,7 @@ static void bring_in(sum *s, int n, tp_sym *const *dims) {
   if (!s->e.gather || s->ndom == nwas) return;
   tp_at *at = TP_NEWN(&s->l->g->arena, tp_at, s->ndom + 1);
   for (int k = 0; k < s->ndom; k++)
-    at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sum_sym(s->dom[k]) };
+    at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = tp_ix_sym(s->dom[k]) };
   s->e.at = at;
 }
 
@@ -172,10 +170,10 @@ static bool told_at_u(sum *s, tp_ix *e) {
  * False: the part can be no mask on the operand. */
 static bool widen_range(sum *s, int k) {
   tp_sym *d = s->dom[k];
-  tp_ix *p = sum_sym(d);
+  tp_ix *p = tp_ix_sym(d);
   tp_at r = s->e.at[k];
-  if (sum_mentions(s, r.lo)) s->parts = both(s->parts, tp_ix_cmp(TP_GE, p, r.lo));
-  if (sum_mentions(s, r.hi)) s->parts = both(s->parts, tp_ix_cmp(TP_LT, p, r.hi));
+  if (sum_mentions(s, r.lo)) s->parts = tp_ix_both(s->parts, tp_ix_cmp(TP_GE, p, r.lo));
+  if (sum_mentions(s, r.hi)) s->parts = tp_ix_both(s->parts, tp_ix_cmp(TP_LT, p, r.hi));
   set_at(s, s->ndom, k,
       (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
   return told_at_u(s, r.lo) && told_at_u(s, r.hi);
@@ -234,12 +232,12 @@ static tp_val one_row(const sum *s, int axis) {
 /* A row that stands for all of the range lo .. hi goes to each point of u's dim, which p lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
   tp_sym *t = s->n->dom[d];
-  tp_ix *u = sum_sym(t), *shape[TP_MAXRANK];
+  tp_ix *u = tp_ix_sym(t), *shape[TP_MAXRANK];
   tp_at r = s->e.at[d];
   int n = mk_shape_but(s->l->mk, s->e.src, 1, &axis, false, shape);
   s->e.src = mk_expand(s->l->mk, row, n, shape);
   bring_in(s, 1, &t);
-  s->parts = both(s->parts, tp_ix_and(tp_ix_cmp(TP_GE, u, r.lo), tp_ix_cmp(TP_LT, u, r.hi)));
+  s->parts = tp_ix_both(s->parts, tp_ix_and(tp_ix_cmp(TP_GE, u, r.lo), tp_ix_cmp(TP_LT, u, r.hi)));
   set_at(s, s->n->ndom, d, (tp_at){ .lo = u });
   return s->e.src.node;
 }
@@ -278,7 +276,7 @@ static bool elsewhere(const sum *s, int d, tp_sym *t) {
 static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_node *p = operand(s);
-  tp_ix *cond = both(both(s->parts, s->plain), tp_ends_alive(l, over_of(p)));
+  tp_ix *cond = tp_ix_both(tp_ix_both(s->parts, s->plain), tp_ends_alive(l, over_of(p)));
   tp_val x = tp_ends_masked(l, cond, over_of(p), s->e.src, s->n->attr.red, false);
   s->parts = s->plain = s->e.cond = NULL;
   s->e.src = x;
@@ -305,7 +303,7 @@ static tp_val made_rows(const sum *s, tp_val rows, tp_sym *t) {
   ends *l = s->l;
   for (int i = 0; rows.node && i < l->g->stops.n; i++) {
     if (l->g->stops.v[i].dim != t) continue;
-    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sum_sym(t->bound)),
+    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, tp_ix_sym(t->bound)),
         tp_ends_read(l, i, over_of(rows.node), NULL));
     for (int a = 1; made.node && a < tp_rankof(rows); a++) made = mk_unsqueeze(l->mk, made, a);
     rows = mk_where(l->mk, made, rows);
@@ -327,10 +325,10 @@ static bool add_rows(sum *s, int d, tp_sym *t) {
   k = made_rows(s, src.node ? tp_read(l->g, src, at, l->err) : src, t);
   src = made_rows(s, k.node ? tp_read(l->g, s->e.src, at, l->err) : k, t);
   if (!src.node) return false;
-  shape[0] = sum_sym(to->bound);
+  shape[0] = tp_ix_sym(to->bound);
   for (int a = 1; a < tp_rankof(src); a++) shape[a] = mk_extent(src, a);
   tp_val base = mk_fill(l->mk, 0, tp_dtypeof(src), tp_rankof(src), shape, 0, NULL);
-  set_at(s, s->n->ndom, d, (tp_at){ true, sum_zero(s), sum_sym(to->bound) });
+  set_at(s, s->n->ndom, d, (tp_at){ true, sum_zero(s), tp_ix_sym(to->bound) });
   return becomes(
       s, mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 }));
 }
@@ -355,8 +353,8 @@ static bool pointed(sum *s, int d) {
     if (!sum_first(s, t)) return false;
   }
   bring_in(s, 1, &t);
-  s->parts = both(s->parts, tp_ix_cmp(TP_EQ, sum_sym(t), e));
-  set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(t) });
+  s->parts = tp_ix_both(s->parts, tp_ix_cmp(TP_EQ, tp_ix_sym(t), e));
+  set_at(s, s->n->ndom, d, (tp_at){ .lo = tp_ix_sym(t) });
   return true;
 }
 

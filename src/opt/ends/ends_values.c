@@ -1,7 +1,6 @@
 /* ends_values: ends by data and conditions on them as values; sets of points for any end. */
 #include "opt/ends/ends.h"
 
-static tp_ix *sym(tp_sym *s) { return tp_ix_sym(s); }
 static tp_ix *num(ends *l, int64_t k) { return tp_ix_const(l->ix, k); }
 static tp_stop *stop(ends *l, int i) { return &l->g->stops.v[i]; }
 
@@ -20,7 +19,7 @@ tp_at *tp_ends_whole(ends *l, over on, int nleft, tp_sym *const *left) {
   tp_at *at = tp_at_own(l->g, on.n, on.dim);
   for (int d = 0; d < on.n; d++)
     if (!tp_dom_has(nleft, left, on.dim[d]))
-      at[d] = (tp_at){ true, num(l, 0), sym(on.dim[d]->bound) };
+      at[d] = (tp_at){ true, num(l, 0), tp_ix_sym(on.dim[d]->bound) };
   return at;
 }
 
@@ -45,7 +44,7 @@ bool tp_ends_make(ends *l, int i) {
   tp_stop *s = stop(l, i);
   l->g->pos = s->pos;
   tp_val never = mk_num(l->mk, 9223372036854775808.0, TP_I64); /* saturates */
-  tp_val at = mk_select(l->mk, s->done, value(l, tp_ix_addc(sym(s->dim), 1)), never);
+  tp_val at = mk_select(l->mk, s->done, value(l, tp_ix_addc(tp_ix_sym(s->dim), 1)), never);
   tp_val end = tp_ends_reduced(l, TP_RED_MIN, at, s->ndom, s->dom);
   if (!end.node) return false;
   end.node->name = s->dim->bound->name;
@@ -113,7 +112,7 @@ tp_val tp_ends_value(ends *l, tp_ix *e, over on) {
   if (i < 0) return value(l, e);
   if (tp_ix_as_sym(e)) {
     tp_val y = mk_bin(
-        l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, on, NULL), value(l, sym(stop(l, i)->given)));
+        l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, on, NULL), value(l, tp_ix_sym(stop(l, i)->given)));
     if (y.node) y.node->pos = stop(l, i)->pos; /* this node is the end */
     return y;
   }
@@ -142,7 +141,7 @@ static bool linear(ends *l, tp_ix *e, int *i, int64_t *k, tp_ix **rest) {
  * the given bound, min(end, given) takes end's place. */
 static tp_val compare(ends *l, tp_op op, int i, tp_ix *e, over on) {
   tp_val end = tp_ends_read(l, i, on, e);
-  tp_ix *given = sym(stop(l, i)->given);
+  tp_ix *given = tp_ix_sym(stop(l, i)->given);
   if (!tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(given, e), -1), on.n, on.dim))
     end = mk_bin(l->mk, TP_OP_MINIMUM, end, value(l, given));
   return mk_bin(l->mk, op, value(l, e), end);
@@ -214,7 +213,7 @@ tp_val tp_ends_cond(ends *l, tp_ix *cond, over on) {
 
 tp_ix *tp_ends_extreme(ends *l, tp_ix *e, bool most, tp_sym *dim) {
   e = tp_end_extreme(l->g, e, most, 0, NULL);
-  return e ? e : most ? sym(dim->bound) : num(l, 0);
+  return e ? e : most ? tp_ix_sym(dim->bound) : num(l, 0);
 }
 
 tp_node tp_ends_about(ends *l, tp_ix *e) {
@@ -229,13 +228,13 @@ bool tp_ends_shape_moves(tp_val x, tp_sym *d) {
 }
 
 tp_ix *tp_ends_clamped(ends *l, tp_ix *e, tp_sym *dim) {
-  return tp_ix_max(num(l, 0), tp_ix_min(e, tp_ix_addc(sym(dim->bound), -1)));
+  return tp_ix_max(num(l, 0), tp_ix_min(e, tp_ix_addc(tp_ix_sym(dim->bound), -1)));
 }
 
 /* The end is a number from 1 up to what was given, or both are 0. */
 static tp_ix *within(ends *l, const tp_stop *s) {
-  tp_ix *none = tp_ix_and(
-      tp_ix_cmp(TP_EQ, sym(s->sym), num(l, 0)), tp_ix_cmp(TP_EQ, sym(s->given), num(l, 0)));
+  tp_ix *none = tp_ix_and(tp_ix_cmp(TP_EQ, tp_ix_sym(s->sym), num(l, 0)),
+      tp_ix_cmp(TP_EQ, tp_ix_sym(s->given), num(l, 0)));
   return tp_ix_or(tp_end_within(l->g, s, 1), none);
 }
 
@@ -261,7 +260,8 @@ tp_set *tp_ends_need(ends *l, const tp_node *n) {
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *s = stop(l, i);
     if (tp_set_mentions(a, s->dim->bound))
-      a = tp_set_some(l->ix, a, s->dim->bound, tp_ix_cmp(TP_EQ, sym(s->dim->bound), sym(s->sym)));
+      a = tp_set_some(
+          l->ix, a, s->dim->bound, tp_ix_cmp(TP_EQ, tp_ix_sym(s->dim->bound), tp_ix_sym(s->sym)));
   }
   return a;
 }
@@ -291,7 +291,8 @@ tp_ix *tp_ends_alive(ends *l, over on) {
   tp_ix *all = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++)
     if (tp_dom_has(on.n, on.dim, stop(l, i)->dim))
-      all = tp_ix_and(all, tp_ix_cmp(TP_LT, sym(stop(l, i)->dim), sym(stop(l, i)->sym)));
+      all =
+          tp_ix_and(all, tp_ix_cmp(TP_LT, tp_ix_sym(stop(l, i)->dim), tp_ix_sym(stop(l, i)->sym)));
   return all;
 }
 
