@@ -29,7 +29,7 @@ static inline tp_arg NUM(double v) {
     .num = v,
     .val = num(v, v == floor(v) && !isinf(v) ? TP_I64 : TP_F32) };
 }
-static inline tp_arg shape_(int n, tp_ix *const *e) {
+static inline tp_arg shape_(int n, tp_ixs e) {
   return (tp_arg){ .kind = 'S', .n = n, .ixs = tp_dup(&g->arena, e, sizeof *e * (size_t)n) };
 }
 static inline tp_arg SCALAR(void) { return (tp_arg){ .kind = 'S' }; }

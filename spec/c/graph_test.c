@@ -45,8 +45,7 @@ static bool failed(tp_code code, const char *msg) {
   return ok;
 }
 
-static tp_val input(
-    const char *name, tp_dtype d, int ndom, tp_sym *const *dom, int rank, tp_ix *const *shape) {
+static tp_val input(const char *name, tp_dtype d, int ndom, tp_dims dom, int rank, tp_ixs shape) {
   tp_attr a = { .str = name, .dtype = d, .ndom = ndom, .dom = dom, .nix = rank, .ix = shape };
   return (tp_val){ tp_build(g, TP_OP_INPUT, 0, NULL, &a, &e), 0 };
 }
@@ -60,7 +59,7 @@ static tp_val input(
 #define RANGE(a, b) ((tp_at){ true, (a), (b) })
 #define AT(...)     ((tp_at[]){ __VA_ARGS__ })
 
-static tp_val f32(const char *name, int ndom, tp_sym *const *dom, int rank, tp_ix *const *shape) {
+static tp_val f32(const char *name, int ndom, tp_dims dom, int rank, tp_ixs shape) {
   return input(name, TP_F32, ndom, dom, rank, shape);
 }
 
@@ -80,8 +79,7 @@ static bool is(tp_val v, const char *want) {
   return ok;
 }
 
-static tp_node *merge(
-    const char *name, int ndom, tp_sym *const *dom, int rank, tp_ix *const *shape) {
+static tp_node *merge(const char *name, int ndom, tp_dims dom, int rank, tp_ixs shape) {
   tp_attr a = { .dtype = TP_F32, .ndom = ndom, .dom = dom, .nix = rank, .ix = shape };
   tp_node *m = tp_build(g, TP_OP_MERGE, 0, NULL, &a, &e);
   if (m) m->name = name;

@@ -263,7 +263,7 @@ static void test_symbols(void) {
       !tp_sym_bound(c, "", nowhere, &err));
   CHECK(strcmp(tp_sym_var(c, "v")->name, "v1") == 0 &&
       strcmp(tp_sym_hidden_dim(c, "v")->name, "v2") == 0);
-  tp_sym *const *found;
+  tp_dims found;
   CHECK(tp_ix_syms(P("t*T + min(n, t)"), &found) == 3 && found[0] == t && found[1] == T);
   CHECK(tp_ix_is_affine(P("min(t//2 + 1, n)%3")) && !tp_ix_is_affine(P("t*T")) &&
       !tp_ix_is_affine(P("(t*T)//2")));

@@ -353,7 +353,7 @@ static void visit(const tp_node *n, const int64_t *at) {
 
 /* The sets at these bounds against the truth. 0: equal, or a superset where some value needs
  * itself; 1: a superset; 2: points are missing. */
-static int compare(tp_ix *const *member) {
+static int compare(tp_ixs member) {
   memset(colour, 0, sizeof colour);
   cyclic = false;
   int extra = 0;

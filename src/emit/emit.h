@@ -90,7 +90,7 @@ typedef struct tp_export {
   int64_t *env;
   uint64_t seed; /* bounds by symbol */
   int nbound;
-  tp_sym *const *bounds;
+  tp_dims bounds;
   /* By number of input, output, parameter. An output with param >= 0 is that parameter's last
    * value. A parameter's `at` is its place in the file of weights; value NULL: none yet. */
   int nin, nout, nparam;

@@ -189,9 +189,9 @@ void tp_emit_micros(tp_emit *e, const tp_pnode *x);
 bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b);
 /* Are the n iterations of a loop independent? step, by window: elements from one iteration to the
  * next; 0: data says which; NULL: they do not touch it. */
-bool tp_emit_alone(const tp_emit *e, const tp_region *r, tp_ix *n, tp_ix *const *step);
+bool tp_emit_alone(const tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step);
 /* if they are, tells the compiler before the loop */
-void tp_emit_if_alone(tp_emit *e, const tp_region *r, tp_ix *n, tp_ix *const *step);
+void tp_emit_if_alone(tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step);
 
 /* point.c: operators that are no loops over elements */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);

@@ -44,7 +44,7 @@ static void put_sum(tp_emit *e, tp_ix *x) {
   int64_t c = tp_ix_cst(x);
   tp_puts(e->b, "(");
   for (int i = 0; i < tp_ix_nterm(x); i++) {
-    tp_ix *const *atom;
+    tp_ixs atom;
     int n = tp_ix_term(x, i, &atom);
     if (i) tp_puts(e->b, " + ");
     if (tp_ix_coef(x, i) != 1) put_const(e, tp_ix_coef(x, i)), tp_puts(e->b, "*");
@@ -127,7 +127,7 @@ void tp_emit_ix(tp_emit *e, tp_ix *x) {
 }
 
 bool emit_is_steady(const tp_pnode *loop, tp_ix *x) {
-  tp_sym *const *sym;
+  tp_dims sym;
   bool ok = true;
   for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
     bool around = sym[i]->kind == TP_SYM_BOUND;

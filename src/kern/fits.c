@@ -18,7 +18,7 @@ int64_t tp_times_bytes(int64_t a, int64_t times) {
 }
 
 int tp_run_shape(
-    const tp_run *run, int ndom, tp_sym *const *dom, const tp_out *o, int64_t shape[TP_MAXRANK]) {
+    const tp_run *run, int ndom, tp_dims dom, const tp_out *o, int64_t shape[TP_MAXRANK]) {
   int rank = 0;
   for (int i = 0; i < ndom && rank < TP_MAXRANK; i++) shape[rank++] = run->env[dom[i]->bound->id];
   for (int i = 0; i < o->rank && rank < TP_MAXRANK; i++) {

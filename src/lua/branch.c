@@ -11,7 +11,7 @@ typedef struct {
 } left_t;
 
 static bool mentions_dims(tp_ix *e) {
-  tp_sym *const *s;
+  tp_dims s;
   bool any = false;
   for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) any |= s[k]->kind == TP_SYM_DIM;
   return any;

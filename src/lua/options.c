@@ -145,7 +145,7 @@ int tl_sequence(lua_State *L, int i, const char *what, const char *like) {
   return n;
 }
 
-int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, tp_ix *const **out) {
+int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, tp_ixs *out) {
   i = lua_absindex(L, i);
   int n = tl_sequence(L, i, what, "{3, T}");
   if (n > TP_MAXRANK) tl_fail(L, "shape: %s: %d axes, at most %d", what, n, TP_MAXRANK);
@@ -177,7 +177,7 @@ static tp_sym *to_dim(lua_State *L, tl_prog *lp, int i, const char *what) {
   return s;
 }
 
-static void check_order(lua_State *L, const char *what, int n, tp_sym *const *dims) {
+static void check_order(lua_State *L, const char *what, int n, tp_dims dims) {
   for (int k = 1; k < n; k++)
     if (dims[k - 1] == dims[k])
       tl_fail(L, "option: %s: dim '%s' is listed twice; a domain is a set", what, dims[k]->name);
@@ -189,12 +189,11 @@ static void check_order(lua_State *L, const char *what, int n, tp_sym *const *di
           what, dims[k]->name, dims[k - 1]->name);
 }
 
-int tl_domain(
-    lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, tp_sym *const **out) {
+int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, tp_dims *out) {
   i = lua_absindex(L, i);
   tp_graph *g = lp->p->g;
   int n = tl_sequence(L, i, what, "{t}"), have = 0;
-  tp_sym *const *dom = NULL;
+  tp_dims dom = NULL;
   tp_sym **listed = TP_NEWN(&g->arena, tp_sym *, n + 1);
   int nlisted = 0;
   for (int k = 0; k < n; k++) {

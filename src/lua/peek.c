@@ -20,7 +20,7 @@ static void reach_sym(reach_t *r, tp_sym *s) {
 }
 
 static tp_ix *reach_ix(void *r, tp_ix *e) {
-  tp_sym *const *s;
+  tp_dims s;
   for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) reach_sym(r, s[k]);
   return e;
 }

@@ -79,7 +79,7 @@ static int64_t bound_value(lua_State *L, tl_run *r, int i, tp_sym *s) {
   return k;
 }
 
-static tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n, tp_sym *const *need) {
+static tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n, tp_dims need) {
   const tp_graph *g = r->lp->p->g;
   tp_error e = { 0 };
   tp_sym *s = tp_bound_named(r->ix, name, n, need, &e);
@@ -103,7 +103,7 @@ static const char *who_evolves(lua_State *L, const tl_run *r, tp_sym *bound) {
   return "";
 }
 
-void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, tp_sym *const *need) {
+void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, tp_dims need) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
     tl_fail(L, "bound: bounds are a table by name, {T = 100}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) {

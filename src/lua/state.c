@@ -417,7 +417,7 @@ void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v) {
   lua_setuservalue(L, -2);
 }
 
-void tl_pushdims(lua_State *L, tl_prog *lp, int n, tp_sym *const *dims) {
+void tl_pushdims(lua_State *L, tl_prog *lp, int n, tp_dims dims) {
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
     tl_pushix(L, lp, tp_ix_sym(dims[k]));

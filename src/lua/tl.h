@@ -164,7 +164,7 @@ tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what);
 void tl_pushix(lua_State *L, tl_prog *lp, tp_ix *e);
 void tl_pushextent(lua_State *L, tl_prog *lp, tp_ix *e); /* a plain integer if it is one */
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v);
-void tl_pushdims(lua_State *L, tl_prog *lp, int n, tp_sym *const *dims);
+void tl_pushdims(lua_State *L, tl_prog *lp, int n, tp_dims dims);
 void tl_pushbuf(lua_State *L, TP_TAKE tp_buf *b); /* its text */
 /* gives the script's line to nodes made now */
 void tl_mark(lua_State *L, tl_prog *lp);
@@ -214,10 +214,9 @@ const char *tl_string(lua_State *L, int i, const char *what);
 int64_t tl_integer(lua_State *L, int i, const char *what);
 tp_dtype tl_dtype(lua_State *L, int i, const char *what);
 /* minus: -1 counts as an extent */
-int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, tp_ix *const **out);
+int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, tp_ixs *out);
 /* ordered: as P:dim made the dims */
-int tl_domain(
-    lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, tp_sym *const **out);
+int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, tp_dims *out);
 /* an integer or an integer expression */
 tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);
 tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what);
@@ -233,7 +232,7 @@ void tl_not_boolean(lua_State *L, int i, const char *what);
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);
 /* A value for a place of known dtype and shape, which a number or index expression fills. */
 tp_val tl_lift_as(
-    lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, tp_ix *const *shape);
+    lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, tp_ixs shape);
 
 /* ---- method.c: rows of methods.def; arguments: first .. top ---- */
 int tl_callmethod(lua_State *L, const tp_method *m, int first);
@@ -319,7 +318,7 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout)
 /* drops all arrays except numbers that a step was given */
 void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
-void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, tp_sym *const *need);
+void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, tp_dims need);
 /* step: takes its values at a tick; NULL: takes the whole arrays in r->need */
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, tp_fn *step);
 /* releases first; a callback's own value if there is one */

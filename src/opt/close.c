@@ -32,7 +32,7 @@ static tp_ix *and_is(closing *c, tp_ix *cond, tp_sym *d, tp_cmp is, int64_t ther
 }
 
 /* e read with dims lo .. hi-1 of `along` at the given indices. */
-static tp_val read_at(closing *c, tp_val e, int lo, int hi, tp_ix *const *along_at) {
+static tp_val read_at(closing *c, tp_val e, int lo, int hi, tp_ixs along_at) {
   if (!e.node) return e;
   tp_at *at = tp_at_own(c->g, e.node->ndom, e.node->dom);
   for (int d = 0; d < e.node->ndom; d++)
@@ -43,7 +43,7 @@ static tp_val read_at(closing *c, tp_val e, int lo, int hi, tp_ix *const *along_
 
 /* An end by data is the end at the point of the read: the last point of an inner dim is taken
  * before an outer dim moves. */
-static tp_val read_update(closing *c, tp_ix *const *along_at) {
+static tp_val read_update(closing *c, tp_ixs along_at) {
   tp_val e = c->update;
   if (!c->g->stops.n) return read_at(c, e, 0, c->p->attr.nalong, along_at);
   for (int j = c->p->attr.nalong - 1; j >= 0; j--) e = read_at(c, e, j, j + 1, along_at);

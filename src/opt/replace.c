@@ -39,7 +39,7 @@ void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const cha
   tp_replace(g, old, now);
 }
 
-tp_val tp_gathered(tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, tp_sym *const *dom) {
+tp_val tp_gathered(tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, tp_dims dom) {
   if (!x.node) return x;
   const tp_out *o = tp_outof(x);
   tp_val y = mk_op(mk, TP_OP_ACCUM, 0, NULL,

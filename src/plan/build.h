@@ -66,9 +66,9 @@ tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtyp
 void tp_pb_arrays(pb *b); /* makes a buffer for each of poly's arrays */
 /* makes a temp for a node's value at all points that the call runs over */
 tp_pbuf *tp_pb_rows(pb *b, const tp_node *n);
-tp_ix **tp_pb_row_major(pb *b, int rank, tp_ix *const *shape); /* strides */
+tp_ix **tp_pb_row_major(pb *b, int rank, tp_ixs shape); /* strides */
 /* A value as a whole, as it is, for writing. */
-tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, tp_sym *const *dims, tp_ix *const *idx);
+tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, tp_dims dims, tp_ixs idx);
 tp_opnd tp_pb_self(pb *b, int i); /* of node i's value */
 tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads);
 tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o);
@@ -100,7 +100,7 @@ void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m);
 tp_sym *tp_pb_axis(pb *b, int i); /* stands for the place along axis i of elements */
 /* Makes axes of operands axes of the region, behind the dims of the call. Axes in `gone` are folded
  * by red, and the result lacks them. */
-bool tp_pb_loop(pb *b, tp_region *r, int rank, tp_ix *const *ext, uint32_t gone, bool keepdim);
+bool tp_pb_loop(pb *b, tp_region *r, int rank, tp_ixs ext, uint32_t gone, bool keepdim);
 void tp_pb_whose(tp_region *r, const tp_node *n); /* gives it the node's name and line */
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to);
 bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);

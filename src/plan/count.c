@@ -29,7 +29,7 @@ static bool count_moves(const tp_pnode *x, tp_sym *v) {
   return false;
 }
 
-static int64_t volume(int n, tp_ix *const *extent, const int64_t *env) {
+static int64_t volume(int n, tp_ixs extent, const int64_t *env) {
   int64_t all = 1;
   for (int i = 0; i < n; i++) all *= TP_MAX(tp_ix_evalq(extent[i], env), 0);
   return all;

@@ -25,8 +25,7 @@ static tp_at all_of(pb *b, tp_sym *dim) { return (tp_at){ true, K(b, 0), tp_ix_s
 
 /* The ends of stop i as rows: an axis for each of these dims, over the range in `along` (of stride
  * 0 if the end does not vary along it), then one for each further range in `at`. */
-static tp_nd nd_ends(
-    pb *b, int i, int naxis, tp_sym *const *axis, const tp_at *along, const tp_at *at) {
+static tp_nd nd_ends(pb *b, int i, int naxis, tp_dims axis, const tp_at *along, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   tp_nd all = nd_end(b, i, at), x = all;
   x.rank = naxis;

@@ -60,7 +60,7 @@ static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
   x->rank = 0;
 }
 
-bool tp_pb_loop(pb *b, tp_region *r, int rank, tp_ix *const *ext, uint32_t gone, bool keepdim) {
+bool tp_pb_loop(pb *b, tp_region *r, int rank, tp_ixs ext, uint32_t gone, bool keepdim) {
   int np = r->npoint = r->nlead, n = np + rank;
   if (n > TP_MAXRANK)
     return tp_fail(b->err, TP_E_DEVICE, r->pos,

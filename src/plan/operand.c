@@ -24,8 +24,7 @@ tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtyp
   return x;
 }
 
-static void layout(
-    pb *b, tp_pbuf *x, int ndim, tp_ix *const *slots, int rank, tp_ix *const *shape) {
+static void layout(pb *b, tp_pbuf *x, int ndim, tp_ixs slots, int rank, tp_ixs shape) {
   x->ndim = ndim;
   x->rank = rank;
   x->slots = tp_pb_exprs(b, ndim + rank);
@@ -34,7 +33,7 @@ static void layout(
 }
 
 /* Extents over bounds that are no less than these. */
-static tp_ix **upper(pb *b, int rank, tp_ix *const *shape, int nd, tp_sym *const *dims) {
+static tp_ix **upper(pb *b, int rank, tp_ixs shape, int nd, tp_dims dims) {
   tp_ix **up = tp_pb_exprs(b, rank);
   for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->graph, shape[i], nd, dims);
   return up;
@@ -126,7 +125,7 @@ tp_ix *tp_pb_split(pb *b, tp_ix *e, tp_ix *stride, tp_ix **lead) {
   return e;
 }
 
-tp_ix **tp_pb_row_major(pb *b, int rank, tp_ix *const *shape) {
+tp_ix **tp_pb_row_major(pb *b, int rank, tp_ixs shape) {
   tp_ix **stride = tp_pb_exprs(b, rank), *s = K(b, 1);
   for (int i = rank - 1; i >= 0; i--) {
     stride[i] = s;
@@ -189,7 +188,7 @@ static tp_span span(pb *b, tp_ix *e, tp_ix *extent) {
 /* Does a call over a block begin where a block does, at those of its first places e that move with
  * the blocks? In the first block nothing has moved. */
 static bool at_block(tp_ictx *c, tp_ix *e) {
-  tp_ix *const *atom;
+  tp_ixs atom;
   bool begins = tp_ix_is_const(e, NULL);
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     int64_t n = tp_ix_coef(e, i);
@@ -256,7 +255,7 @@ tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   return n;
 }
 
-tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, tp_sym *const *dims, tp_ix *const *idx) {
+tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, tp_dims dims, tp_ixs idx) {
   const tp_out *t = tp_outof(v);
   tp_opnd o = {
     .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (tp_ix **)idx

@@ -111,7 +111,7 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
   }
   for (int i = 0; i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(o, i);
-    tp_ix *const *lead = v->lead;
+    tp_ixs lead = v->lead;
     v->lead = TP_NEWN(a, tp_ix *, all);
     for (int k = 0; k < all; k++) v->lead[k] = k < r->nlead ? lead[k] : own[k - r->nlead].stride[i];
     v->rank = 2;

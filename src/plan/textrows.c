@@ -112,18 +112,18 @@ static void mark_used(text_writer *w, tp_sym *s) {
 }
 
 void tp_put_expr(text_writer *w, tp_ix *e) {
-  tp_sym *const *syms;
+  tp_dims syms;
   tp_ix_print(w->b, e);
   for (int i = 0, n = tp_ix_syms(e, &syms); i < n; i++) mark_used(w, syms[i]);
 }
 
-static void put_ix(text_writer *w, const void *x) { tp_put_expr(w, *(tp_ix *const *)x); }
+static void put_ix(text_writer *w, const void *x) { tp_put_expr(w, *(tp_ixs)x); }
 static bool scan_extent(parser *p, void *x) {
   return tp_scan_ix(&p->in, p->ix, x) || (!p->in.err->code && fail(p, "an expression is wanted"));
 }
 
 bool tp_scan_any(parser *p, tp_ix **e) {
-  tp_sym *const *s;
+  tp_dims s;
   if (!scan_extent(p, e)) return false;
   for (int i = 0, n = tp_ix_syms(*e, &s); i < n; i++)
     if (s[i]->kind == TP_SYM_DIM) return fail(p, "a dim has no value in a plan, before this");
@@ -149,7 +149,7 @@ bool tp_scan_symbol(parser *p, tp_symkind kind, void *x) {
 }
 
 void tp_put_symbol(text_writer *w, const void *x) {
-  tp_sym *s = *(tp_sym *const *)x;
+  tp_sym *s = *(tp_dims)x;
   tp_puts(w->b, s->name);
   mark_used(w, s);
 }

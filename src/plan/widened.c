@@ -232,7 +232,7 @@ static bool was_hoisted(const tp_pnode *made, const tp_pnode *at) {
   return x != NULL;
 }
 
-static bool are_fixed(int n, tp_ix *const *e) {
+static bool are_fixed(int n, tp_ixs e) {
   bool all = true;
   for (int k = 0; k < n; k++) all &= tp_ix_of_bounds(e[k]);
   return all;

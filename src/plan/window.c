@@ -51,7 +51,7 @@ tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
 
 /* ---- windows that are the same ---- */
 
-bool tp_same_rings(const tp_nd *a, const tp_nd *b, int n, tp_sym *const *from, tp_ix *const *to) {
+bool tp_same_rings(const tp_nd *a, const tp_nd *b, int n, tp_dims from, tp_ixs to) {
   bool same = a->nring == b->nring;
   for (int i = 0; same && i < a->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
@@ -66,9 +66,7 @@ bool tp_same_start(const tp_nd *a, const tp_nd *b) {
       tp_same_rings(a, b, 0, NULL, NULL);
 }
 
-bool tp_same_exprs(int n, tp_ix *const *x, tp_ix *const *y) {
-  return !n || !memcmp(x, y, sizeof *x * (size_t)n);
-}
+bool tp_same_exprs(int n, tp_ixs x, tp_ixs y) { return !n || !memcmp(x, y, sizeof *x * (size_t)n); }
 
 bool tp_same_window(const tp_nd *a, const tp_nd *b, int n) {
   return tp_same_start(a, b) && tp_same_exprs(n, a->lead, b->lead);
@@ -204,7 +202,7 @@ bool tp_known_most(tp_ix *e, int64_t *n) {
 
 /* No tiles go over a dim that ends: it could not go on with a larger bound. */
 int64_t tp_extent_of_tiles(tp_ix *e) {
-  tp_sym *const *sym;
+  tp_dims sym;
   int64_t n = TP_TUNE_TILE_UNKNOWN;
   if (tp_ix_is_const(e, &n)) return n;
   for (int i = 0, all = tp_ix_syms(e, &sym); i < all; i++)
@@ -288,8 +286,8 @@ static tp_ix *end_of_span(tp_ix *e, const tp_pnode *loop, bool greatest) {
   return known ? tp_ix_subst(e, 1, &loop->var, &at) : NULL;
 }
 
-void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ix *const *by) {
-  tp_sym *const *var = &loop->var;
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ixs by) {
+  tp_dims var = &loop->var;
   tp_ix *n = tp_ix_max(tp_ix_const(p->ix, 0), tp_ix_sub(loop->hi, loop->lo));
   for (int i = 0; i < r->nin + r->nout; i++) {
     tp_nd *x = tp_window_at(r, i);

@@ -8,8 +8,8 @@ tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x); /* in elements, of slots and 
 /* of axis i, slots before shape */
 tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
 /* Do both lie on the same rings, after n symbols are replaced in a? */
-bool tp_same_rings(const tp_nd *a, const tp_nd *b, int n, tp_sym *const *from, tp_ix *const *to);
-bool tp_same_exprs(int n, tp_ix *const *x, tp_ix *const *y);
+bool tp_same_rings(const tp_nd *a, const tp_nd *b, int n, tp_dims from, tp_ixs to);
+bool tp_same_exprs(int n, tp_ixs x, tp_ixs y);
 /* Are buffer, offset and rings the same, and does no axis wrap? */
 bool tp_same_start(const tp_nd *a, const tp_nd *b);
 /* The same start, and the same strides along the first n axes? */
@@ -58,7 +58,7 @@ tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
 void tp_cut_axis(tp_region *r, int k, tp_ix *first, tp_ix *n, const bool *small);
 /* Makes the loop around the region, such a copy, its first axis, along which window i moves by
  * by[i]. */
-void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ix *const *by);
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ixs by);
 
 enum { TP_TILED = 64 };
 /* n leaves that go over an axis of one extent; dim: by buffer, the one that shrinks to a tile of it

@@ -145,7 +145,7 @@ tp_tree *tp_ast_new_tree(tp_sched *S, tp_tkind kind, int n) {
   return t;
 }
 
-static tp_tree *run_of(ast_walk *c, int st, tp_ix *const *arg) {
+static tp_tree *run_of(ast_walk *c, int st, tp_ixs arg) {
   tp_tree *t = tp_ast_new_tree(c->S, TP_T_RUN, 0);
   const tp_stmt *s = c->S->p->stmts.v[t->stmt = st];
   t->arg = TP_NEWN(c->S->a, tp_ix *, s->ndim);

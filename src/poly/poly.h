@@ -27,9 +27,9 @@ typedef struct tp_arr {
   const char *name;
   tp_dtype dtype;
   int ndim;
-  tp_sym *const *dim; /* the domain */
+  tp_dims dim; /* the domain */
   int rank;
-  tp_ix *const *shape; /* may mention its dims */
+  tp_ixs shape; /* may mention its dims */
   /* bits of dims that must be dense; all for kinds other than TEMP */
   uint32_t dense;
   /* ---- results of tp_schedule ---- */
@@ -79,7 +79,7 @@ typedef struct tp_stmt {
   int nnode;
   tp_node **node; /* the cluster in order of execution */
   /* per node of the cluster: its dims as expressions over the statement's */
-  tp_ix *const **nodeat;
+  tp_ixs *nodeat;
 #define TP_PLACES 64 /* with more nodes `there` is 0 */
   /* nodes whose value lies where the result will lie, until the next of them changes it there */
   uint64_t there;
@@ -88,15 +88,15 @@ typedef struct tp_stmt {
   /* the value written, unless it is the last node's result: that of a branch or contribution, an
    * output that is a view, a view to be stored (through: src is that view); node NULL: none */
   tp_val src;
-  tp_ix *const *srcat;
+  tp_ixs srcat;
   bool through;
   /* ACC by scatter of ranges: indices that select the leading axes of src */
   int nrow;
-  tp_ix *const *row;
+  tp_ixs row;
   int ndim;
-  tp_sym *const *dim;   /* distinct: hidden ones for the second of two of one label */
-  tp_sym *const *label; /* the temporal dim of each: loops fuse by label */
-  tp_set *dom;          /* within the box of the given bounds */
+  tp_dims dim;   /* distinct: hidden ones for the second of two of one label */
+  tp_dims label; /* the temporal dim of each: loops fuse by label */
+  tp_set *dom;   /* within the box of the given bounds */
   /* over dims and ends: the points at which it need run (ends.c); NULL: all */
   tp_ix *guard;
   int gacc;   /* part k of the guard reads acc[gacc + k] */
@@ -232,8 +232,8 @@ typedef struct tp_opnd {
 bool tp_steps(const tp_poly *p, tp_ix *e, tp_sym *s, int64_t *by, tp_ix **rest);
 /* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead`
  * axis variables (dims of CALL's over) come first. */
-bool tp_resolve(tp_poly *p, tp_val v, tp_ix *const *at, int nlead, tp_sym *const *leadvar,
-    tp_ix *const *leadext, tp_opnd *out, tp_error *err);
+bool tp_resolve(tp_poly *p, tp_val v, tp_ixs at, int nlead, tp_dims leadvar, tp_ixs leadext,
+    tp_opnd *out, tp_error *err);
 /* NULL: none (a view, inline or inside a cluster) */
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);
 /* the one of them that s reads */
@@ -275,13 +275,12 @@ int tp_next_end(const tp_poly *p, tp_ix *e, int from);
 bool tp_depends(const tp_poly *p, tp_ix *e, tp_sym *s);
 /* An expression of the graph over these dims, at values of theirs: reached bounds become ends at
  * that point. */
-tp_ix *tp_at_dims(tp_poly *p, tp_ix *e, int n, tp_sym *const *dims, tp_ix *const *at);
-tp_ix *tp_at_point(tp_poly *p, const tp_node *n, tp_ix *e, tp_ix *const *at);
+tp_ix *tp_at_dims(tp_poly *p, tp_ix *e, int n, tp_dims dims, tp_ixs at);
+tp_ix *tp_at_point(tp_poly *p, const tp_node *n, tp_ix *e, tp_ixs at);
 /* An expression of a statement at other values of its dims; an end that depends on a dim of `gone`
  * becomes the greatest over it. */
-tp_ix *tp_move_ends(
-    tp_poly *p, tp_ix *e, int n, tp_sym *const *dims, tp_ix *const *to, uint32_t gone);
-tp_ix *tp_extent_upper(tp_graph *g, tp_ix *e, int n, tp_sym *const *dims);
+tp_ix *tp_move_ends(tp_poly *p, tp_ix *e, int n, tp_dims dims, tp_ixs to, uint32_t gone);
+tp_ix *tp_extent_upper(tp_graph *g, tp_ix *e, int n, tp_dims dims);
 /* Part k of a guard: end number *end is at least *least; *end < 0: something else. False: no part.
  */
 bool tp_guard_part(const tp_poly *p, tp_ix *guard, int k, int *end, tp_ix **least);

@@ -247,7 +247,7 @@ isl_id *tp_stmt_id(tp_sched *S, int st); /* the statement's name for isl */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);
 /* how many elements; an extent that only the call knows counts as TP_TUNE_BLOCK_EXTENT */
-double tp_elements(int rank, tp_ix *const *shape);
+double tp_elements(int rank, tp_ixs shape);
 /* bytes of the largest result that stays inside the cluster, for one point; 0: none */
 double tp_row_inside(const tp_poly *p, const tp_stmt *s);
 bool tp_is_cut(const tp_sched *S, tp_sym *label);

@@ -8,7 +8,7 @@
 
 static const char yes[1]; /* data[0] of an alive cell that holds */
 
-static tp_node *pseudo(ref *r, int id, int ndom, tp_sym *const *dom, const tp_stop *s) {
+static tp_node *pseudo(ref *r, int id, int ndom, tp_dims dom, const tp_stop *s) {
   tp_node *n = TP_NEW(&r->arena, tp_node);
   *n = (tp_node){ .id = id, .op = TP_OP_VALUE, .nout = 1, .ndom = ndom, .dom = dom, .pos = s->pos };
   return n;
@@ -119,15 +119,14 @@ static ref_answer ask(ref *r, tp_cell *a) {
   return a->data[0] ? REF_YES : REF_NO;
 }
 
-static int position(int n, tp_sym *const *dims, tp_sym *s) {
+static int position(int n, tp_dims dims, tp_sym *s) {
   for (int k = 0; k < n; k++)
     if (dims[k] == s) return k;
   return -1;
 }
 
 /* is it alive for one of the points of the dims that it lacks? */
-static ref_answer alive_for(
-    ref *r, const ref_ending *e, int n, tp_sym *const *dims, const int64_t *at) {
+static ref_answer alive_for(ref *r, const ref_ending *e, int n, tp_dims dims, const int64_t *at) {
   const tp_node *a = e->alive;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], p[TP_MAXDIM];
   for (int k = 0; k < a->ndom; k++) {
@@ -145,7 +144,7 @@ static ref_answer alive_for(
 /* Does the cell's own point, which is alive, imply this one? Its rows are among those whose
  * greatest end counts here. A call over rows stands at the first row, alive or not. */
 static bool is_implied(
-    const ref *r, tp_cell *by, const ref_ending *e, int n, tp_sym *const *dims, const int64_t *at) {
+    const ref *r, tp_cell *by, const ref_ending *e, int n, tp_dims dims, const int64_t *at) {
   bool same = by && by->node->id < r->g->nodes.n && !by->node->attr.nover;
   for (int k = 0; k < e->alive->ndom && same; k++) {
     int p = position(n, dims, e->alive->dom[k]), q = tp_dim_at(by->node, e->alive->dom[k]);
@@ -154,8 +153,7 @@ static bool is_implied(
   return same;
 }
 
-ref_answer ref_alive(
-    ref *r, tp_cell *by, int n, tp_sym *const *dims, const int64_t *at, int *which) {
+ref_answer ref_alive(ref *r, tp_cell *by, int n, tp_dims dims, const int64_t *at, int *which) {
   for (int i = 0; i < r->g->stops.n; i++) {
     if (position(n, dims, r->ending[i].stop->dim) < 0 ||
         is_implied(r, by, &r->ending[i], n, dims, at))
@@ -167,8 +165,8 @@ ref_answer ref_alive(
   return REF_YES;
 }
 
-ref_answer ref_seek(ref *r, tp_cell *by, int n, tp_sym *const *dims, const int64_t *lo,
-    const int64_t *hi, int64_t *at) {
+ref_answer ref_seek(
+    ref *r, tp_cell *by, int n, tp_dims dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
   for (;;) {
     int which = 0;
     ref_answer x = ref_alive(r, by, n, dims, at, &which);

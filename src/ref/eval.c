@@ -192,10 +192,10 @@ ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) 
     if (x_ != REF_WAIT || (x_ = run_stack(r)) != REF_YES) return x_; \
   }
 
-ref_answer ref_is_alive(ref *r, int n, tp_sym *const *dims, const int64_t *at,
+ref_answer ref_is_alive(ref *r, int n, tp_dims dims, const int64_t *at,
     int *which){ WAIT_FOR(r, ref_alive(r, NULL, n, dims, at, which)) }
 
-ref_answer ref_find(ref *r, int n, tp_sym *const *dims, const int64_t *lo, const int64_t *hi,
+ref_answer ref_find(ref *r, int n, tp_dims dims, const int64_t *lo, const int64_t *hi,
     int64_t *at){ WAIT_FOR(r, ref_seek(r, NULL, n, dims, lo, hi, at)) }
 
 ref_answer ref_call_seek(ref *r, const tp_node *n) {

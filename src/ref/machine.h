@@ -105,9 +105,8 @@ void ref_give_up(ref *r); /* drops all demands */
 bool ref_has_ticks(const tp_ticks *t, const tp_node *n);
 /* -1: at, a point of all tick dims, is before the tick; 0: of it; 1: behind */
 int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at);
-ref_answer ref_is_alive(ref *r, int n, tp_sym *const *dims, const int64_t *at, int *which);
-ref_answer ref_find(
-    ref *r, int n, tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
+ref_answer ref_is_alive(ref *r, int n, tp_dims dims, const int64_t *at, int *which);
+ref_answer ref_find(ref *r, int n, tp_dims dims, const int64_t *lo, const int64_t *hi, int64_t *at);
 ref_answer ref_call_seek(ref *r, const tp_node *n);
 
 /* ---- memo.c ---- */
@@ -154,11 +153,10 @@ void ref_stops_open(ref *r);
 bool ref_stop_step(ref *r, tp_cell *c);
 /* Is this point alive? NO: *which stop has ended it. WAIT: for cells now on the stack. by NULL: the
  * question comes from outside any step. */
-ref_answer ref_alive(
-    ref *r, tp_cell *by, int n, tp_sym *const *dims, const int64_t *at, int *which);
+ref_answer ref_alive(ref *r, tp_cell *by, int n, tp_dims dims, const int64_t *at, int *which);
 /* Moves `at` on, in lexicographic order, to the first point that is alive; NO: there is none. */
-ref_answer ref_seek(ref *r, tp_cell *by, int n, tp_sym *const *dims, const int64_t *lo,
-    const int64_t *hi, int64_t *at);
+ref_answer ref_seek(
+    ref *r, tp_cell *by, int n, tp_dims dims, const int64_t *lo, const int64_t *hi, int64_t *at);
 bool ref_demand_ends(ref *r, const tp_node *n);
 bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
 

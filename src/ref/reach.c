@@ -116,7 +116,7 @@ static void set_bounds(const reach *q, int64_t b, int64_t rest, int64_t *env) {
 }
 
 bool tp_ref_ticks(
-    tp_graph *g, int n, tp_sym *const *dims, bool *shown, bool *paced, bool *ends, tp_error *err) {
+    tp_graph *g, int n, tp_dims dims, bool *shown, bool *paced, bool *ends, tp_error *err) {
   reach q = { NULL, g, { .n = n, .dim = dims }, shown, paced, ends };
   candidates(&q);
   int left = TP_TUNE_TICKS_SAMPLES;

@@ -11,7 +11,7 @@
 /* ---- bounds that must be given ---- */
 
 static tp_ix *mark_ix(void *seen, tp_ix *e) {
-  tp_sym *const *s;
+  tp_dims s;
   for (int i = 0, n = tp_ix_syms(e, &s); i < n; i++) {
     ((bool *)seen)[s[i]->id] = true;
     if (s[i]->bound) ((bool *)seen)[s[i]->bound->id] = true;

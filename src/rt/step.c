@@ -9,7 +9,7 @@
 /* ---- a point of an array over a domain ---- */
 
 /* Copies between an array over a domain and its dense part at a point of the tick dims. */
-static void move_part(const tp_fn *f, int ndom, tp_sym *const *dom, const int64_t *point,
+static void move_part(const tp_fn *f, int ndom, tp_dims dom, const int64_t *point,
     const tp_array *whole, const tp_array *part, bool out) {
   int64_t at[TP_MAXRANK] = { 0 }, inner = tp_dtype_size(whole->dtype);
   bool fixed[TP_MAXRANK];

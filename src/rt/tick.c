@@ -239,7 +239,7 @@ bool tp_make_ticks(tp_fn *f, tp_error *err) {
   return ok;
 }
 
-int tp_fn_tick_dims(const tp_fn *f, tp_sym *const **out) {
+int tp_fn_tick_dims(const tp_fn *f, tp_dims *out) {
   *out = f->tick;
   return f->ntick;
 }

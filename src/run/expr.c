@@ -4,7 +4,7 @@
 static bool is_var(tp_sym *s) { return s->kind != TP_SYM_BOUND && !s->whole; }
 
 static bool mentions_var(tp_ix *e) {
-  tp_sym *const *syms;
+  tp_dims syms;
   bool var = false;
   for (int i = 0, n = tp_ix_syms(e, &syms); i < n; i++) var |= is_var(syms[i]);
   return var;
@@ -21,7 +21,7 @@ tp_dx tp_dx_new(tp_arena *a, tp_ix *e) {
 
 /* coef * atoms as a linear term; adds a constant one to d->c. False: not linear in variables. */
 static bool bind_term(tp_dx *d, int i, const int64_t *env) {
-  tp_ix *const *atom;
+  tp_ixs atom;
   int natom = tp_ix_term(d->e, i, &atom);
   uint64_t coef = (uint64_t)tp_ix_coef(d->e, i);
   tp_sym *var = NULL;

@@ -48,7 +48,7 @@ typedef struct {
 } span;
 
 static bool term_span(const team_judge *j, tp_ix *e, int i, int64_t period, span *s) {
-  tp_ix *const *atom;
+  tp_ixs atom;
   int n = tp_ix_term(e, i, &atom), vars = 0;
   int64_t coef = tp_ix_coef(e, i), lo = 1, hi = 1;
   for (int k = 0; k < n; k++) {

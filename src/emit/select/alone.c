@@ -85,7 +85,7 @@ static bool lie_apart(
   return any;
 }
 
-bool tp_emit_alone(const tp_emit *e, const tp_region *r, tp_ix *n, tp_ix *const *step) {
+bool tp_emit_alone(const tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step) {
   for (int i = r->nin; i < r->nin + r->nout; i++) {
     const tp_nd *out = tp_window_at(r, i);
     if (out->buf < 0 || !step[i]) continue;
@@ -100,6 +100,6 @@ bool tp_emit_alone(const tp_emit *e, const tp_region *r, tp_ix *n, tp_ix *const 
   return true;
 }
 
-void tp_emit_if_alone(tp_emit *e, const tp_region *r, tp_ix *n, tp_ix *const *step) {
+void tp_emit_if_alone(tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step) {
   if (tp_emit_alone(e, r, n, step)) tp_emit_line(e, "TP_IVDEP\n");
 }

@@ -44,10 +44,10 @@ typedef struct tp_arg {
   const char *s;
   tp_ix *ix;
   int n;
-  tp_ix *const *ixs;  /* S; A: constants */
+  tp_ixs ixs;         /* S; A: constants */
   const tp_val *vals; /* L, V */
   tp_dtype dtype;
-  tp_sym *const *dom; /* O: n of them */
+  tp_dims dom; /* O: n of them */
 } tp_arg;
 
 #define TP_MAXARG 16

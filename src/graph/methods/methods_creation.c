@@ -3,9 +3,9 @@
 
 typedef struct making { /* the options of all of them */
   int rank;
-  tp_ix *const *shape;
+  tp_ixs shape;
   int ndom;
-  tp_sym *const *dom;
+  tp_dims dom;
   tp_dtype dtype;
   const tp_arg *name, *key;
 } making;

@@ -15,7 +15,7 @@
 enum { POWER_STATES = 8 };
 typedef struct power_dims {
   int n;
-  tp_sym *const *dim;
+  tp_dims dim;
 } power_dims;
 typedef struct power_system {
   tp_mk mk;
@@ -25,7 +25,7 @@ typedef struct power_system {
   const tp_out *o;
   char side; /* of the matrix, as in tp_form; 0: there is none */
   int rank;  /* of factors */
-  tp_ix *const *shape;
+  tp_ixs shape;
   int n;
   /* first values, of q and of P; {NULL}: 0. far: P has the factor in some power */
   tp_val init[POWER_STATES], add[POWER_STATES], by[POWER_STATES][POWER_STATES];
@@ -94,7 +94,7 @@ static bool put_system(power_system *d, const tp_system *s) {
   return true;
 }
 
-static void join_dims(const power_system *d, power_dims *to, int n, tp_sym *const *dim) {
+static void join_dims(const power_system *d, power_dims *to, int n, tp_dims dim) {
   to->n = tp_dom_union(d->mk.g, to->n, to->dim, n, dim, &to->dim);
 }
 
@@ -116,7 +116,7 @@ static void find_dims(power_system *d) {
 /* ---- its recurrences over digits ---- */
 
 static tp_val declared_over(
-    const power_system *d, tp_dtype t, int rank, tp_ix *const *shape, power_dims over) {
+    const power_system *d, tp_dtype t, int rank, tp_ixs shape, power_dims over) {
   return mk_declared(d->mk, t, rank, shape, over.n, over.dim);
 }
 
@@ -145,7 +145,7 @@ static tp_val digit_is_one(const power_system *d, tp_ix *n) {
   return mk_binc(d->mk, TP_OP_EQ, mk_binc(d->mk, TP_OP_MOD, h, 2), 1);
 }
 
-static tp_val or_nothing(const power_system *d, tp_val v, int rank, tp_ix *const *shape) {
+static tp_val or_nothing(const power_system *d, tp_val v, int rank, tp_ixs shape) {
   return v.node ? v : mk_fill(d->mk, 0, d->dtype, rank, shape, 0, NULL);
 }
 

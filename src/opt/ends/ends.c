@@ -41,7 +41,7 @@ static tp_ix *needed_where(ends *l, const tp_node *n) {
 }
 
 /* The dims on which the ends of n's dims depend and which n lacks. */
-static int lacked(ends *l, const tp_node *n, tp_sym *const **dims) {
+static int lacked(ends *l, const tp_node *n, tp_dims *dims) {
   const tp_node about = tp_ends_about(l, tp_ends_alive(l, over_of(n)));
   tp_sym **left = TP_NEWN(&l->g->arena, tp_sym *, about.ndom + 1);
   int m = 0;
@@ -58,7 +58,7 @@ static bool runs_in_all(const ends *l, const tp_node *n) {
 
 /* *rows gets the points of dims that n lacks at which nodes that have these dims read it, through
  * others that lack them too. False: it may be read anywhere. */
-static bool rows_that_read(ends *l, const tp_node *n, int m, tp_sym *const *dims, tp_set **rows) {
+static bool rows_that_read(ends *l, const tp_node *n, int m, tp_dims dims, tp_set **rows) {
   bool *lacks = TP_NEWN(&l->g->arena, bool, l->n), *met = TP_NEWN(&l->g->arena, bool, l->n);
   lacks[n->id] = true;
   if (runs_in_all(l, n)) return false;
@@ -84,7 +84,7 @@ static bool rows_that_read(ends *l, const tp_node *n, int m, tp_sym *const *dims
 
 /* A condition on the dims that n lacks; NULL: none. Asked of the graph before it is lowered. */
 static tp_ix *rows_read(ends *l, const tp_node *n) {
-  tp_sym *const *dims;
+  tp_dims dims;
   int m = tp_may_fail(n) ? lacked(l, n, &dims) : 0;
   if (!m) return NULL;
   tp_set *rows = tp_set_empty(l->ix, m, dims);

@@ -7,14 +7,14 @@
 /* The dims that a value made here has. */
 typedef struct {
   int n;
-  tp_sym *const *dim;
+  tp_dims dim;
 } over;
 static inline over over_of(const tp_node *n) { return (over){ n->ndom, n->dom }; }
 
 /* An end that was read (tp_ends_read). */
 typedef struct {
   int stop, ndom;
-  tp_sym *const *dom;
+  tp_dims dom;
   tp_ix *upto;
   tp_val val;
 } ends_read;
@@ -76,11 +76,11 @@ bool tp_ends_feeds(const ends *l, const tp_node *n);
 /* v over all of dom */
 tp_val tp_ends_same_dom(ends *l, tp_val v, over on);
 /* index maps: dims that are left at their own point, the others whole */
-tp_at *tp_ends_whole(ends *l, over on, int nleft, tp_sym *const *left);
+tp_at *tp_ends_whole(ends *l, over on, int nleft, tp_dims left);
 /* n's dims without t */
 int tp_ends_left(const tp_node *n, tp_sym *t, tp_sym **left);
 /* x reduced over its dims but left, and over all of t */
-tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, tp_sym *const *left);
+tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, tp_dims left);
 tp_val tp_ends_over(ends *l, tp_red red, tp_val x, tp_sym *t);
 /* x where cond holds, elsewhere a value that adds nothing, at points of dom. If nothing else reads
  * x (only), a contraction's operands are masked, not its result. */

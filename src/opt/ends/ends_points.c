@@ -31,7 +31,7 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
  * bits of x. */
 static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
-  tp_sym *const *dom;
+  tp_dims dom;
   int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
   tp_ix *is = tp_ix_cmp(TP_EQ, tp_ix_addc(tp_ix_sym(s->dim), c), tp_ix_sym(s->sym));
   tp_val y = tp_ends_over(

@@ -14,7 +14,7 @@ typedef struct sum {
   tp_edge e;
   /* the operand's dims, and dims that the mask brings in */
   int ndom;
-  tp_sym *const *dom;
+  tp_dims dom;
   /* its conditions without and with ends; NULL: none */
   tp_ix *plain, *parts;
   uint32_t own; /* by stop, bits: `parts` mean the end at u, not at p */
@@ -136,8 +136,8 @@ static bool settle(sum *s, tp_edge *to) {
 }
 
 /* Adds dims to those of p, which is at u's points along them. */
-static void bring_in(sum *s, int n, tp_sym *const *dims) {
-  tp_sym *const *was = s->dom;
+static void bring_in(sum *s, int n, tp_dims dims) {
+  tp_dims was = s->dom;
   int nwas = s->ndom, d = 0;
   s->ndom = tp_dom_union(s->l->g, s->ndom, s->dom, n, dims, &s->dom);
   if (!s->e.gather || s->ndom == nwas) return;
@@ -282,7 +282,7 @@ static bool mask_now(sum *s) {
   s->e.src = x;
   if (!x.node) return false;
   int ndom = x.node->ndom;
-  tp_sym *const *dom = x.node->dom;
+  tp_dims dom = x.node->dom;
   tp_ix *there = tp_ends_told(l, (over){ ndom, dom },
       tp_ends_project(l, tp_set_cond(l->ix, ndom, dom, cond)), tp_set_box(l->ix, ndom, dom));
   const tp_out *o = tp_outof(x);

@@ -15,7 +15,7 @@ static int first_end(ends *l, tp_ix *e) {
 
 static tp_val value(ends *l, tp_ix *e) { return tp_ixvalue(l->g, e, l->err); }
 
-tp_at *tp_ends_whole(ends *l, over on, int nleft, tp_sym *const *left) {
+tp_at *tp_ends_whole(ends *l, over on, int nleft, tp_dims left) {
   tp_at *at = tp_at_own(l->g, on.n, on.dim);
   for (int d = 0; d < on.n; d++)
     if (!tp_dom_has(nleft, left, on.dim[d]))
@@ -23,7 +23,7 @@ tp_at *tp_ends_whole(ends *l, over on, int nleft, tp_sym *const *left) {
   return at;
 }
 
-tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, tp_sym *const *left) {
+tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, tp_dims left) {
   return x.node ? tp_gathered(l->mk, red, x, tp_ends_whole(l, over_of(x.node), n, left), n, left)
                 : x;
 }
@@ -149,7 +149,7 @@ static tp_val compare(ends *l, tp_op op, int i, tp_ix *e, over on) {
 
 tp_ix *tp_ends_extremum(ends *l, tp_ix *e, int64_t *k) {
   for (int i = 0; i < tp_ix_nterm(e); i++) {
-    tp_ix *const *atom;
+    tp_ixs atom;
     *k = tp_ix_coef(e, i);
     if (tp_ix_term(e, i, &atom) == 1 &&
         (tp_ix_kind(atom[0]) == TP_IX_MIN || tp_ix_kind(atom[0]) == TP_IX_MAX) &&

@@ -218,7 +218,7 @@ static void name_part(const moving_range *m, tp_val v) {
 }
 
 partial tp_partial_either(
-    const moving_range *m, int ndom, tp_sym *const *dom, tp_ix *cond, partial yes, partial no) {
+    const moving_range *m, int ndom, tp_dims dom, tp_ix *cond, partial yes, partial no) {
   for (int i = 0; i < yes.n; i++) {
     yes.v[i] = mk_either(m->mk, ndom, dom, cond, yes.v[i], no.v[i]);
     name_part(m, yes.v[i]);
@@ -236,7 +236,7 @@ partial tp_partial_at(const moving_range *m, partial a, tp_sym *d, tp_ix *p) {
   return a;
 }
 
-partial tp_partial_declared(const moving_range *m, int ndom, tp_sym *const *dom) {
+partial tp_partial_declared(const moving_range *m, int ndom, tp_dims dom) {
   partial s = tp_partial_none(m);
   for (int i = 0; i < s.n && s.v[i].node; i++) {
     const tp_out *o = tp_outof(s.v[i]);

@@ -13,7 +13,7 @@
 /* The max, or min, in e that mentions c and occurs once: e is that plus rest. NULL: there is
  * none. */
 static tp_ix *clipping(tp_ix *e, tp_sym *c, tp_ixkind kind, tp_ix **rest) {
-  tp_ix *const *atoms;
+  tp_ixs atoms;
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     if (tp_ix_term(e, i, &atoms) != 1 || tp_ix_coef(e, i) != 1 || tp_ix_kind(atoms[0]) != kind ||
         !tp_ix_mentions(atoms[0], c))

@@ -28,7 +28,7 @@ typedef struct moving_range {
   tp_dtype dtype; /* dtype of the carried state */
   bool open;      /* its gradients are still to be built */
   int ndom;
-  tp_sym *const *dom;
+  tp_dims dom;
   tp_sym *c;
   tp_ix *l, *L, *h, *H;
 } moving_range;
@@ -53,10 +53,10 @@ partial tp_partial_whole(const moving_range *m, tp_val red, const tp_at *at);
 partial tp_partial_join(const moving_range *m, partial a, partial b);
 /* part by part, as mk_either, mk_select, mk_at, mk_declared and tp_merge_add */
 partial tp_partial_either(
-    const moving_range *m, int ndom, tp_sym *const *dom, tp_ix *cond, partial yes, partial no);
+    const moving_range *m, int ndom, tp_dims dom, tp_ix *cond, partial yes, partial no);
 partial tp_partial_select(const moving_range *m, tp_val cond, partial yes, partial no);
 partial tp_partial_at(const moving_range *m, partial a, tp_sym *d, tp_ix *p);
-partial tp_partial_declared(const moving_range *m, int ndom, tp_sym *const *dom);
+partial tp_partial_declared(const moving_range *m, int ndom, tp_dims dom);
 bool tp_partial_branch(const moving_range *m, partial s, tp_ix *cond, partial e);
 
 tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n);
@@ -72,7 +72,7 @@ typedef struct window_rows {
   tp_ix *clip;
   int way;
   int ndom;
-  tp_sym *const *dom;
+  tp_dims dom;
 } window_rows;
 /* The state of the last w rows up to each, rows below the clip left out; w above 1. two_stacks.c */
 partial tp_two_stacks(const window_rows *r, tp_ix *w);

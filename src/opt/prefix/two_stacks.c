@@ -57,7 +57,7 @@ static bool count_places(two_stacks *k, tp_ix *w) {
 
 /* ---- the ring of one part ---- */
 
-static tp_ix *const *ring_shape(const two_stacks *k, tp_ix *rows, tp_val like) {
+static tp_ixs ring_shape(const two_stacks *k, tp_ix *rows, tp_val like) {
   tp_ix **shape = TP_NEWN(&k->mk.g->arena, tp_ix *, tp_rankof(like) + 1);
   shape[0] = rows;
   for (int a = 0; a < tp_rankof(like); a++) shape[a + 1] = mk_extent(like, a);
@@ -67,7 +67,7 @@ static tp_ix *const *ring_shape(const two_stacks *k, tp_ix *rows, tp_val like) {
 static tp_val put_at(const two_stacks *k, tp_val ring, tp_val place, tp_val row) {
   tp_mk mk = k->mk;
   int rank = tp_rankof(row) + 1;
-  tp_ix *const *one = ring_shape(k, mk_int(mk, 1), row);
+  tp_ixs one = ring_shape(k, mk_int(mk, 1), row);
   return mk_op(mk, TP_OP_PUT, 3,
       (tp_val[]){ ring, mk_expand(mk, place, rank, one), mk_reshape(mk, row, rank, one) },
       &(tp_attr){ .axis = 0 });

@@ -31,7 +31,7 @@ typedef struct turn {
 /* ---- one contribution at the point where it arrives ---- */
 
 /* The condition that x has this point, at points of n. */
-static tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, tp_ix *const *at) {
+static tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, tp_ixs at) {
   tp_ix *all = tp_ix_bool(g->ix, true), *zero = tp_ix_const(g->ix, 0);
   for (int j = 0; j < 2 * x->ndom; j++) {
     tp_ix *p = at[j / 2], *end = tp_ix_sym(x->dom[j / 2]->bound),
@@ -78,7 +78,7 @@ static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, tp_ix **to, 
   return true;
 }
 
-static bool over_ends(const tp_graph *g, int n, tp_sym *const *dims) {
+static bool over_ends(const tp_graph *g, int n, tp_dims dims) {
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound || tp_stop_of(g, dims[i])) return true;
   return false;

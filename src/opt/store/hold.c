@@ -21,7 +21,7 @@ typedef struct {
 /* The first part of e that is (dim + c) mod n or (dim + c) // n; NULL: none. */
 static tp_ix *step_atom(tp_ix *e, tp_sym *dim) {
   for (int i = 0; i < tp_ix_nterm(e); i++) {
-    tp_ix *const *atom;
+    tp_ixs atom;
     for (int k = 0, n = tp_ix_term(e, i, &atom); k < n; k++) {
       bool steps = tp_ix_kind(atom[k]) == TP_IX_MOD || tp_ix_kind(atom[k]) == TP_IX_FDIV;
       tp_ix *of = steps ? tp_ix_arg(atom[k], 0) : NULL;

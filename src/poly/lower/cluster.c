@@ -124,7 +124,7 @@ void tp_sb_sync(sb *b) {
 }
 
 /* Adds the read of the loaded array that may take the place of a parameter's first value. */
-static void parameter_access(sb *b, tp_node *n, tp_ix *const *at) {
+static void parameter_access(sb *b, tp_node *n, tp_ixs at) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, n->ndom);
   for (int d = 0; d < n->ndom; d++) w[d] = (tp_at){ .lo = at[d] };
   TP_PUSH(b->l->a, &b->acc,

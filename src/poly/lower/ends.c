@@ -42,7 +42,7 @@ static tp_ix *the_end(tp_poly *p, int stop, const tp_at *at) {
 }
 
 /* The stop's end at a point of a node: the greatest over dims that the node lacks. */
-static tp_ix *end_at(tp_poly *p, int stop, int n, tp_sym *const *dims, const tp_at *at) {
+static tp_ix *end_at(tp_poly *p, int stop, int n, tp_dims dims, const tp_at *at) {
   const tp_stop *s = &p->g->stops.v[stop];
   tp_at d[s->ndom + 1];
   for (int i = 0; i < s->ndom; i++) {
@@ -80,7 +80,7 @@ bool tp_depends(const tp_poly *p, tp_ix *e, tp_sym *s) {
 
 /* ---- expressions ---- */
 
-tp_ix *tp_at_dims(tp_poly *p, tp_ix *e, int n, tp_sym *const *dims, tp_ix *const *at) {
+tp_ix *tp_at_dims(tp_poly *p, tp_ix *e, int n, tp_dims dims, tp_ixs at) {
   int ns = p->g->stops.n, m = n;
   tp_sym *from[n + ns + 1];
   tp_ix *to[n + ns + 1];
@@ -94,12 +94,12 @@ tp_ix *tp_at_dims(tp_poly *p, tp_ix *e, int n, tp_sym *const *dims, tp_ix *const
   return tp_ix_subst(e, m, from, to);
 }
 
-tp_ix *tp_at_point(tp_poly *p, const tp_node *n, tp_ix *e, tp_ix *const *at) {
+tp_ix *tp_at_point(tp_poly *p, const tp_node *n, tp_ix *e, tp_ixs at) {
   return tp_at_dims(p, e, n->ndom, n->dom, at);
 }
 
-static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, tp_sym *const *dims, tp_ix *const *to,
-    uint32_t gone) {
+static tp_at moved(
+    tp_poly *p, const tp_end *e, int d, int n, tp_dims dims, tp_ixs to, uint32_t gone) {
   tp_at at = e->at[d];
   for (int k = 0; k < n; k++)
     if ((gone >> k & 1) && at_mentions(at, dims[k])) at = whole_dim(p, e->stop, d);
@@ -108,8 +108,7 @@ static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, tp_sym *const *dim
   return at;
 }
 
-tp_ix *tp_move_ends(
-    tp_poly *p, tp_ix *e, int n, tp_sym *const *dims, tp_ix *const *to, uint32_t gone) {
+tp_ix *tp_move_ends(tp_poly *p, tp_ix *e, int n, tp_dims dims, tp_ixs to, uint32_t gone) {
   TP_VEC(tp_sym *) from = { 0 };
   TP_VEC(tp_ix *) by = { 0 };
   for (int i = tp_next_end(p, e, 0), last = p->ends.n; i >= 0 && i < last;
@@ -130,7 +129,7 @@ tp_ix *tp_move_ends(
 }
 
 /* An upper bound of an extent for all ends, 0 among them: T - t is at most T, 5 - T at most 5. */
-tp_ix *tp_extent_upper(tp_graph *g, tp_ix *e, int n, tp_sym *const *dims) {
+tp_ix *tp_extent_upper(tp_graph *g, tp_ix *e, int n, tp_dims dims) {
   tp_ix *up = tp_end_extreme(g, e, true, n, dims), *none = e, *zero = tp_ix_const(g->ix, 0);
   for (int i = 0; i < g->stops.n; i++) none = tp_ix_subst(none, 1, &g->stops.v[i].sym, &zero);
   return none == e ? up : tp_ix_max(up, tp_ix_upper(none, n, dims));
@@ -138,7 +137,7 @@ tp_ix *tp_extent_upper(tp_graph *g, tp_ix *e, int n, tp_sym *const *dims) {
 
 /* ---- guards ---- */
 
-tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, tp_ix *const *at) {
+tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, tp_ixs at) {
   tp_ix *all = NULL;
   for (int i = 0; i < p->g->stops.n; i++)
     for (int d = 0; d < n->ndom; d++) {
@@ -262,7 +261,7 @@ static bool is_settled_from(tp_ictx *c, tp_ix *e, tp_sym *end, tp_ix **from) {
 
 /* Is e nowhere less for a greater `end`? */
 static bool grows_with(tp_ix *e, tp_sym *end) {
-  tp_ix *const *atom;
+  tp_ixs atom;
   bool does = true;
   if (!tp_ix_mentions(e, end) || tp_ix_as_sym(e)) return true;
   switch (tp_ix_kind(e)) {

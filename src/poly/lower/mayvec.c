@@ -29,7 +29,7 @@ static bool adds_apart(const sb *b, int i, tp_sym *d) {
 
 static bool node_allows(const sb *b, int i, tp_sym *d) {
   const tp_node *n = b->s->node[i];
-  tp_ix *const *at = b->s->nodeat[i];
+  tp_ixs at = b->s->nodeat[i];
   if (tp_ops[n->op].batch == TP_BATCH_X && n->op != TP_OP_CONST) return false;
   for (int k = 0; k < n->ndom; k++)
     if (!linear(b, at[k], d)) return false;

@@ -90,7 +90,7 @@ static bool low_needed(const low *l, const tp_node *n) {
   return l->need->set[n->id] && l->live[n->id];
 }
 
-tp_ix **tp_low_point(low *l, int n, tp_sym *const *dims) {
+tp_ix **tp_low_point(low *l, int n, tp_dims dims) {
   tp_ix **at = TP_NEWN(l->a, tp_ix *, n);
   for (int d = 0; d < n; d++) at[d] = tp_ix_sym(dims[d]);
   return at;

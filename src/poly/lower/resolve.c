@@ -32,7 +32,7 @@ typedef struct { /* the walk's state: the leading axis variables */
 } view_walk;
 
 /* A node's `at`, for an operand that has some of its dims. */
-static tp_ix **at_operand(tp_poly *p, const tp_node *n, tp_ix *const *at, const tp_node *src) {
+static tp_ix **at_operand(tp_poly *p, const tp_node *n, tp_ixs at, const tp_node *src) {
   tp_ix **out = TP_NEWN(p->a, tp_ix *, src->ndom);
   for (int d = 0; d < src->ndom; d++)
     for (int e = 0; e < n->ndom; e++)
@@ -66,7 +66,7 @@ static void put_axes(view_walk *w, tp_opnd *o, int lead, int n, const axis *v) {
   o->rank = lead + n;
 }
 
-static void base(view_walk *w, tp_val v, tp_ix *const *at, tp_opnd *o) {
+static void base(view_walk *w, tp_val v, tp_ixs at, tp_opnd *o) {
   tp_arena *a = w->p->a;
   const tp_out *t = tp_outof(v);
   axis x[2 * TP_MAXRANK];
@@ -97,7 +97,7 @@ static void permute(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
   put_axes(w, o, lead, r, x);
 }
 
-static void expand(view_walk *w, const tp_node *n, tp_ix *const *at, tp_opnd *o, int lead) {
+static void expand(view_walk *w, const tp_node *n, tp_ixs at, tp_opnd *o, int lead) {
   axis x[TP_MAXRANK];
   int r = n->out[0].rank, first = lead + r - o->rank;
   for (int i = 0; i < r; i++) {
@@ -120,7 +120,7 @@ static void pin_axis(view_walk *w, tp_opnd *o, int k, tp_ix *place) {
   o->shape[k] = tp_ix_const(w->c, 1);
 }
 
-static void slice(view_walk *w, const tp_node *n, tp_ix *const *at, tp_opnd *o, int lead) {
+static void slice(view_walk *w, const tp_node *n, tp_ixs at, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
   tp_ix *lo = tp_at_point(w->p, n, n->attr.ix[0], at),
         *ext = tp_at_point(w->p, n, n->attr.ix[1], at);
@@ -150,7 +150,7 @@ static void flip(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
 }
 
 /* Turns axis k into two that overlap. */
-static void unfold(view_walk *w, const tp_node *n, tp_ix *const *at, tp_opnd *o, int lead) {
+static void unfold(view_walk *w, const tp_node *n, tp_ixs at, tp_opnd *o, int lead) {
   axis x[TP_MAXRANK];
   int k = lead + n->attr.axis, r = 0;
   if (o->axisvar[k] >= 0) {
@@ -166,7 +166,7 @@ static void unfold(view_walk *w, const tp_node *n, tp_ix *const *at, tp_opnd *o,
 
 /* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of
  * extent 1 come and go. */
-static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, tp_ix *const *want) {
+static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, tp_ixs want) {
   axis old[TP_MAXRANK], x[TP_MAXRANK];
   int r = 0, i = 0, j = 0;
   for (int k = lead; k < o->rank; k++)
@@ -206,15 +206,14 @@ static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, tp_ix *const *wan
   return i == r;
 }
 
-static void reshape(view_walk *w, const tp_node *n, tp_ix *const *at, tp_opnd *o, int lead) {
+static void reshape(view_walk *w, const tp_node *n, tp_ixs at, tp_opnd *o, int lead) {
   tp_ix *want[TP_MAXRANK];
   for (int i = 0; i < n->out[0].rank; i++) want[i] = tp_at_point(w->p, n, n->out[0].shape[i], at);
   if (!regroup(w, o, lead, n->out[0].rank, want)) o->bad = n;
 }
 
 /* sat := the point at which a read reads its operand, with a new axis variable for each range. */
-static bool through_read(
-    view_walk *w, const tp_node *n, tp_ix *const *at, tp_ix **sat, tp_error *err) {
+static bool through_read(view_walk *w, const tp_node *n, tp_ixs at, tp_ix **sat, tp_error *err) {
   for (int d = 0; d < n->in[0].src.node->ndom; d++) {
     const tp_at *e = &n->attr.at[d];
     sat[d] = tp_at_point(w->p, n, e->lo, at);
@@ -238,7 +237,7 @@ static bool through_read(
  * then. */
 typedef struct {
   const tp_node *n;
-  tp_ix *const *at;
+  tp_ixs at;
   int lead;
 } passed_view;
 
@@ -265,7 +264,7 @@ static void apply_view(view_walk *w, const passed_view *v, tp_opnd *o) {
 }
 
 /* Follows views without recursion, as there may be thousands in a row. */
-static bool follow(view_walk *w, tp_val v, tp_ix *const *at, tp_opnd *o, tp_error *err) {
+static bool follow(view_walk *w, tp_val v, tp_ixs at, tp_opnd *o, tp_error *err) {
   TP_VEC(passed_view) way = { 0 };
   for (; w->p->mode[v.node->id] == TP_V_VIEW; v = v.node->in[0].src) {
     const tp_node *n = v.node, *src = n->in[0].src.node;
@@ -316,8 +315,8 @@ static void judge(view_walk *w, tp_opnd *o) {
   if (k >= 0) o->bad = culprit(w, k);
 }
 
-bool tp_resolve(tp_poly *p, tp_val v, tp_ix *const *at, int nlead, tp_sym *const *leadvar,
-    tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
+bool tp_resolve(tp_poly *p, tp_val v, tp_ixs at, int nlead, tp_dims leadvar, tp_ixs leadext,
+    tp_opnd *out, tp_error *err) {
   view_walk w = { .p = p, .c = p->g->ix, .nvar = nlead, .top = v.node };
   for (int i = 0; i < nlead; i++) {
     w.var[i] = leadvar[i];
@@ -333,7 +332,7 @@ bool tp_resolve(tp_poly *p, tp_val v, tp_ix *const *at, int nlead, tp_sym *const
 
 /* dims in `over` lead as axes */
 static bool call_operand(
-    tp_poly *p, const tp_node *n, tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+    tp_poly *p, const tp_node *n, tp_ixs at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
   tp_sym *var[TP_MAXDIM];
   tp_ix *ext[TP_MAXDIM], *vat[TP_MAXDIM];
@@ -353,8 +352,7 @@ static bool call_operand(
   return tp_resolve(p, v, vat, nl, var, ext, o, err);
 }
 
-bool tp_node_operand(
-    tp_poly *p, const tp_node *n, tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+bool tp_node_operand(tp_poly *p, const tp_node *n, tp_ixs at, int k, tp_opnd *o, tp_error *err) {
   if (n->op == TP_OP_CALL) return call_operand(p, n, at, k, o, err);
   tp_val v = n->in[k].src;
   return tp_resolve(p, v, at_operand(p, n, at, v.node), 0, NULL, NULL, o, err);

@@ -92,7 +92,7 @@ static void note_over(sb *b, end_list *v, const tp_node *n) {
 
 static bool note_node(sb *b, end_list *v, int i) {
   const tp_node *n = b->s->node[i];
-  tp_ix *const *at = b->s->nodeat[i];
+  tp_ixs at = b->s->nodeat[i];
   tp_opnd o;
   for (int k = 0; k < n->nout; k++)
     for (int a = 0; a < n->out[k].rank; a++)
@@ -207,7 +207,7 @@ typedef struct {
   tp_set *dom;
 } taken_there;
 
-static void take_there(low *l, int n, tp_sym *const *dims, taken_there *x) {
+static void take_there(low *l, int n, tp_dims dims, taken_there *x) {
   tp_ictx *c = l->g->ix;
   tp_opnd o;
   tp_at to[TP_MAXDIM];
@@ -391,7 +391,7 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
 /* The guard that both points exist; asks: and that the ends which the contribution needs are
  * known. */
 static tp_ix *contribution_guard(
-    low *l, const tp_node *n, const space *s, const tp_node *p, tp_ix *const *pat, tp_ix *asks) {
+    low *l, const tp_node *n, const space *s, const tp_node *p, tp_ixs pat, tp_ix *asks) {
   tp_ix *at[TP_MAXDIM], *there = tp_guard_of(l->p, p, pat);
   for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].range ? NULL : s->u[d].lo;
   return tp_ix_both(tp_ix_both(tp_guard_of(l->p, n, at), there), asks);

@@ -25,7 +25,7 @@ static bool is_free(const cutter *c, int st) {
   return used == all;
 }
 
-double tp_elements(int rank, tp_ix *const *shape) {
+double tp_elements(int rank, tp_ixs shape) {
   double n = 1;
   int64_t v;
   for (int k = 0; k < rank; k++)
@@ -45,7 +45,7 @@ static bool is_handed_on(const tp_stmt *s, int i) {
   return !stays && n->nout == 1;
 }
 
-static double value_bytes(tp_dtype t, int rank, tp_ix *const *shape) {
+static double value_bytes(tp_dtype t, int rank, tp_ixs shape) {
   return (double)tp_dtype_size(t) * tp_elements(rank, shape);
 }
 
@@ -181,7 +181,7 @@ static void spare_effects(cutter *c) {
   for (int i = 0; i < c->ncomp; i++) c->vec[i] &= !wanted[i], c->rows[i] &= !wanted[i];
 }
 
-static bool follows(const tp_stmt *s, tp_ix *const *at, int n, int d) {
+static bool follows(const tp_stmt *s, tp_ixs at, int n, int d) {
   bool any = false;
   for (int k = 0; k < n; k++) any |= at[k] && tp_ix_mentions(at[k], s->dim[d]);
   return any;

@@ -12,7 +12,7 @@
  * the other. */
 #include "poly/store/live.h"
 
-static double product_at(const life *f, tp_ix *const *width, int64_t sample) {
+static double product_at(const life *f, tp_ixs width, int64_t sample) {
   int n = tp_nsym(f->S->ix);
   int64_t *env = TP_NEWN(f->S->a, int64_t, n);
   double r = 1;
@@ -188,7 +188,7 @@ static tp_ix *whole_blocks(const life *f, tp_ix *width, int k) {
   return full ? tp_ix_min(width, full) : width;
 }
 
-static void settle(life *f, tp_ix *const *width) {
+static void settle(life *f, tp_ixs width) {
   for (int k = 0; k < f->x->ndim; k++) f->x->width[k] = whole_blocks(f, width[k], k);
   for (int k = 0; k < f->x->ndim; k++) f->x->why[k] = reason(f, k);
 }
