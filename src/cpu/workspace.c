@@ -73,14 +73,17 @@ static tp_ix *sorted(const worker *w) {
   return bytes(window_extent(w, &w->r->in[0], w->r->nlead + w->r->how.axis), 2 * TP_WORK_PAIR);
 }
 
-/* Bytes for the rows that are hit, and one row in f64. */
+/* Bytes for the rows that are hit, and in f64 one row, or all of half as many as hits at most. */
 static tp_ix *added_rows(const worker *w) {
   const tp_nd *o = &w->r->out[0], *k = &w->r->in[1];
   tp_ix *row = num(w, 1),
         *hits = bytes(k->rank ? window_extent(w, k, w->r->nlead) : num(w, 1), TP_WORK_PAIR);
   for (int i = 0; i < o->rank; i++)
     if (i != w->r->how.axis) row = times(row, window_extent(w, o, w->r->nlead + i));
-  return tp_compute(window_dtype(w, o)) == TP_F32 ? plus(hits, bytes(row, sizeof(double))) : hits;
+  tp_ix *all = least(window_count(w, o, w->r->nlead), window_count(w, &w->r->in[2], 0));
+  return tp_compute(window_dtype(w, o)) == TP_F32
+      ? plus(hits, bytes(most(row, all), sizeof(double)))
+      : hits;
 }
 
 /* A table of the places that are hit, half empty, in f64. */

@@ -26,10 +26,10 @@ static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
   return *m != NULL;
 }
 
-/* Numbers of a note of a fault; where the notes say whether there is any, and, behind the count of
- * meetings, where those of blocks begin; of all notes. */
+/* Numbers of a note of a fault; where those of blocks begin, behind the count of meetings and ends;
+ * of all notes. */
 static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
-static int blocks_at(const tp_exec *x) { return tp_gpu_failed_at(x) + 2; }
+static int blocks_at(const tp_exec *x) { return tp_gpu_ends_at(x) + x->plan->nsym; }
 static int notes_of(const tp_exec *x) { return blocks_at(x) + note_size(x) * x->device->noting; }
 
 static bool forget_faults(tp_exec *x) {
@@ -73,7 +73,8 @@ static int64_t find_places(tp_exec *x, int64_t *sums) {
   tp_device *d = x->device;
   int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
   *sums = 0;
-  for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
+  for (int i = 0; i < x->plan->bufs.n; i++)
+    d->place[i] = tp_gpu_is_there(x, x->plan->bufs.v[i]) ? tp_arena_place(x, i) : TP_GPU_MISSING;
   for (int i = 0; i < d->n + d->more.n; i++) {
     const tp_chosen *k = tp_gpu_kernel(d, i);
     if (k->chosen && (k->of->loop || k->of->stretch || k->of->nparts))
@@ -86,20 +87,28 @@ static int64_t find_places(tp_exec *x, int64_t *sums) {
   return bytes;
 }
 
+/* What is selected by an end may be read before anything is there, and is not used. */
+static bool take_arena(tp_exec *x, int64_t bytes) {
+  tp_device *d = x->device;
+  int64_t was = d->arena ? d->arena_bytes : 0;
+  return take(x, &d->arena, &d->arena_bytes, bytes) &&
+      (!x->plan->ends.n || d->arena_bytes == was ||
+          d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, bytes, x->err));
+}
+
 /* Says where values are, and takes memory for the arena and for buffers outside of it, unless all
  * of the run is the host's. */
 static bool place_buffers(tp_exec *x) {
   tp_device *d = x->device;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    bool there = b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
+    bool there = tp_gpu_is_there(x, b);
     d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
   }
   if (x->poison || tp_arena_spills(x)) return true;
   int64_t sums, bytes = find_places(x, &sums);
   if (!tp_gpu_has_room(x, bytes, sums + (int64_t)sizeof *d->note * notes_of(x)) ||
-      !take(x, &d->arena, &d->arena_bytes, bytes) ||
-      (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
+      !take_arena(x, bytes) || (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
     return false;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (d->where[i] && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(tp_gpu_bytes(x, i), 64)))
@@ -194,7 +203,7 @@ static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
   int64_t leads = 1, own = 1;
   for (int i = 0; i < r->nlead; i++)
     leads = tp_times_bytes(leads, TP_MAX(tp_dx_get(&r->lead[i], x->env), 0));
-  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind == TP_RG_OP; w++) {
+  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind != TP_RG_LOOP; w++) {
     int64_t n = 1;
     for (int i = r->nlead; i < w->rank; i++)
       n = tp_times_bytes(n, TP_MAX(tp_dx_get(&w->shape[i], x->env), 0));
@@ -222,6 +231,8 @@ static int64_t points_in_parts(const tp_exec *x, const tp_kernel *of) {
   return most;
 }
 
+static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
+
 static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64_t end) {
   tp_device *d = x->device;
   const tp_kernel *of = k->of;
@@ -234,24 +245,30 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   place[n++] = (tp_gplace){ d->arena, 0 };
   for (int i = 0; i < of->nbuf; i++) {
     if (!tp_gpu_reach(x, of->buf[i], of->written[i])) return false;
-    if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = tp_gpu_place(x, of->buf[i]);
+    if (tp_kernel_takes(x->plan, of, i)) place[n++] = tp_gpu_place(x, of->buf[i]);
   }
   num[nnum++] = (int64_t)x->run->seed, num[nnum++] = from, num[nnum++] = end;
   for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
   if (of->adds) place[n++] = (tp_gplace){ d->sums, 0 };
+  if (!tp_gpu_tell_ends(x)) return false;
+  for (int i = 0; i < x->nreg; i++)
+    if (x->reg[i]->rg->kind == TP_RG_PINIT && x->reg[i]->pos >= of->node->pos &&
+        x->reg[i]->pos <= last_of(of))
+      x->begun[x->reg[i]->out[0].buf] = true;
   d->doubtful = true;
   d->launches++;
   k->launches++;
   return d->driver->launch(d->queue,
-      &(tp_glaunch){ .kernel = k->fn,
-          .blocks = of->one && !of->by_rows ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
-          .threads = TP_KERNEL_THREADS,
-          .nplace = n,
-          .place = place,
-          .nnum = nnum,
-          .num = num,
-          .together = of->nparts > 0 },
-      x->err);
+             &(tp_glaunch){ .kernel = k->fn,
+                 .blocks = of->one && !of->by_rows ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
+                 .threads = TP_KERNEL_THREADS,
+                 .nplace = n,
+                 .place = place,
+                 .nnum = nnum,
+                 .num = num,
+                 .together = of->nparts > 0 },
+             x->err) &&
+      tp_gpu_take_ends(x, of);
 }
 
 static bool may_launch(const tp_exec *x, const tp_chosen *k) {
@@ -315,16 +332,18 @@ static bool launch_range(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   return launch(x, k->sums, most, 0, k->blocks);
 }
 
-/* The host waits for each piece but the last, and for that too the first time. */
-static bool launch_piece(
-    tp_exec *x, tp_chosen *k, int64_t from, int64_t end, int64_t n, bool last) {
+/* The host waits for each piece but the last, and for that too the first time. *to: where the piece
+ * ends; then, if the data have ended it before, where. */
+static bool launch_piece(tp_exec *x, tp_chosen *k, int64_t from, int64_t *to, bool last) {
+  int64_t step = k->of->node->step, n = (*to - from) / step;
   bool timed = !last || !k->each;
   if (timed && !k->each && !finish(x)) return false;
   double began = timed ? tp_now() : 0;
-  if (!launch_range(x, k, from, end)) return false;
+  if (!launch_range(x, k, from, step > 0 ? *to : *to - step)) return false;
   if (!timed) return true;
-  if (!finish(x)) return false;
-  k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
+  if (!finish(x) || !tp_gpu_left_at(x, k->of->node, to)) return false;
+  n = TP_MIN((*to - from) / step, n);
+  if (n > 0) k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
   return true;
 }
 
@@ -333,12 +352,11 @@ static bool launch_loop(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   int64_t step = node->step,
           left = step > 0 ? (end - from + step - 1) / step : (from - end) / -step + 1;
   while (left > 0) {
-    int64_t n = TP_MIN(piece_of(k), left), next = from + n * step;
-    bool last = n == left;
-    if (!launch_piece(x, k, from, last ? end : step > 0 ? next : next - step, n, last))
-      return false;
-    from = next, left -= n;
-    if (left && !look(x)) return false;
+    int64_t n = TP_MIN(piece_of(k), left), next = from + n * step, to = next;
+    left -= n;
+    if (!launch_piece(x, k, from, &to, !left) || (left && !look(x))) return false;
+    if (to != next) return true;
+    from = next;
     if (left && tp_run_ends(x->run)) {
       x->env[node->var->id] = from;
       return tp_dreg_cancelled(x, x->regat[tp_first_leaf(node)->pos]);
@@ -359,6 +377,7 @@ static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
 
 static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
   tp_chosen *k = x->device->begins[first->pos];
+  if (!k && first->kind == TP_P_LOAD) k = x->device->leaf[first->pos];
   if (!k || k->of->node != first || !may_launch(x, k)) return 0;
   *last = k->of->all[k->of->n - 1];
   int64_t points = k->of->nparts ? points_in_parts(x, k->of)
@@ -370,6 +389,7 @@ static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
 static bool begin(tp_exec *x) {
   x->device->doubtful = x->device->failing = false;
   x->device->nlate = 0;
+  tp_gpu_ends_begin(x);
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_no_memory(x->err, TP_NOWHERE);
   bool ok = tp_gpu_choose(x) && place_buffers(x);
@@ -408,6 +428,9 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->env = TP_NEWN(&x->a, int64_t, x->nsym + 1);
   d->at = TP_NEWN(&x->a, tp_counted, x->plan->npos + 1);
+  d->needed = TP_NEWN(&x->a, bool, x->plan->npos + 1);
+  d->found = TP_NEWN(&x->a, bool, x->nsym + 1);
+  d->told = TP_NEWN(&x->a, int64_t, x->nsym + 1);
   for (int i = 0; i < d->n; i++) {
     d->kernel[i].of = &k[i];
     if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
@@ -441,8 +464,6 @@ static double bytes_by(const tp_exec *x, const tp_kernel *of) {
   for (int i = 0; i < of->nbuf; i++) once += (double)tp_gpu_bytes(x, of->buf[i]);
   return of->loop && !inside ? TP_MIN(all, once) : all;
 }
-
-static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
 
 static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;
@@ -490,4 +511,4 @@ static void tell(const tp_exec *x, tp_buf *b) {
 }
 
 const tp_offload tp_on_device = { open_device, close_device, begin, takes, loop, stretch, see,
-  settle, tell };
+  tp_gpu_loaded, settle, tell };
