@@ -179,8 +179,8 @@ typedef struct tp_map_ {
   int n, nslot;
 } tp_hmap;
 void tp_hmap_init(tp_hmap *m, tp_arena *a);
-void *tp_hmap_get(const tp_hmap *m, const void *key, size_t n);     /* NULL: absent */
-void tp_hmap_set(tp_hmap *m, const void *key, size_t n, void *val); /* key copied; replaces */
+void *tp_hmap_get(const tp_hmap *m, const void *key, size_t n);           /* NULL: absent */
+void tp_hmap_set(tp_hmap *m, const void *key, size_t n, const void *val); /* key copied; replaces */
 /* stable across runs and machines */
 uint64_t tp_hash(const void *p, size_t n, uint64_t seed);
 

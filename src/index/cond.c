@@ -52,7 +52,7 @@ tp_ix *tp_ix_not(tp_ix *a) {
   if (no) return no;
   for (int i = 0; i < a->narg; i++) v[i] = tp_ix_not(a->arg[i]);
   no = tp_ix_nary(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
-  tp_hmap_set(&c->memo, key, sizeof key, (void *)(uintptr_t)no);
+  tp_hmap_set(&c->memo, key, sizeof key, no);
   return no;
 }
 

@@ -65,7 +65,7 @@ static void *find_key(tp_ictx *c, const tp_hmap *m) {
   return tp_hmap_get(m, c->key.v, (size_t)c->key.n * sizeof(int64_t));
 }
 static void put_key(tp_ictx *c, tp_hmap *m, const void *val) {
-  tp_hmap_set(m, c->key.v, (size_t)c->key.n * sizeof(int64_t), (void *)(uintptr_t)val);
+  tp_hmap_set(m, c->key.v, (size_t)c->key.n * sizeof(int64_t), val);
 }
 
 static const tp_mono *mono_of(tp_ictx *c, int n, tp_ixs atom) {

@@ -163,7 +163,7 @@ bool tp_ix_prove_ge0(tp_ix *e, int ndims, tp_dims dims) {
   const char *known = tp_hmap_get(&c->memo, key, n);
   if (!known) {
     known = settle(c, e, ndims, dims) ? &yes : &no;
-    tp_hmap_set(&c->memo, key, n, (void *)(uintptr_t)known);
+    tp_hmap_set(&c->memo, key, n, known);
   }
   return known == &yes;
 }

@@ -144,7 +144,7 @@ static tp_ix *simplify(tp_ictx *c, tp_ix *e, void *ud) {
   tp_ix *r = tp_hmap_get(&c->memo, key, n);
   if (r) return r;
   r = (tp_ix_is_cond(e) ? simplify_cond : simplify_sum)(c, e, ud);
-  tp_hmap_set(&c->memo, key, n, (void *)(uintptr_t)r);
+  tp_hmap_set(&c->memo, key, n, r);
   return r;
 }
 

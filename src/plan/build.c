@@ -20,7 +20,7 @@ static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   pb_end *was = TP_DUPN(b->a, b->ends.v, n);
   TP_PUSH(b->a, &v, x);
   tp_pb_loads(b, &v);
-  if (n) memcpy(b->ends.v, was, sizeof *was * (size_t)n);
+  if (n) TP_COPYN(b->ends.v, was, n);
   return tp_plan_seq(b->a, v.n, v.v);
 }
 

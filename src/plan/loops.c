@@ -51,7 +51,7 @@ static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
   int own = x->wrap - r->npoint;
   if (own >= 0 && x->shape[own] == K(b, 1)) {
     tp_ring *ring = TP_NEWN(b->a, tp_ring, x->nring + 1);
-    if (x->nring) memcpy(ring, x->ring, sizeof *ring * (size_t)x->nring);
+    if (x->nring) TP_COPYN(ring, x->ring, x->nring);
     ring[x->nring++] = (tp_ring){ x->wlo, x->wmod, x->stride[own] };
     x->ring = ring;
     x->wrap = -1;

@@ -232,7 +232,7 @@ static int buffer_beside(strip *s, int buf) {
 
 static tp_micro *cast_to(const strip *s, tp_dtype d, int from, const tp_micro *before, int n) {
   tp_micro *m = TP_NEWN(s->p->a, tp_micro, n + 1);
-  if (n) memcpy(m, before, sizeof *m * (size_t)n);
+  if (n) TP_COPYN(m, before, n);
   m[n] = (tp_micro){ .op = TP_OP_CAST, .dtype = d, .in = { from, from, from } };
   return m;
 }

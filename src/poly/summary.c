@@ -59,7 +59,7 @@ static void visit_run(tour *x, const tp_tree *t, const char *loops, int depth) {
   loop_nest *n = nest_of(x, loops);
   const char *name = said_of(x, s), *key = tp_printf(&x->a, "%s\n%s", loops, name);
   if (tp_hmap_get(&x->said, key, strlen(key))) return;
-  tp_hmap_set(&x->said, key, strlen(key), (void *)key);
+  tp_hmap_set(&x->said, key, strlen(key), key);
   if (n->n++ < NAMES) TP_PUSH(&x->a, &n->name, name);
 }
 

@@ -137,7 +137,7 @@ static bool watched(tp_fn *f, tp_error *err) {
   w.ticks = &stepped;
   if (!tp_pass_run(&w, TP_PASS_KEEP, err)) return false;
   bool *whole = TP_NEWN(&f->graph->arena, bool, f->graph->nodes.n);
-  memcpy(whole, f->whole, sizeof *whole * (size_t)had);
+  TP_COPYN(whole, f->whole, had);
   f->whole = whole;
   return true;
 }

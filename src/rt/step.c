@@ -61,7 +61,7 @@ tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *sha
 static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
   int64_t shape[TP_MAXRANK];
   memcpy(shape, c->args[0]->shape, sizeof shape);
-  memcpy(shape, c->reached, sizeof *shape * (size_t)tp_callee_nover(c->of));
+  TP_COPYN(shape, c->reached, tp_callee_nover(c->of));
   tp_array_unref(s->out[i]); /* it may come twice in a broken state */
   s->out[i] = tp_take_shown(s, i, c->args[0], shape);
   return s->out[i] || tp_fail(err, TP_E_MEMORY, c->of->pos, "no room for what a tick shows");
@@ -273,7 +273,7 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
 bool tp_fn_stepping(const tp_fn *f) { return f->session && !f->session->over; }
 
 bool tp_fn_next_tick(const tp_fn *f, int64_t *at) {
-  if (tp_fn_stepping(f) && at) memcpy(at, f->session->at, sizeof *at * (size_t)f->ntick);
+  if (tp_fn_stepping(f) && at) TP_COPYN(at, f->session->at, f->ntick);
   return tp_fn_stepping(f);
 }
 

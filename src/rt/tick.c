@@ -187,7 +187,7 @@ static void note_flags(tp_fn *f, const when *w) {
 
 static bool prepare(tp_fn *f, when *w, tp_error *err) {
   *w = (when){ .g = tp_checked_graph(f, err), .n = f->ntick };
-  memcpy(w->dim, f->tick, sizeof *f->tick * (size_t)f->ntick);
+  TP_COPYN(w->dim, f->tick, f->ntick);
   f->steps.graph = w->g;
   return w->g && tp_sweep_graph(f, w->g, err) && judge_tick(w, err);
 }

@@ -32,7 +32,7 @@ static tp_val filled(const moving_range *m, double v, tp_dtype d) {
 
 static tp_at *with_row(const moving_range *m, tp_at row) {
   tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
-  memcpy(at, m->at, sizeof *at * (size_t)m->x.node->ndom);
+  TP_COPYN(at, m->at, m->x.node->ndom);
   at[m->r] = row;
   return at;
 }
