@@ -19,7 +19,7 @@ bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
   return x != NULL;
 }
 
-tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
+tp_amount tp_gpu_amount(const tp_pnode *node, const tp_counted *at) {
   tp_amount a = { 0 };
   TP_EACH_NODE (k, node) {
     if (!k.x->rg && (k.x != node || node->kind != TP_P_LOAD)) continue;
@@ -144,7 +144,7 @@ static void choose(tp_exec *x, const tp_counted *at) {
   }
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];
-    tp_amount a = tp_gpu_amount(x, k->of->node, at);
+    tp_amount a = tp_gpu_amount(k->of->node, at);
     double each = a.work / (double)TP_MAX(a.runs, 1) / (double)k->blocks;
     k->chosen = a.runs && !(inside && tp_gpu_is_around(inside, k->of->node));
     if (asked) k->chosen &= !leaves || !k->of->loop;
@@ -186,7 +186,7 @@ tp_chosen *tp_gpu_kernel_of(const tp_device *d, const tp_pnode *node) {
 
 static bool makes_little(const gathering *g, const tp_pnode *x) {
   TP_EACH_NODE (k, x) {
-    tp_amount a = tp_gpu_amount(g->x, k.x, g->at);
+    tp_amount a = tp_gpu_amount(k.x, g->at);
     int64_t runs = k.x->kind == TP_P_FOR ? g->runs : a.runs;
     if ((k.x->rg || k.x->kind == TP_P_FOR) && a.work > (double)TP_MAX(runs, 1) * LOOP_WORK)
       return false;

@@ -200,7 +200,7 @@ typedef struct tp_amount {
   int64_t runs;
   double work;
 } tp_amount;
-tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at);
+tp_amount tp_gpu_amount(const tp_pnode *node, const tp_counted *at);
 /* The kernel of a leaf or loop, or NULL. */
 tp_chosen *tp_gpu_kernel_of(const tp_device *d, const tp_pnode *node);
 /* Numbers that a kernel takes at most: symbols of bounds, of loops around, of ends by data. */

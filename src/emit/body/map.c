@@ -19,7 +19,7 @@ void emit_open_axis(const nest *l, int k) {
 /* Are iterations along axis k independent if they read operands and store results from..to? Turned
  * windows stand in locals. */
 static bool is_axis_alone(const nest *l, int k, int from, int to) {
-  const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
+  tp_ix **step = TP_NEWN(l->e->a, tp_ix *, l->nw);
   for (int w = 0; w < l->nw; w++) {
     bool result = w >= l->r->nin, stored = w >= l->r->nin + from && w < l->r->nin + to;
     if ((!result || stored) && !(l->turned && l->turned[w])) step[w] = l->stride[w][k];
@@ -101,8 +101,8 @@ void emit_open_work(const nest *of, int axis, const char *count, int most, int f
 /* ---- points of threads ---- */
 
 /* A quarter of x; NULL: it is no multiple of four. */
-static const tp_ix *quarter_of(const nest *l, const tp_ix *x) {
-  return tp_ix_divexact(l->e->ix, x, tp_ix_const(l->e->ix, 4));
+static tp_ix *quarter_of(const nest *l, tp_ix *x) {
+  return tp_ix_divexact(x, tp_ix_const(l->e->ix, 4));
 }
 
 /* Does the window begin at a multiple of four elements, wherever the other axes stand? */
@@ -136,7 +136,8 @@ static void put_fours(const nest *l, bool writes) {
   there.fours = false;
   for (int w = 0; w < l->nw; w++) {
     bool out = w >= l->r->nin;
-    if (l->w[w]->buf < 0 || !tp_is_number(l->stride[w][l->nax - 1], 1) || (writes && !out)) continue;
+    if (l->w[w]->buf < 0 || !tp_is_number(l->stride[w][l->nax - 1], 1) || (writes && !out))
+      continue;
     const char *type = tp_dtype_name(tp_emit_dtype(l->e, l->w[w]));
     tp_emit_line(l->e, writes ? "*(GLOBAL tp_four_%s *)&" : "tp_four_%s f%d", type, w);
     if (writes) emit_element(&there, w), tp_putf(l->e->b, " = f%d", w);

@@ -15,7 +15,7 @@ enum { PRODUCT_TERMS = 4096, TINY = 8 };
 enum { OF_X, OF_Y, OF_MADE };
 typedef struct {
   int n;
-  const tp_ix **extent, **stride[3];
+  tp_ix **extent, **stride[3];
 } product_axes;
 
 static bool is_plain(const tp_emit *e, const tp_nd *nd, int rank) {
@@ -26,13 +26,13 @@ static bool is_plain(const tp_emit *e, const tp_nd *nd, int rank) {
 static product_axes axes_of(const tp_emit *e, const tp_region *r) {
   const tp_nd *nd[] = { &r->in[0], &r->in[1], &r->out[0] };
   int more = nd[OF_MADE]->rank - 2, first = r->nlead + more;
-  const tp_ix *zero = tp_ix_const(e->ix, 0);
-  product_axes p = { .n = first + 3, .extent = TP_NEWN(e->a, const tp_ix *, first + 3) };
+  tp_ix *zero = tp_ix_const(e->ix, 0);
+  product_axes p = { .n = first + 3, .extent = TP_NEWN(e->a, tp_ix *, first + 3) };
   for (int i = 0; i < first + 2; i++)
     p.extent[i] = i < r->nlead ? r->lead[i] : nd[OF_MADE]->shape[i - r->nlead];
   p.extent[first + 2] = nd[OF_X]->shape[more + 1];
   for (int w = 0; w < 3; w++) {
-    const tp_ix **s = p.stride[w] = TP_NEWN(e->a, const tp_ix *, p.n);
+    tp_ix **s = p.stride[w] = TP_NEWN(e->a, tp_ix *, p.n);
     for (int i = 0; i < r->nlead; i++) s[i] = nd[w]->lead ? nd[w]->lead[i] : zero;
     /* a batch of one matrix does not move */
     for (int i = 0; i < more; i++)
@@ -103,7 +103,7 @@ static int axis_of(const tp_region *r, int w, int i) {
   return w == OF_X ? m + 2 * (i - m) : w == OF_Y ? m + 2 - (i - m) : i;
 }
 
-static tp_nd window(const tp_region *r, int w, const tp_ix **lead) {
+static tp_nd window(const tp_region *r, int w, tp_ix **lead) {
   tp_nd nd = *tp_window_at(r, w);
   nd.rank = 0;
   nd.lead = lead;

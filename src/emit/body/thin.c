@@ -71,8 +71,7 @@ static void open_columns(const nest *l, const thin *t, int each, const char *own
   for (int i = 0; i < l->nax; i++)
     if (!l->ax[i].red && i != t->m && i != t->n)
       ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), l->ax[i].n };
-  ax[n++] = (tp_emit_axis){ "tile_",
-    tp_ix_fdiv(e->ix, tp_ix_addc(e->ix, l->ax[t->n].n, each - 1), each) };
+  ax[n++] = (tp_emit_axis){ "tile_", tp_ix_fdiv(tp_ix_addc(l->ax[t->n].n, each - 1), each) };
   emit_open_threads(e, n, ax, false);
   tp_emit_line(e, "const int64_t own_ = tile_*%d + %s;\n", each, own);
   tp_emit_line(e, "const int mine_ = own_ < n_;\n");

@@ -20,25 +20,24 @@ static const tp_emit_target device = { false, true, device_cells, NULL };
 /* ---- which leaves ---- */
 
 /* The place of the window's first element in memory, or (most) of its last. */
-static const tp_ix *edge_of(tp_emit *e, const tp_region *r, const tp_nd *nd, bool most) {
-  const tp_ix *at = nd->off;
+static tp_ix *edge_of(const tp_region *r, const tp_nd *nd, bool most) {
+  tp_ix *at = nd->off;
   for (int i = 0; i < r->nlead && nd->lead; i++) {
     int64_t k;
-    bool up =
-        tp_ix_is_const(nd->lead[i], &k) ? k > 0 : tp_ix_prove_ge0(e->ix, nd->lead[i], 0, NULL);
+    bool up = tp_ix_is_const(nd->lead[i], &k) ? k > 0 : tp_ix_prove_ge0(nd->lead[i], 0, NULL);
     if (up != most) continue;
-    at = tp_ix_add(e->ix, at, tp_ix_mul(e->ix, nd->lead[i], tp_ix_addc(e->ix, r->lead[i], -1)));
+    at = tp_ix_add(at, tp_ix_mul(nd->lead[i], tp_ix_addc(r->lead[i], -1)));
   }
   return at;
 }
 
-static bool is_below(tp_emit *e, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_prove_ge0(e->ix, tp_ix_addc(e->ix, tp_ix_sub(e->ix, b, a), -1), 0, NULL);
+static bool is_below(tp_ix *a, tp_ix *b) {
+  return tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(b, a), -1), 0, NULL);
 }
 
 /* Are both on the same rings, at one place of each but ring *other, in which their places differ?
  * *other -1: they are at one place in all. */
-static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other) {
+static bool rings_differ(const tp_nd *a, const tp_nd *b, int *other) {
   *other = -1;
   if (a->nring != b->nring) return false;
   for (int i = 0; i < a->nring; i++) {
@@ -46,7 +45,7 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
     int64_t far, width;
     if (x->width != y->width || x->stride != y->stride) return false;
     if (x->idx == y->idx) continue;
-    if (*other >= 0 || !tp_ix_is_const(tp_ix_sub(e->ix, x->idx, y->idx), &far) ||
+    if (*other >= 0 || !tp_ix_is_const(tp_ix_sub(x->idx, y->idx), &far) ||
         !tp_ix_is_const(x->width, &width) || far % width == 0)
       return false;
     *other = i;
@@ -54,24 +53,22 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
   return true;
 }
 
-bool kernel_apart(
-    tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b) {
+bool kernel_apart(const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b) {
   int other;
-  if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(e, a, b, &other)) return false;
-  const tp_ix *lo_a = edge_of(e, r, a, false), *hi_a = edge_of(e, r, a, true),
-              *lo_b = edge_of(e, q, b, false), *hi_b = edge_of(e, q, b, true);
-  if (other < 0) return is_below(e, hi_a, lo_b) || is_below(e, hi_b, lo_a);
-  const tp_ix *slot = a->ring[other].stride;
-  return is_below(e, tp_ix_sub(e->ix, hi_a, lo_b), slot) &&
-      is_below(e, tp_ix_sub(e->ix, hi_b, lo_a), slot);
+  if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(a, b, &other)) return false;
+  tp_ix *lo_a = edge_of(r, a, false), *hi_a = edge_of(r, a, true), *lo_b = edge_of(q, b, false),
+        *hi_b = edge_of(q, b, true);
+  if (other < 0) return is_below(hi_a, lo_b) || is_below(hi_b, lo_a);
+  tp_ix *slot = a->ring[other].stride;
+  return is_below(tp_ix_sub(hi_a, lo_b), slot) && is_below(tp_ix_sub(hi_b, lo_a), slot);
 }
 
-bool kernel_is_shared(tp_emit *e, const tp_region *r) {
+bool kernel_is_shared(const tp_region *r) {
   for (int i = r->nin; i < r->nin + r->nout; i++)
     for (int k = 0; k < r->nin + r->nout; k++) {
       const tp_nd *out = tp_window_at(r, i), *x = tp_window_at(r, k);
       if (k == i || out->buf < 0 || x->buf != out->buf) continue;
-      if (!tp_emit_same_elements(r, x, out) && !kernel_apart(e, r, x, r, out)) return false;
+      if (!tp_emit_same_elements(r, x, out) && !kernel_apart(r, x, r, out)) return false;
     }
   return true;
 }
@@ -96,7 +93,7 @@ static bool has_kernel(tp_emit *e, const tp_pnode *x) {
 /* Do threads meet inside of the leaf, or does one of them do it all? */
 static bool takes_one_block(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  if (r->kind == TP_RG_LOOP) return !kernel_is_shared(e, r);
+  if (r->kind == TP_RG_LOOP) return !kernel_is_shared(r);
   return tp_emit_takes_one_block(r);
 }
 
@@ -120,7 +117,7 @@ static bool has_kernels(tp_emit *e, const tp_pnode *x) {
 static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   nest l = emit_nest_of(e, x);
   emit_find_axes(&l);
-  bool shared = kernel_is_shared(e, l.r) && (whole || !kernel_has_one_point(&l));
+  bool shared = kernel_is_shared(l.r) && (whole || !kernel_has_one_point(&l));
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
   if (!shared) tp_emit_line(e, "const int64_t first_ = 0, step_ = 1;\n");
   emit_windows(&l);

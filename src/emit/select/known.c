@@ -88,7 +88,7 @@ int64_t tp_emit_count(const tp_region *r) {
   return n;
 }
 
-static bool is_far(const tp_ix *stride) {
+static bool is_far(tp_ix *stride) {
   int64_t s;
   return !tp_ix_is_const(stride, &s) || s >= TP_TUNE_WALK_LINE || s <= -TP_TUNE_WALK_LINE;
 }

@@ -14,7 +14,7 @@ static bool picks_rows(const tp_node *n, int k) {
 
 /* The most that an extent of n is at the points at which n is needed, however far its dims go.
  * NULL: more for longer dims, or not known. */
-static const tp_ix *most_needed(const low *l, const tp_node *n, const tp_ix *e) {
+static tp_ix *most_needed(const low *l, const tp_node *n, tp_ix *e) {
   enum { PIECES = 4 };
   tp_set *need = l->need->set[n->id];
   if (!need || isl_set_n_basic_set(need) > PIECES || !tp_moves(n, e) || !tp_ix_is_affine(e) ||
@@ -33,7 +33,7 @@ static const tp_ix *most_needed(const low *l, const tp_node *n, const tp_ix *e) 
   isl_ctx *ctx = tp_isl_ctx(l->g->ix);
   if (ends && !most && isl_ctx_last_error(ctx) != isl_error_quota)
     isl_ctx_reset_error(ctx); /* unbounded */
-  const tp_ix *x = most ? tp_ix_of_pw_aff(l->g->ix, 0, NULL, most) : NULL;
+  tp_ix *x = most ? tp_ix_of_pw_aff(l->g->ix, 0, NULL, most) : NULL;
   isl_pw_aff_free(most);
   isl_set_free(all);
   return x;
@@ -45,8 +45,7 @@ static bool slides(const low *l, const tp_node *n) {
     const tp_at *at = &n->attr.at[d];
     if (!at->range) continue;
     bool lo = tp_moves(n, at->lo), hi = tp_moves(n, at->hi);
-    if ((lo && hi) || ((lo || hi) && most_needed(l, n, tp_ix_sub(l->g->ix, at->hi, at->lo))))
-      return true;
+    if ((lo && hi) || ((lo || hi) && most_needed(l, n, tp_ix_sub(at->hi, at->lo)))) return true;
   }
   return false;
 }
@@ -91,14 +90,14 @@ static bool low_needed(const low *l, const tp_node *n) {
   return l->need->set[n->id] && l->live[n->id];
 }
 
-const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims) {
-  const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n);
-  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(l->g->ix, dims[d]);
+tp_ix **tp_low_point(low *l, int n, tp_dims dims) {
+  tp_ix **at = TP_NEWN(l->a, tp_ix *, n);
+  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(dims[d]);
   return at;
 }
 
 static bool glance_at(low *l, tp_val v, tp_opnd *o) {
-  const tp_ix **at = tp_low_point(l, v.node->ndom, v.node->dom);
+  tp_ix **at = tp_low_point(l, v.node->ndom, v.node->dom);
   return tp_resolve(l->p, v, at, 0, NULL, NULL, o, l->err);
 }
 
@@ -202,7 +201,7 @@ static void begin_modes(low *l, const bool *whole) {
 bool tp_low_modes(low *l) {
   bool *whole = TP_NEWN(l->a, bool, l->g->nodes.n);
   l->window = TP_NEWN(l->a, bool, l->g->nodes.n);
-  l->p->most = TP_NEWN(l->a, const tp_ix *, l->g->nodes.n);
+  l->p->most = TP_NEWN(l->a, tp_ix *, l->g->nodes.n);
   for (int i = 0; i < l->g->nodes.n; i++) {
     const tp_node *n = l->g->nodes.v[i];
     l->window[i] = n->op == TP_OP_READ && slides(l, n);
