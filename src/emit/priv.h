@@ -197,8 +197,6 @@ void tp_emit_if_alone(tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step);
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
 void emit_best(tp_emit *e, const tp_pnode *x); /* places of the largest */
-/* a scan along a short innermost axis, which operator.c prints for hosts too */
-bool emit_scans_short_rows(const tp_region *r);
 /* Is it an operator that operator.c prints? */
 bool emit_has_operator(const tp_emit *e, const tp_region *r);
 /* elements of one point in a window; -1: not known, or more than `most` */

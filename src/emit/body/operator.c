@@ -5,14 +5,6 @@
 
 typedef const char *places[TP_MAXRANK]; /* by axis of a window */
 
-enum { SHORT_SCAN = 64 };
-bool emit_scans_short_rows(const tp_region *r) {
-  const tp_nd *o = &r->out[0];
-  int64_t n;
-  return tp_ops[r->op].cls == TP_CLS_SCAN && r->how.axis == o->rank - 1 &&
-      tp_ix_is_const(o->shape[o->rank - 1], &n) && n <= SHORT_SCAN;
-}
-
 static tp_dtype dtype_of(const tp_emit *e, const tp_region *r) {
   return tp_emit_dtype(e, &r->out[0]);
 }

@@ -50,8 +50,16 @@ static bool has_whole_blocks(const tp_region *r) {
   return tp_is_number(w->stride[w->rank - 1], 1) && w->wrap != r->nlead + w->rank - 1;
 }
 
+enum { SHORT_SCAN = 64 };
+static bool scans_short_rows(const tp_region *r) {
+  const tp_nd *o = &r->out[0];
+  int64_t n;
+  return tp_ops[r->op].cls == TP_CLS_SCAN && r->how.axis == o->rank - 1 &&
+      tp_ix_is_const(o->shape[o->rank - 1], &n) && n <= SHORT_SCAN;
+}
+
 bool emit_has_operator(const tp_emit *e, const tp_region *r) {
-  if (e->to->host) return emit_scans_short_rows(r);
+  if (e->to->host) return scans_short_rows(r);
   if (!e->to->threads || (r->acc && r->op != TP_OP_CONV_WEIGHT)) return false;
   switch (tp_ops[r->op].cls) {
   case TP_CLS_SCAN:
