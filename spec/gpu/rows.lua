@@ -173,7 +173,7 @@ function rows.host()
   local stem = os.tmpname()
   local f = assert(io.open(stem .. ".c", "w"))
   f:write "#include <stdint.h>\n#include <math.h>\n#include <string.h>\n#define TP_FN static inline\n#define TP_FMA 1\n"
-  f:write "#define GLOBAL\n#define RESTRICT restrict\n#define THREAD 0\n#define THREADS 1\n#define BLOCK 0\n#define BLOCKS 1\n"
+  f:write "#define GLOBAL\n#define THREAD 0\n#define THREADS 1\n#define BLOCK 0\n#define BLOCKS 1\n"
   f:write "#define KERNEL_OF(n, name) void name\n"
   for name in ("math half philox scalar fold dot"):gmatch "%S+" do
     f:write(device.file("kernels/prelude/" .. name .. ".h"))
