@@ -367,7 +367,24 @@ static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
   return launch(x, k, points, 0, 0) ? 1 : -1;
 }
 
+/* Opens a device that was lost once more. All that was made with it has to be made again. */
+static bool open_again(tp_exec *x) {
+  tp_device *d = x->device;
+  tp_gdev *dev = d->driver->open(d->which, x->err);
+  tp_gqueue *queue = dev ? d->driver->queue(dev, x->err) : NULL;
+  if (!queue) return d->driver->close(dev), false;
+  d->driver->close(d->dev);
+  d->dev = dev, d->queue = queue, d->mark = NULL;
+  d->arena = d->notes = d->sums = NULL;
+  d->arena_bytes = d->notes_bytes = d->sums_bytes = 0;
+  for (int i = 0; i < x->plan->bufs.n; i++) d->mem[i] = NULL, d->bytes[i] = 0;
+  for (int i = 0; i < TP_GPU_LATE; i++) d->late[i].mem = NULL, d->late[i].mark = NULL;
+  for (int i = 0; i < d->n + d->more.n; i++) tp_gpu_kernel(d, i)->fn = NULL;
+  return !(d->ready = false);
+}
+
 static bool begin(tp_exec *x) {
+  if (x->device->driver->lost(x->device->dev) && !open_again(x)) return false;
   x->device->doubtful = x->device->failing = false;
   x->device->nlate = 0;
   tp_guard oom;
@@ -394,7 +411,7 @@ static bool settle(tp_exec *x) {
 static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   tp_device *d = TP_NEW(&x->a, struct tp_device);
   tp_kernel *k;
-  *d = (tp_device){ .driver = driver };
+  *d = (tp_device){ .driver = driver, .which = which };
   if (!(d->dev = driver->open(which, x->err))) return false;
   x->device = d;
   if (!(d->queue = driver->queue(d->dev, x->err))) return false;

@@ -36,6 +36,7 @@ enum {
 
 struct tp_device {
   const tp_gdriver *driver;
+  int which; /* device of the driver's */
   tp_gdev *dev;
   tp_gqueue *queue;
   tp_gmark *mark;
