@@ -22,7 +22,7 @@ bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
 tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
   tp_amount a = { 0 };
   TP_EACH_NODE (k, node) {
-    if (!k.x->rg) continue;
+    if (!k.x->rg && (k.x != node || node->kind != TP_P_LOAD)) continue;
     a.runs += at[k.x->pos].runs;
     a.work += TP_MAX((double)at[k.x->pos].elements, at[k.x->pos].flops);
   }
@@ -113,8 +113,10 @@ bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r) {
   if (r->rg->kind != TP_RG_OP || r->rg->op != TP_OP_MATMUL || r->dynamic || x->plan->reproducible)
     return false;
   for (const tp_dnd *w = r->in; w < r->in + r->nnd; w++)
-    if (w->buf < 0 || w->wrap >= 0 || w->dtype != c->dtype) return false;
-  return (c->dtype == TP_F32 || c->dtype == TP_F64) &&
+    if (w->buf < 0 || w->wrap >= 0 || (w < r->in + r->nin && w->dtype != r->in->dtype))
+      return false;
+  return tp_dtype_float(c->dtype) &&
+      (c->dtype == r->in->dtype || (c->dtype == TP_F32 && tp_half(r->in->dtype))) &&
       x->plan->bufs.v[c->buf]->kind != TP_BUF_PARAM;
 }
 
@@ -148,7 +150,7 @@ static void choose(tp_exec *x, const tp_counted *at) {
     if (asked) k->chosen &= !leaves || !k->of->loop;
     else if (k->of->loop)
       k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
-    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE;
+    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE || k->of->node->kind == TP_P_LOAD;
     if (k->chosen && k->of->loop) inside = k->of->node;
     bool sums = k->chosen && k->of->by_rows && k->of->rows->nadded;
     if (sums && !k->sums) {
@@ -193,16 +195,22 @@ static bool makes_little(const gathering *g, const tp_pnode *x) {
   return true;
 }
 
+static bool is_product(const tp_region *r) {
+  return r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_BLOCKS;
+}
+
 /* May it be in a stretch? A node that never runs may, a loop if all of it makes little. */
 static bool may_join(const gathering *g, const tp_pnode *x) {
   const tp_device *d = g->x->device;
+  /* a kernel of parts finds an end in all blocks, a stretch in one */
+  if (x->kind == TP_P_LOAD && d->driver->spec(d->dev)->together) return false;
   if (!tp_emit_stretch_takes(g->s, x)) return false;
   TP_EACH_NODE (k, x) {
     const tp_chosen *c = k.x->rg ? d->leaf[k.x->pos] : NULL,
                     *loop = k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
     if (loop && (loop->of->by_rows || !g->runs || !makes_little(g, k.x))) return false;
     /* a product goes by tiles, or by the library */
-    if (k.x->rg && k.x->rg->op == TP_OP_MATMUL && !makes_little(g, k.x)) return false;
+    if (k.x->rg && is_product(k.x->rg) && !makes_little(g, k.x)) return false;
     if (k.x->kind == TP_P_FOR) tp_tour_skip(&k);
     else if (k.x->rg && !c->chosen && g->at[k.x->pos].runs) return false;
   }
@@ -236,14 +244,14 @@ static void end_stretch(gathering *g) {
   tp_device *d = g->x->device;
   int leaves = 0;
   for (int i = 0; i < g->v.n; i++)
-    TP_EACH_NODE (k, g->v.v[i]) leaves += k.x->rg != NULL;
+    TP_EACH_NODE (k, g->v.v[i]) leaves += k.x->rg || k.x->kind == TP_P_LOAD;
   if (leaves > 1 && (g->v.n > 1 || g->v.v[0]->kind != TP_P_FOR)) {
     tp_chosen *c = stretch_of(g);
     c->chosen = true;
     d->begins[c->of->node->pos] = c;
     for (int i = 0; i < g->v.n; i++)
       TP_EACH_NODE (k, g->v.v[i]) {
-        tp_chosen *in = k.x->rg || k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
+        tp_chosen *in = tp_gpu_kernel_of(d, k.x);
         if (in) in->chosen = false;
       }
   }

@@ -46,8 +46,8 @@ void *tp_gpu_open(const char *const *names, int nfolder, const tp_gfolder *folde
   return library;
 }
 
-bool tp_gpu_functions(const char *of, void *library, int n, const char *const *names, void *fn,
-    tp_buf *why) {
+bool tp_gpu_functions(
+    const char *of, void *library, int n, const char *const *names, void *fn, tp_buf *why) {
   for (int i = 0; i < n; i++) {
     void *p = tp_os_symbol(library, names[i]);
     if (!p) return tp_putf(why, "%s is too old: it has no %s", of, names[i]), false;
