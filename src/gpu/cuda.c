@@ -1,6 +1,7 @@
 /* cuda: NVIDIA's devices by the driver API, NVRTC and cuBLAS (cuda.def), opened at run time. A
  * device is a card's primary context, which all of the process share: a fault ends it for all of
- * them, and it begins anew when the last of ours is closed.
+ * them. The next that is opened begins it anew; what was made in the one before is gone, and no
+ * call with that reaches the driver (is_stale).
  *
  * Kernels are compiled for the card's architecture. PTX is made where NVRTC does not know that, and
  * for the tests' own device, whose name begins with "tempo emulator". */
@@ -15,6 +16,7 @@ enum {
   CUDA_PARAMETERS = 4096,    /* bytes, which every version takes */
   CUDA_NO_MEMORY = 2,
   CUDA_NOT_READY = 600,
+  CUDA_DESTROYED = 709,
   /* of cuBLAS: sums in that type; no TF32, no sums of f16 in f16 */
   CUBLAS_F32 = 68,
   CUBLAS_F64 = 70,
@@ -62,22 +64,28 @@ static const char *const cublas_names[] = {
 };
 
 /* Under cuda_lock: which libraries are open, the driver's version (13000), NVRTC's (13, 0) and the
- * architectures that it knows; by card, how many of ours are open, and whether it was lost. */
+ * architectures that it knows; by card, whether it was lost, and how often it began anew. */
 static pthread_mutex_t cuda_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool has_cuda, has_nvrtc, has_cublas;
 static int driver_version, nvrtc_major, nvrtc_minor, narch, archs[CUDA_CARDS];
 static struct {
-  int opened;
-  bool lost;
+  _Atomic int began;
+  _Atomic bool lost;
 } cards[CUDA_CARDS];
 
 typedef struct {
   tp_gdev is;
-  int card;
+  int card, began;
   void *context;
 } cuda_dev;
 
 static cuda_dev *cuda_of(const tp_gthing *x) { return (cuda_dev *)x->dev; }
+static bool is_stale(const cuda_dev *d) { return d->began != cards[d->card].began; }
+
+static bool cuda_lost(const tp_gdev *gd) {
+  const cuda_dev *d = (const cuda_dev *)gd;
+  return is_stale(d) || cards[d->card].lost;
+}
 
 /* ---- errors ---- */
 
@@ -100,11 +108,7 @@ static bool cuda_did(cuda_dev *d, int rc, const char *call, tp_error *err) {
   tp_buf said;
   tp_buf_init(&said);
   cuda_put(&said, rc, call);
-  if (cuda_loses(rc)) {
-    pthread_mutex_lock(&cuda_lock);
-    cards[d->card].lost = true;
-    pthread_mutex_unlock(&cuda_lock);
-  }
+  if (cuda_loses(rc) && !is_stale(d)) cards[d->card].lost = true;
   tp_fail(err, rc == CUDA_NO_MEMORY ? TP_E_MEMORY : TP_E_DEVICE, TP_NOWHERE, "%s%s: %s",
       d->is.spec.name, cuda_loses(rc) ? " is lost" : "", said.s ? said.s : call);
   tp_buf_free(&said);
@@ -112,7 +116,8 @@ static bool cuda_did(cuda_dev *d, int rc, const char *call, tp_error *err) {
 }
 
 /* Calls a function of libcuda in the device's context: contexts are current by thread. */
-#define CUDA_CALL(d, name, ...)    (cu.CtxSetCurrent((d)->context), cu.name(__VA_ARGS__))
+#define CUDA_CALL(d, name, ...) \
+  (is_stale(d) ? CUDA_DESTROYED : (cu.CtxSetCurrent((d)->context), cu.name(__VA_ARGS__)))
 #define CUDA_DO(d, err, name, ...) cuda_did(d, CUDA_CALL(d, name, __VA_ARGS__), "cu" #name, err)
 
 /* ---- libraries ---- */
@@ -122,9 +127,8 @@ static bool cuda_open_driver(tp_buf *why) {
   const tp_gfolder anywhere = { NULL, NULL };
   if (has_cuda) return true;
   void *lib = tp_gpu_open(names, 1, &anywhere, why);
-  if (!lib)
+  if (!lib || !tp_gpu_functions(names[0], lib, TP_LEN(cuda_names), cuda_names, &cu, why))
     return tp_puts(why, own ? " (TEMPO_CUDA)" : ": install NVIDIA's driver, 525 or newer"), false;
-  if (!tp_gpu_functions(lib, TP_LEN(cuda_names), cuda_names, &cu, why)) return false;
   int rc = cu.Init(0);
   if (rc) return cuda_put(why, rc, "cuInit"), false;
   if (cu.DriverGetVersion(&driver_version)) driver_version = 0;
@@ -165,7 +169,7 @@ static void *cuda_open_part(const char *stem, bool beside, tp_buf *why) {
 static bool cuda_open_nvrtc(tp_buf *why) {
   if (has_nvrtc) return true;
   void *lib = cuda_open_part("libnvrtc", false, why);
-  if (lib && tp_gpu_functions(lib, TP_LEN(nvrtc_names), nvrtc_names, &rtc, why))
+  if (lib && tp_gpu_functions("libnvrtc", lib, TP_LEN(nvrtc_names), nvrtc_names, &rtc, why))
     has_nvrtc = rtc.Version(&nvrtc_major, &nvrtc_minor) == 0 &&
         rtc.GetNumSupportedArchs(&narch) == 0 && narch <= CUDA_CARDS &&
         rtc.GetSupportedArchs(archs) == 0;
@@ -182,7 +186,9 @@ static bool cuda_open_cublas(void) {
   pthread_mutex_lock(&cuda_lock);
   tp_buf_init(&why);
   void *lib = has_cublas ? NULL : cuda_open_part("libcublas", true, &why);
-  if (lib) has_cublas = tp_gpu_functions(lib, TP_LEN(cublas_names), cublas_names, &blas, &why);
+  if (lib)
+    has_cublas =
+        tp_gpu_functions("libcublas", lib, TP_LEN(cublas_names), cublas_names, &blas, &why);
   tp_buf_free(&why);
   pthread_mutex_unlock(&cuda_lock);
   return has_cublas;
@@ -245,6 +251,7 @@ static int cuda_find(int which, tp_gspec *to, tp_buf *why) {
 
 static void cuda_release(tp_gthing *x) {
   cuda_dev *d = cuda_of(x);
+  if (is_stale(d)) return;
   cu.CtxSetCurrent(d->context);
   switch (x->kind) {
   case TP_G_MARK: cu.EventDestroy(x->handle); break;
@@ -268,39 +275,31 @@ static void cuda_close(tp_gdev *gd) {
   int device;
   if (!d) return;
   tp_gpu_drop_all(gd);
-  pthread_mutex_lock(&cuda_lock);
-  bool last = --cards[d->card].opened == 0;
-  if (cu.DeviceGet(&device, d->card) == 0) {
-    cu.DevicePrimaryCtxRelease(device);
-    if (last && cards[d->card].lost) cu.DevicePrimaryCtxReset(device);
-  }
-  if (last) cards[d->card].lost = false;
-  pthread_mutex_unlock(&cuda_lock);
+  if (cu.DeviceGet(&device, d->card) == 0) cu.DevicePrimaryCtxRelease(device);
   tp_free(d);
 }
 
-/* A card that was lost is opened again only after all who had it have closed it. */
-static int cuda_retain(cuda_dev *d, bool *lost) {
-  int device, rc;
+/* A card that was lost begins anew. */
+static int cuda_retain(cuda_dev *d) {
+  int device;
   pthread_mutex_lock(&cuda_lock);
-  *lost = cards[d->card].lost;
-  rc = *lost ? 0 : cu.DeviceGet(&device, d->card);
-  if (!rc && !*lost) rc = cu.DevicePrimaryCtxRetain(&d->context, device);
-  if (!rc && !*lost) cards[d->card].opened++;
+  int rc = cu.DeviceGet(&device, d->card);
+  if (!rc && cards[d->card].lost && !(rc = cu.DevicePrimaryCtxReset(device))) {
+    cards[d->card].lost = false;
+    cards[d->card].began++;
+  }
+  d->began = cards[d->card].began;
+  if (!rc) rc = cu.DevicePrimaryCtxRetain(&d->context, device);
   pthread_mutex_unlock(&cuda_lock);
   return rc;
 }
 
 static tp_gdev *cuda_open(int which, tp_error *err) {
   cuda_dev *d = (cuda_dev *)tp_gpu_opened(&tp_cuda, which, sizeof *d, err);
-  bool lost;
   if (!d) return NULL;
   d->is.release = cuda_release;
   d->card = which;
-  if (cuda_did(d, cuda_retain(d, &lost), "cuDevicePrimaryCtxRetain", err) && !lost) return &d->is;
-  tp_fail(err, TP_E_DEVICE, TP_NOWHERE,
-      "%s is lost: it failed, and functions that were compiled for it then are still there",
-      d->is.spec.name);
+  if (cuda_did(d, cuda_retain(d), "cuDevicePrimaryCtxRetain", err)) return &d->is;
   tp_free(d);
   return NULL;
 }
@@ -557,6 +556,7 @@ static bool cuda_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error
   const double one = 1, adds = p->adds;
   const float one_f32 = 1, adds_f32 = p->adds;
   *did = false;
+  if (is_stale(cuda_of(&q->is))) return cuda_wait(q, err);
   for (size_t i = 0; i < TP_LEN(v); i++)
     if (v[i] < 1 || v[i] > INT_MAX) return true;
   if ((double)m * n * k < TP_TUNE_GPU_PRODUCT || !tp_dtype_float(p->dtype) || !cublas_begin(q))
@@ -572,7 +572,7 @@ static bool cuda_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error
           q->is.dev->spec.name, m, k, n, rc);
 }
 
-const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, tp_gpu_spec, cuda_left,
-  cuda_take, tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs, cuda_queue,
-  cuda_launch, cuda_copy, cuda_lines, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after,
-  cuda_reached, cuda_product };
+const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, cuda_lost, tp_gpu_spec,
+  cuda_left, cuda_take, tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs,
+  cuda_queue, cuda_launch, cuda_copy, cuda_lines, cuda_put_in, cuda_get, cuda_fill, cuda_mark,
+  cuda_after, cuda_reached, cuda_product };

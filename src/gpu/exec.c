@@ -62,6 +62,11 @@ static bool take_arena(tp_exec *x) {
           d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, d->need.arena, x->err));
 }
 
+static void rest_twins(tp_exec *x) {
+  tp_device *d = x->device;
+  for (int i = 0; d->twin && i < x->plan->bufs.n; i++) tp_gpu_rest(d->twin[i]), d->twin[i] = NULL;
+}
+
 /* Says where values are, and takes memory for the arena and for buffers outside of it, unless all
  * of the run is the host's. */
 static bool place_buffers(tp_exec *x) {
@@ -70,9 +75,8 @@ static bool place_buffers(tp_exec *x) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     bool there = tp_gpu_is_there(x, b);
     d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
-    tp_gpu_rest(d->twin[i]);
-    d->twin[i] = NULL;
   }
+  rest_twins(x);
   if (x->poison || tp_arena_spills(x)) return true;
   d->need.notes = (int64_t)sizeof *d->note * notes_of(x);
   if (!tp_gpu_bind(x, false) || !tp_gpu_find_room(x) || !take_arena(x) ||
@@ -355,7 +359,33 @@ static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
   return launch(x, k, points, 0, 0) ? 1 : -1;
 }
 
+static void leave_device(tp_exec *x) {
+  tp_device *d = x->device;
+  rest_twins(x);
+  d->driver->close(d->dev);
+  tp_gpu_leave(d->store, &d->count);
+}
+
+/* Opens a device that was lost once more. All that was made with it has to be made again. */
+static bool open_again(tp_exec *x) {
+  tp_device *d = x->device;
+  tp_gdev *dev = d->driver->open(d->which, x->err);
+  tp_gqueue *queue = dev ? d->driver->queue(dev, x->err) : NULL;
+  tp_gstore *store = queue ? tp_gpu_store(d->driver, d->which, x->err) : NULL;
+  if (!store) return d->driver->close(dev), false;
+  leave_device(x);
+  d->dev = dev, d->queue = queue, d->store = store, d->mark = NULL;
+  d->arena = d->notes = d->sums = d->far_mem = NULL;
+  d->arena_bytes = d->notes_bytes = d->sums_bytes = d->far_bytes = 0;
+  for (int i = 0; i < TP_GPU_LATE; i++) d->late[i].mem = NULL, d->late[i].mark = NULL;
+  for (int i = 0; i < d->n + d->more.n; i++) tp_gpu_kernel(d, i)->fn = NULL;
+  return !(d->ready = false);
+}
+
 static bool begin(tp_exec *x) {
+  if ((x->device->driver->lost(x->device->dev) || tp_gpu_store_is_lost(x->device->store)) &&
+      !open_again(x))
+    return false;
   x->device->doubtful = x->device->failing = false;
   x->device->nlate = 0;
   tp_gpu_ends_begin(x);
@@ -390,7 +420,7 @@ static bool settle(tp_exec *x) {
 static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   tp_device *d = TP_NEW(&x->a, struct tp_device);
   tp_kernel *k;
-  *d = (tp_device){ .driver = driver };
+  *d = (tp_device){ .driver = driver, .which = which };
   if (!(d->dev = driver->open(which, x->err))) return false;
   x->device = d;
   if (!(d->queue = driver->queue(d->dev, x->err)) ||
@@ -428,10 +458,7 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
 }
 
 static void close_device(tp_exec *x) {
-  tp_device *d = x->device;
-  for (int i = 0; d->twin && i < x->plan->bufs.n; i++) tp_gpu_rest(d->twin[i]);
-  d->driver->close(d->dev);
-  tp_gpu_leave(d->store, &d->count);
+  leave_device(x);
   x->device = NULL;
 }
 

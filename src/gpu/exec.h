@@ -57,6 +57,7 @@ enum {
 
 struct tp_device {
   const tp_gdriver *driver;
+  int which; /* device of the driver's */
   tp_gdev *dev;
   tp_gqueue *queue;
   tp_gmark *mark;
@@ -118,6 +119,7 @@ int tp_gpu_late_takes(tp_exec *x, tp_dreg *r);
 
 /* twins.c */
 tp_gstore *tp_gpu_store(const tp_gdriver *driver, int which, tp_error *err);
+bool tp_gpu_store_is_lost(const tp_gstore *s);
 /* count: no longer there */
 void tp_gpu_leave(tp_gstore *s, const tp_gcount *count);
 /* The array's twin, made if `make`, bound to until tp_gpu_rest; NULL: none, or err says why. */

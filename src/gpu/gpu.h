@@ -85,6 +85,8 @@ typedef struct tp_gdriver {
   int (*find)(int which, tp_gspec *to, tp_buf *why);
   tp_gdev *(*open)(int which, tp_error *err);
   void (*close)(tp_gdev *d); /* and all that was made with it */
+  /* Did it fail so that nothing made with it is of use any more? One that is opened then is. */
+  bool (*lost)(const tp_gdev *d);
   const tp_gspec *(*spec)(const tp_gdev *d);
   int64_t (*left)(tp_gdev *d); /* bytes of its memory that are free now */
   tp_gmem *(*take)(tp_gdev *d, int64_t bytes, tp_gside side, tp_error *err);

@@ -45,17 +45,21 @@ typedef struct {
   int which;
   void *device, *context, *queue;
   bool rounded; /* division and square root of f32 are to be asked for */
+  bool lost;    /* a call failed, and not for memory */
 } cl_dev;
 
 static cl_dev *cl_of(const tp_gthing *x) { return (cl_dev *)x->dev; }
 
 /* ---- errors ---- */
 
-static bool cl_did(const tp_gdev *d, int rc, const char *call, tp_error *err) {
+static bool cl_lost(const tp_gdev *d) { return ((const cl_dev *)d)->lost; }
+
+static bool cl_did(tp_gdev *d, int rc, const char *call, tp_error *err) {
   bool memory = rc == CL_NO_MEMORY || rc == CL_NO_HOST_MEMORY || rc == CL_BUFFER_TOO_LARGE;
   const char *why = memory    ? " (it has too little memory)"
       : rc == CL_NO_RESOURCES ? " (out of resources, or the device is lost)"
                               : "";
+  ((cl_dev *)d)->lost |= rc < 0 && !memory;
   return rc >= 0 ||
       tp_fail(err, memory ? TP_E_MEMORY : TP_E_DEVICE, TP_NOWHERE, "%s: %s gives %d%s",
           d->spec.name, call, rc, why);
@@ -75,7 +79,7 @@ static bool cl_open_library(tp_buf *why) {
         own ? " (TEMPO_OPENCL)"
             : ": install the driver of a graphics card, and OpenCL's loader "
               "(Debian: ocl-icd-libopencl1)");
-  return lib && (has_cl = tp_gpu_functions(lib, TP_LEN(cl_names), cl_names, &cl, why));
+  return lib && (has_cl = tp_gpu_functions(names[0], lib, TP_LEN(cl_names), cl_names, &cl, why));
 }
 
 static uint64_t cl_number(void *device, unsigned what, size_t size) {
@@ -478,6 +482,6 @@ static bool cl_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error *
   return true;
 }
 
-const tp_gdriver tp_opencl = { "opencl", cl_find, cl_open, cl_close, tp_gpu_spec, cl_left, cl_take,
-  tp_gpu_drop_mem, tp_gpu_host, cl_build, cl_kernel_of, cl_needs, cl_queue, cl_launch, cl_copy,
-  cl_lines, cl_put, cl_get, cl_fill, cl_mark, cl_after, cl_reached, cl_product };
+const tp_gdriver tp_opencl = { "opencl", cl_find, cl_open, cl_close, cl_lost, tp_gpu_spec, cl_left,
+  cl_take, tp_gpu_drop_mem, tp_gpu_host, cl_build, cl_kernel_of, cl_needs, cl_queue, cl_launch,
+  cl_copy, cl_lines, cl_put, cl_get, cl_fill, cl_mark, cl_after, cl_reached, cl_product };

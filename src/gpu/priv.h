@@ -13,8 +13,9 @@ typedef struct tp_gfolder {
 } tp_gfolder;
 /* Opens the first of `names` in the first folder that has one. It stays open. NULL: why. */
 void *tp_gpu_open(const char *const *names, int nfolder, const tp_gfolder *folder, tp_buf *why);
-/* fn[i]: the function of that name; false: the library is too old, which lacks one */
-bool tp_gpu_functions(void *library, int n, const char *const *names, void *fn, tp_buf *why);
+/* fn[i]: the function of that name; false: the library `of` is too old, which lacks one */
+bool tp_gpu_functions(
+    const char *of, void *library, int n, const char *const *names, void *fn, tp_buf *why);
 
 /* ---- things.c ---- */
 /* Kinds of things, in the order in which they are released. */

@@ -221,7 +221,7 @@ static bool twins_move(const tp_pieces *p, bool *did, tp_error *err) {
 tp_gstore *tp_gpu_store(const tp_gdriver *driver, int which, tp_error *err) {
   pthread_mutex_lock(&twins_lock);
   tp_gstore *s = stores;
-  while (s && (s->driver != driver || s->which != which)) s = s->next;
+  while (s && (s->driver != driver || s->which != which || driver->lost(s->dev))) s = s->next;
   if (!s && !(s = tp_calloc(sizeof *s))) tp_no_memory(err, TP_NOWHERE);
   else if (!s->dev) {
     *s = (tp_gstore){ .driver = driver, .which = which, .dev = driver->open(which, err) };
@@ -236,6 +236,8 @@ tp_gstore *tp_gpu_store(const tp_gdriver *driver, int which, tp_error *err) {
   pthread_mutex_unlock(&twins_lock);
   return s;
 }
+
+bool tp_gpu_store_is_lost(const tp_gstore *s) { return s->driver->lost(s->dev); }
 
 /* Elements that a device took along become NaN. */
 static void close_store(tp_gstore *s) {
