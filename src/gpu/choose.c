@@ -127,12 +127,22 @@ static bool holds_rows(const tp_device *d, const tp_chosen *loop) {
   return false;
 }
 
+/* Does any leaf make much? Then others go to the device, too, for else values would go there and
+ * back. Where kernels can be joined, join.c sees to that. */
+static bool is_busy(const tp_exec *x, const tp_counted *at) {
+  const tp_device *d = x->device;
+  bool any = false;
+  for (int i = 0; i < d->n && !d->driver->spec(d->dev)->together; i++)
+    any |= !d->kernel[i].of->loop && tp_gpu_amount(x, d->kernel[i].of->node, at).work > LITTLE;
+  return any;
+}
+
 static void choose(tp_exec *x, const tp_counted *at) {
   tp_device *d = x->device;
   /* for tests: "all" whatever it costs, or "leaves" alone; "apart": as ever, none of parts */
   const char *asked = tp_setting("TEMPO_KERNELS");
   if (asked && !strcmp(asked, "apart")) asked = NULL;
-  bool leaves = asked && !strcmp(asked, "leaves");
+  bool leaves = asked && !strcmp(asked, "leaves"), busy = is_busy(x, at);
   /* the loop that was chosen last: kernels go from outside inwards */
   const tp_pnode *inside = NULL;
   for (int i = 0; i < d->n; i++) {
@@ -150,7 +160,8 @@ static void choose(tp_exec *x, const tp_counted *at) {
     if (asked) k->chosen &= !leaves || !k->of->loop;
     else if (k->of->loop)
       k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
-    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE || k->of->node->kind == TP_P_LOAD;
+    else
+      k->chosen &= busy || a.runs > FEW_RUNS || a.work > LITTLE || k->of->node->kind == TP_P_LOAD;
     if (k->chosen && k->of->loop) inside = k->of->node;
     bool sums = k->chosen && k->of->by_rows && k->of->rows->nadded;
     if (sums && !k->sums) {

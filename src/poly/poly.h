@@ -177,7 +177,6 @@ typedef struct tp_poly {
   TP_VEC(tp_late) late;
   TP_VEC(tp_end) ends;
   tp_tree *tree;
-  bool widens; /* as tp_lower was told */
   tp_vmode *mode;
   tp_arr *const **arrof; /* by node id; arrof by node id and output */
   /* by node id: the most that its first extent is where needed; NULL: as much as its dims allow */
@@ -291,8 +290,7 @@ tp_sym *tp_stop_sym(const tp_poly *p, int arr);
 tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
 
 /* need: the needed points for g's outputs and sinks. NULL: err. */
-/* widens: products of f32 may read operands that are stored in 16 bits */
-tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool widens, tp_error *err);
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
 /* Fills results. Error cycle, with points at small bounds as a witness, where there is no order. */
 bool tp_schedule(tp_poly *p, tp_error *err);
 tp_poly *tp_poly_free(tp_poly *p); /* isl objects; the arena is the graph's */

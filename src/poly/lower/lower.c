@@ -121,9 +121,8 @@ static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
   return l;
 }
 
-tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool widens, tp_error *err) {
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
   low *l = low_new(g, need, err);
-  l->p->widens = widens;
   for (int i = 0; i < g->outputs.n; i++) tp_reach(l->a, g->outputs.v[i].val.node, l->live);
   TP_NODES (n, g->sinks) {
     tp_reach(l->a, n, l->live);

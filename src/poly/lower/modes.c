@@ -50,14 +50,13 @@ static bool slides(const low *l, const tp_node *n) {
   return false;
 }
 
-static bool is_widening(const low *l, const tp_node *n) {
-  return l->p->widens && n->op == TP_OP_CAST && n->out[0].dtype == TP_F32 &&
-      tp_half(tp_inof(n, 0)->dtype);
+static bool is_widening(const tp_node *n) {
+  return n->op == TP_OP_CAST && n->out[0].dtype == TP_F32 && tp_half(tp_inof(n, 0)->dtype);
 }
 
 static tp_vmode first_mode(const low *l, const tp_node *n) {
   if (n->op == TP_OP_FILL || n->op == TP_OP_VALUE) return TP_V_INLINE;
-  if (is_widening(l, n)) return TP_V_VIEW;
+  if (is_widening(n)) return TP_V_VIEW;
   return tp_shows(n) && !l->window[n->id] ? TP_V_VIEW : TP_V_STORED;
 }
 
@@ -137,7 +136,7 @@ static bool demote(low *l, const tp_opnd *o, bool *changed) {
 /* Stores what is widened under x for another reader than a product. */
 static void store_widened(low *l, const tp_node *by, tp_node *x, bool *changed) {
   if (by && by->op == TP_OP_MATMUL) return;
-  while (l->p->mode[x->id] == TP_V_VIEW && !is_widening(l, x)) x = tp_in(x, 0);
+  while (l->p->mode[x->id] == TP_V_VIEW && !is_widening(x)) x = tp_in(x, 0);
   if (l->p->mode[x->id] != TP_V_VIEW) return;
   l->p->mode[x->id] = TP_V_STORED;
   *changed = true;
