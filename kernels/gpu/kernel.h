@@ -44,6 +44,8 @@ typedef struct {
     TP_LEAVE_IF(any_, to); \
   } while (0)
 
+#define TP_FINITE(x) ((x) - (x) == 0)
+
 /* The place of a parameter that was not loaded. */
 #define TP_MISSING (-2)
 

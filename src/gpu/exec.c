@@ -87,12 +87,15 @@ static int64_t find_places(tp_exec *x, int64_t *sums) {
   return bytes;
 }
 
-/* What is selected by an end may be read before anything is there, and is not used. */
+/* What an end selects from, and what follows a fault, may be read before anything is there, and is
+ * not used. */
 static bool take_arena(tp_exec *x, int64_t bytes) {
   tp_device *d = x->device;
+  bool fills = x->plan->ends.n > 0;
+  for (int i = 0; i < x->nreg; i++) fills |= x->reg[i]->rg->check;
   int64_t was = d->arena ? d->arena_bytes : 0;
   return take(x, &d->arena, &d->arena_bytes, bytes) &&
-      (!x->plan->ends.n || d->arena_bytes == was ||
+      (!fills || d->arena_bytes == was ||
           d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, bytes, x->err));
 }
 

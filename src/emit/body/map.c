@@ -107,12 +107,17 @@ static int open_points(const nest *l) {
 }
 
 void emit_for_threads(const nest *l) {
+  if (l->looks && l->r->acc) {
+    emit_look_at_sum(l);
+    return;
+  }
   int opened = open_points(l);
   if (l->folds) emit_fold_point(l);
   else {
     emit_inputs(l, true);
     emit_work(l);
-    emit_results(l, 0);
+    if (l->checks) emit_look_at_values(l);
+    if (!l->looks) emit_results(l, 0);
   }
   emit_shut(l->e, opened);
 }
