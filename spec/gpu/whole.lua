@@ -74,7 +74,8 @@ end
 function programs.walks()
   local P, out = walks(20)
   local f = compile(P, out)
-  for _, at in ipairs { { 3, 4, 50 }, { 1, 1, 1 }, { 2, 3, 2 }, { 3, 4, 0 }, { 0, 4, 9 }, { 2, 0, 9 } } do
+  for _, at in ipairs { { 3, 4, 50 }, { 1, 1, 1 }, { 2, 3, 2 }, { 3, 4, 0 }, { 0, 4, 9 },
+    { 2, 0, 9 } } do
     call(f, table.concat(at, " "), {}, { I = at[1], B = at[2], T = at[3] })
   end
   counts(f)
@@ -173,9 +174,9 @@ function programs.nan()
   local t, T = P:dim "t"
   local x = P:input("x", { domain = { t }, shape = { 3, 2 } })
   local p = P:param("p", { along = { t }, shape = { 2 }, init = tempo.ones { 2 } })
-  p:update(p * 3e15)
+  p:update(p * ((wrong == 0 or wrong == 5) and 3e15 or 2))
   local y = wrong == 1 and (x - 2):log() or wrong == 2 and (x * 3e37):sum(0)
-    or wrong == 3 and (x * 3e37):select(0, 0)[{ t = 0 .. T }]:sum(0)
+    or wrong == 3 and (x:to "f64" * 3e307):select(0, 0)[{ t = 0 .. T }]:sum(0)
     or wrong == 4 and (x * 1e19):matmul((x * 1e19):mT()) or wrong == 5 and x + p or x * x
   local f = compile(P, { y = y }, { check = "nan" })
   local function at(v) return v == 0 and -1 / 0 or 3 + v end
