@@ -96,7 +96,10 @@ void emit_look_at_sum(const nest *l) {
   tp_puts(e->b, ");\n");
   tp_emit_line(e, "%s now_ = was_;\n", tp_emit_held(d));
   for (int k = 0; k < l->nax; k++)
-    if (l->ax[k].red) emit_open_axis(l, k), opened++;
+    if (l->ax[k].red) {
+      emit_open(e, "for (int64_t x%d = 0; x%d < %s; x%d++) {\n", k, k, emit_ix(e, l->ax[k].n), k);
+      opened++;
+    }
   emit_open(e, "{\n");
   emit_inputs(l, true);
   emit_work(l);
