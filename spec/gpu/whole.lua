@@ -159,6 +159,8 @@ function programs.products()
     h[0] = x:mT():matmul(w)
     h:otherwise(h[t - 1] * 0.5 + x:mT():matmul(w))
     local f = compile(P, { ab = a:matmul(b), aa = a:matmul(a:mT()), h = h,
+      few = a:slice(0, 0, 3):matmul(a:mT()), row = a:slice(0, 0, 1):matmul(b),
+      short = x:mT():slice(0, 0, 4):slice(1, 0, 100):matmul(x:slice(0, 0, 100)),
       dot = a:slice(0, 0, 1):matmul(b:slice(1, 0, 1)), sum = x:mT():matmul(w)[0 .. T]:sum(0) },
       { reproducible = true })
     call(f, dtype, inputs, { T = 2 })

@@ -90,6 +90,7 @@ static bool bind_input(
         "input '%s' does not have the tick dims: tempo_start takes it", name);
   if (!input_taken(f, when, i)) return true;
   *in = api_array(a.v[k]);
+  if ((*in)->dtype == TP_BOOL && !tp_array_see(*in, e)) return false;
   int64_t bad = api_not_bool(*in);
   return bad < 0 ||
       tp_fail(e, TP_E_INPUT, TP_NOWHERE,

@@ -97,7 +97,7 @@ bool tp_gpu_take_ends(tp_exec *x, const tp_kernel *of) {
       if (d->found[v] || !ok) continue;
       ok = d->driver->get(d->queue, &d->told[v], place_of_end(x, v), sizeof d->told[v], x->err);
       x->env[v] = d->told[v];
-      d->copies++, d->copied += (int64_t)sizeof d->told[v];
+      d->count.copies++, d->count.bytes += (int64_t)sizeof d->told[v];
     }
   return ok;
 }

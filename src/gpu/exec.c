@@ -17,11 +17,12 @@ enum { MOST_BLOCKS = 16 }; /* of a launch, for each multiprocessor */
 
 /* ---- memory ---- */
 
-static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
+/* far: in the host's memory; only the arena changes sides */
+static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes, bool far) {
   tp_device *d = x->device;
-  if (*m && *has >= bytes) return true;
+  if (*m && *has >= bytes && (m != &d->arena || far == d->is_far)) return true;
   d->driver->drop(*m);
-  *m = d->driver->take(d->dev, bytes, false, x->err);
+  *m = d->driver->take(d->dev, bytes, far ? TP_G_FAR : TP_G_NEAR, x->err);
   *has = *m ? bytes : 0;
   return *m != NULL;
 }
@@ -43,60 +44,25 @@ static bool forget_faults(tp_exec *x) {
 /* No fault, and where buffers lie. */
 static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t one = sizeof *d->note;
-  return take(x, &d->notes, &d->notes_bytes, one * notes_of(x)) && forget_faults(x) &&
-      d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place,
-          one * x->plan->bufs.n, x->err);
-}
-
-static bool overlap(const tp_exec *x, int a, int b) {
-  const int64_t *at = x->device->place;
-  return at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + tp_gpu_bytes(x, b) &&
-      at[b] < at[a] + tp_gpu_bytes(x, a);
-}
-
-/* Threads and blocks of a loop or stretch are at different leaves, so lives of buffers in it do not
- * follow each other: those that share memory get places of their own, behind the others. */
-static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
-  for (int i = 0; i < k->nbuf; i++)
-    for (int j = 0; j < i; j++) {
-      int a = k->buf[i], b = k->buf[j];
-      if (!overlap(x, a, b) || !(k->written[i] || k->written[j])) continue;
-      x->device->place[a] = end;
-      end += (tp_gpu_bytes(x, a) + 63) / 64 * 64;
-    }
-  return end;
-}
-
-/* Finds places in the device's arena, whose bytes it gives, and the bytes of all blocks' sums. */
-static int64_t find_places(tp_exec *x, int64_t *sums) {
-  tp_device *d = x->device;
-  int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
-  *sums = 0;
-  for (int i = 0; i < x->plan->bufs.n; i++)
-    d->place[i] = tp_gpu_is_there(x, x->plan->bufs.v[i]) ? tp_arena_place(x, i) : TP_GPU_MISSING;
-  for (int i = 0; i < d->n + d->more.n; i++) {
-    const tp_chosen *k = tp_gpu_kernel(d, i);
-    if (k->chosen && (k->of->loop || k->of->stretch || k->of->nparts))
-      bytes = part_buffers(x, k->of, bytes);
-    if (!k->chosen) continue;
-    if (k->of->by_rows) *sums = TP_MAX(*sums, tp_gpu_sums(x, k->of) * k->blocks);
-    for (int q = 0; q < k->of->nparts; q++)
-      if (k->of->part[q].sums) *sums = TP_MAX(*sums, tp_gpu_sums(x, &k->of->part[q]) * k->blocks);
-  }
-  return bytes;
+  int64_t one = sizeof *d->note, n = one * x->plan->bufs.n;
+  bool noted = d->notes && !memcmp(d->noted, d->place, (size_t)n);
+  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x), false) || !forget_faults(x))
+    return false;
+  if (n) memcpy(d->noted, d->place, (size_t)n);
+  return noted ||
+      d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place, n, x->err);
 }
 
 /* What an end selects from, and what follows a fault, may be read before anything is there, and is
  * not used. */
-static bool take_arena(tp_exec *x, int64_t bytes) {
+static bool take_arena(tp_exec *x) {
   tp_device *d = x->device;
   bool fills = x->plan->ends.n > 0;
   for (int i = 0; i < x->nreg; i++) fills |= x->reg[i]->rg->check;
   int64_t was = d->arena ? d->arena_bytes : 0;
-  return take(x, &d->arena, &d->arena_bytes, bytes) &&
+  return take(x, &d->arena, &d->arena_bytes, d->need.arena, d->all_far) &&
       (!fills || d->arena_bytes == was ||
-          d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, bytes, x->err));
+          d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, d->need.arena, x->err));
 }
 
 /* Says where values are, and takes memory for the arena and for buffers outside of it, unless all
@@ -107,16 +73,16 @@ static bool place_buffers(tp_exec *x) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     bool there = tp_gpu_is_there(x, b);
     d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
+    tp_gpu_rest(d->twin[i]);
+    d->twin[i] = NULL;
   }
   if (x->poison || tp_arena_spills(x)) return true;
-  int64_t sums, bytes = find_places(x, &sums);
-  if (!tp_gpu_has_room(x, bytes, sums + (int64_t)sizeof *d->note * notes_of(x)) ||
-      !take_arena(x, bytes) || (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
+  d->need.notes = (int64_t)sizeof *d->note * notes_of(x);
+  if (!tp_gpu_bind(x, false) || !tp_gpu_find_room(x) || !take_arena(x) ||
+      (d->need.sums && !take(x, &d->sums, &d->sums_bytes, d->need.sums, false)) ||
+      !tp_gpu_take_far(x))
     return false;
-  for (int i = 0; i < x->plan->bufs.n; i++)
-    if (d->where[i] && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(tp_gpu_bytes(x, i), 64)))
-      return false;
-  return put_notes(x);
+  return tp_gpu_after_moves(d->store, d->queue, x->err) && tp_gpu_bind(x, true) && put_notes(x);
 }
 
 /* ---- faults ---- */
@@ -187,15 +153,18 @@ static bool calls(tp_exec *x, bool all) {
 
 static bool see(tp_exec *x, int buf, bool writes) {
   tp_device *d = x->device;
-  int64_t n = tp_gpu_bytes(x, buf);
+  tp_twin *t = d->twin[buf];
+  int64_t n = t ? t->bytes : tp_gpu_bytes(x, buf);
   if (!(d->where[buf] & TP_IN_HOST) && d->where[buf] && n) {
     if (!d->failing && !look(x)) return false;
     if (!d->driver->get(d->queue, x->base[buf], tp_gpu_place(x, buf), n, x->err)) return false;
-    d->copies++;
-    d->copied += n;
+    d->count.copies++;
+    d->count.bytes += n;
     d->where[buf] |= TP_IN_HOST;
+    if (t) t->ahead = false;
   }
   if (writes) d->where[buf] = TP_IN_HOST;
+  if (writes && t) tp_gpu_twin_has(t, false, false, NULL);
   return true;
 }
 
@@ -248,7 +217,7 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   place[n++] = (tp_gplace){ d->arena, 0 };
   for (int i = 0; i < of->nbuf; i++) {
     if (!tp_gpu_reach(x, of->buf[i], of->written[i])) return false;
-    if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = tp_gpu_place(x, of->buf[i]);
+    if (tp_kernel_takes(x->plan, of, i)) place[n++] = tp_gpu_place(x, of->buf[i]);
   }
   num[nnum++] = (int64_t)x->run->seed, num[nnum++] = from, num[nnum++] = end;
   for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
@@ -400,15 +369,22 @@ static bool begin(tp_exec *x) {
   return ok;
 }
 
-/* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. */
+/* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. Those
+ * of a whole run stay where they are, if it may be so. */
 static bool settle(tp_exec *x) {
+  tp_device *d = x->device;
   bool ok = calls(x, true) && look(x);
-  x->device->failing = true; /* no further error */
+  d->failing = true; /* no further error */
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    if (b->kind == TP_BUF_OUTPUT && x->run->outputs[b->slot]) ok &= see(x, i, false);
+    if (b->kind != TP_BUF_OUTPUT || !x->run->outputs[b->slot]) continue;
+    bool stays = ok && x->run->stays && d->twin[i] && !x->plan->products.v[b->slot].hidden;
+    if (!stays) ok &= see(x, i, false);
+    if (d->twin[i]) /* others are changed after the run */
+      tp_gpu_twin_has(d->twin[i], stays && (d->where[i] & TP_IN_DEVICE),
+          stays && d->where[i] == TP_IN_DEVICE, &d->count);
   }
-  x->device->failing = false;
+  d->failing = false;
   return ok;
 }
 
@@ -420,13 +396,17 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   *d = (tp_device){ .driver = driver };
   if (!(d->dev = driver->open(which, x->err))) return false;
   x->device = d;
-  if (!(d->queue = driver->queue(d->dev, x->err))) return false;
+  if (!(d->queue = driver->queue(d->dev, x->err)) ||
+      !(d->store = tp_gpu_store(driver, which, x->err)))
+    return false;
   d->n = tp_emit_find_kernels(x->plan, &x->a, &k);
   d->kernel = TP_NEWN(&x->a, tp_chosen, d->n + 1);
   d->leaf = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
   d->begins = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
-  d->mem = TP_NEWN(&x->a, tp_gmem *, x->plan->bufs.n + 1);
-  d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->twin = TP_NEWN(&x->a, tp_twin *, x->plan->bufs.n + 1);
+  d->far = TP_NEWN(&x->a, bool, x->plan->bufs.n + 1);
+  d->sizes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->noted = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->env = TP_NEWN(&x->a, int64_t, x->nsym + 1);
@@ -451,7 +431,10 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
 }
 
 static void close_device(tp_exec *x) {
-  x->device->driver->close(x->device->dev);
+  tp_device *d = x->device;
+  for (int i = 0; d->twin && i < x->plan->bufs.n; i++) tp_gpu_rest(d->twin[i]);
+  d->driver->close(d->dev);
+  tp_gpu_leave(d->store, &d->count);
   x->device = NULL;
 }
 
@@ -506,10 +489,13 @@ static void tell(const tp_exec *x, tp_buf *b) {
         tp_who_label(&x->reg[i]->rg->who, tp_region_op(x->reg[i]->rg), name, sizeof name));
   }
   tp_putf(b, "%s%lld launches, %lld copies of %lld bytes", host ? "\n" : "", (long long)d->launches,
-      (long long)d->copies, (long long)d->copied);
+      (long long)d->count.copies, (long long)d->count.bytes);
   if (d->late_calls)
     tp_putf(b, ", %lld calls behind the device, which took %lld bytes", (long long)d->late_calls,
         (long long)d->late_bytes);
+  if (d->far_moved > 0)
+    tp_putf(b, ", %lld bytes of buffers in the host's memory, of which a call moves %.0f",
+        (long long)(d->all_far ? d->need.arena : d->need.far), d->far_moved);
   tp_puts(b, "\n");
 }
 

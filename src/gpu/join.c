@@ -199,6 +199,7 @@ static void join_kernels(tp_exec *x) {
 /* Makes those kernels that are chosen for the first time. */
 static bool build(tp_exec *x) {
   tp_device *d = x->device;
+  const tp_gspec *spec = d->driver->spec(d->dev);
   int n = 0;
   tp_chosen **new = TP_NEWN(&x->a, tp_chosen *, d->n + d->more.n + 1);
   for (int i = 0; i < d->n + d->more.n; i++) {
@@ -211,7 +212,7 @@ static bool build(tp_exec *x) {
   tp_buf text;
   tp_hold hold;
   tp_buf_hold(&text, &hold);
-  tp_emit_kernels(&text, x->plan, &x->a, v, n);
+  tp_emit_kernels(&text, x->plan, &x->a, v, n, spec->pointers ? spec->parameters / 8 : 0);
   if (text.failed) tp_oom();
   if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
   tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);

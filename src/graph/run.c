@@ -106,6 +106,7 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     bool whole = !some && !tp_varies(p.type.rank, p.type.shape, p.ndim, p.dims, &axis);
     tp_array *a = (whole ? tp_array_blank : tp_array_new)(p.type.dtype, rank, shape);
     if (!a) return no_memory(&p, rank, shape, err);
+    a->blank = whole;
     if (whole && poison) memset(a->data, 0xff, tp_array_bytes(a));
     run->outputs[i] = a;
   }
@@ -340,6 +341,16 @@ static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
     if (!tp_ix_evalq(c->cond, run->env) && (!first || c->code < first->code)) first = c;
   }
   return !first || tp_fail(err, first->code, first->pos, "%s", first->msg);
+}
+
+bool tp_run_see(const tp_graph *g, const tp_run *run, tp_error *err) {
+  for (int i = 0; i < g->inputs.n + g->params.n; i++) {
+    bool input = i < g->inputs.n;
+    tp_array *const *from = input ? run->inputs : run->params,
+                    *a = from ? from[input ? i : i - g->inputs.n] : NULL;
+    if (a && !tp_array_see(a, err)) return false;
+  }
+  return true;
 }
 
 bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err) {

@@ -34,6 +34,8 @@ void tp_run_few(const tp_graph *g, int64_t *env);
 /* Checks bound checks, shape checks, and arrays against bounds. */
 bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err);
 /* the checks that need no arrays */
+/* Brings what a run is given to the host, where more than a plan reads it. */
+bool tp_run_see(const tp_graph *g, const tp_run *run, tp_error *err);
 bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err);
 /* sets env[..] of hidden bounds from the numbers that the call gave */
 void tp_run_given(const tp_graph *g, int64_t *env);

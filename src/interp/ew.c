@@ -450,11 +450,23 @@ bool tp_ew_run(tp_exec *x, tp_dreg *r) {
   return e->folds ? run_fold(x, r, e) : run_map(x, r, e);
 }
 
+/* Along the last axis an expression that is linear there grows by equal steps. */
 void tp_put_numbers(tp_exec *x, const tp_dreg *r, const tp_dx *e, tp_dtype d, const tp_view *v) {
+  int walked = r->nlead - (r->nlead && !e->generic);
+  int64_t n = walked < r->nlead ? v->shape[walked] : 1, by = 0, stride = 0;
+  for (int i = 0; i < e->n && walked < r->nlead; i++)
+    if (e->t[i].sym == r->rg->leadvar[walked]->id) by = e->t[i].coef;
+  if (walked < r->nlead) stride = v->stride[walked];
   tp_walk w;
-  for (tp_walk_start(&w, r->nlead, v->shape); w.ok; tp_walk_next(&w)) {
+  for (tp_walk_start(&w, walked, v->shape); w.ok; tp_walk_next(&w)) {
     for (int k = 0; k < r->nlead; k++)
-      x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
-    tp_puti(d, v->p, tp_walk_offset(&w, v->stride), tp_dx_get(e, x->env));
+      x->env[r->rg->leadvar[k]->id] =
+          tp_dx_get(&r->leadlo[k], x->env) + (k < walked ? w.at[k] : 0);
+    int64_t at = tp_walk_offset(&w, v->stride), value = tp_dx_get(e, x->env);
+    for (int64_t j = 0; j < n; j++, at += stride) {
+      int64_t now = (int64_t)((uint64_t)value + (uint64_t)by * (uint64_t)j);
+      if (d == TP_I64) ((int64_t *)v->p)[at] = now;
+      else tp_puti(d, v->p, at, now);
+    }
   }
 }

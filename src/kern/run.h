@@ -39,6 +39,7 @@ typedef struct tp_run {
   /* loaded first values by PINIT number, NULL entries: computed; NULL: none */
   tp_array *const *params;
   tp_array **outputs; /* by the program's outputs */
+  bool stays;         /* may these stay on a device until they are read? */
   /* in steps, by inputs and outputs: does it come or go point by point (with a whole array too, if
    * that fits)? NULL: none does */
   const bool *fed, *shown;

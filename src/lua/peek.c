@@ -99,6 +99,8 @@ int tl_peek(lua_State *L) { /* x, inputs, bounds, at, seed */
   int result = lua_gettop(L);
   tl_run_prepare_calls(L, run);
   tl_mark(L, u->lp);
+  for (int k = 0; k < run->ninput; k++)
+    if (run->inputs[k] && !tp_array_see(run->inputs[k], &e)) tl_run_raise(L, run, &e);
   out->a = tp_program_peek(u->lp->p, u->v, &run->run, at, &e);
   if (!out->a) tl_run_raise(L, run, &e);
   tl_run_release(run);

@@ -131,6 +131,7 @@ static void put_number(lua_State *L, tp_array **to, const char *what, tp_dtype d
     *to = tp_array_new(d, 0, NULL);
   }
   if (!*to) tl_fail(L, "memory: no memory for a number");
+  (*to)->writes++;
   tl_putelem(L, what, TP_E_INPUT, *to, 0, i);
 }
 
@@ -141,7 +142,9 @@ static void convert_input(lua_State *L, tp_array **to, int i, const tp_node *x, 
   const char *name = x->attr.str;
   bool rows = tl_typeof(L, i) == TL_ROWS;
   if (rows || tl_typeof(L, i) == TL_ARRAY) {
-    tp_array *a = rows ? tl_torows(L, i, name) : tl_toarray(L, i, name);
+    tp_array *a = rows ? tl_torows(L, i, name) : tl_unseen(L, i, name);
+    tp_error e = { 0 };
+    if (dense && rows && !tp_array_see(a, &e)) tl_raise(L, &e);
     if (a->dtype != o->dtype)
       tl_fail(L,
           "input: '%s' is declared with dtype %s, the array has dtype %s: tempo.array(a, \"%s\") "

@@ -265,6 +265,8 @@ int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
 tl_array *tl_pusharray(lua_State *L);                             /* still empty */
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
+/* the same, but its elements may be on a device only */
+tp_array *tl_unseen(lua_State *L, int i, const char *what);
 /* rows.c: the array of a tempo.rows */
 tp_array *tl_torows(lua_State *L, int i, const char *what);
 int tl_rows_new(lua_State *L);

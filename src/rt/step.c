@@ -50,7 +50,9 @@ typedef struct {
 
 tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape) {
   tp_array *to = s->into ? s->into[i] : NULL;
-  if (to && to->refs == 2 && tp_array_is(to, a->dtype, a->rank, shape)) {
+  tp_error unused = { 0 };
+  if (to && to->refs == 2 && tp_array_is(to, a->dtype, a->rank, shape) &&
+      tp_array_touch(to, &unused)) {
     tp_array_overlay(to, a);
     return tp_array_ref(to);
   }
@@ -237,7 +239,8 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .shown = s->shown };
   if (tp_fn_is_endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, "be math.huge", err))
     return false;
-  if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
+  if (!tp_run_see(g, &s->run, err) || !tp_run_check(g, &s->run, err) ||
+      !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;
   if (f->steps.plan && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
   if (!f->engine->room(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
@@ -305,6 +308,7 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
       return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "'%s' is needed at each tick and was not given",
           n->attr.str);
     int rank = tp_fn_fed_shape(f, i, NULL, shape);
+    if (!tp_array_see(s->values[i], err)) return false;
     if (tp_array_is(a, n->out[0].dtype, rank, shape)) continue;
     if (a->dtype != n->out[0].dtype)
       return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "value '%s' is %s, declared %s", n->attr.str,

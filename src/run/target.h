@@ -206,6 +206,8 @@ void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 /* runs it, also in a cancelled run (region.c) */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 
+/* The array in which the buffer lies; NULL: there is none. */
+tp_array *tp_exec_array(const tp_exec *x, const tp_pbuf *b);
 /* The buffer's place in the arena (-1: it has none), and the arena's bytes. */
 int64_t tp_arena_place(const tp_exec *x, int buf);
 int64_t tp_arena_bytes(const tp_exec *x);

@@ -266,6 +266,8 @@ local function advance(e, list)
   end
   local inputs = { id = ids, start = start, past_k = tempo.rows(k), past_v = tempo.rows(v) }
   local out = e.model:_program("next", "k v logits")(inputs, { B = #list, C = e.places })
+  inputs.past_k:free()                                -- a device keeps no copy for them
+  inputs.past_v:free()
   for b, r in ipairs(list) do
     if not r.reason then                              -- an on_token may cancel others
       keep(r, out, b - 1, 1)

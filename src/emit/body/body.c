@@ -50,6 +50,10 @@ void emit_element(const nest *l, int w) {
     emit_cell(e, nd, offset_at(l, nd));
     return;
   }
+  if (l->fours && tp_is_number(l->stride[w][l->nax - 1], 1)) {
+    tp_putf(e->b, "f%d.v[k_]", w);
+    return;
+  }
   bool any = false;
   tp_putf(e->b, nd->wrap >= 0 && l->seam >= 0 ? "u%d[" : "w%d[", w);
   for (int k = 0; k < l->nax; k++) {
@@ -98,8 +102,7 @@ void emit_open_seams(const nest *l) {
 
 /* ---- the body ---- */
 
-/* Is input i the same along the innermost axis? Then it is read before that loop. */
-static bool is_fixed(const nest *l, int i) {
+bool emit_is_fixed(const nest *l, int i) {
   return !l->at && l->nax && tp_is_number(l->stride[i][l->nax - 1], 0) &&
       !tp_region_writes(l->r, l->w[i]->buf);
 }
@@ -126,7 +129,7 @@ static void put_input(const nest *l, int i) {
 
 void emit_inputs(const nest *l, bool fixed) {
   for (int i = 0; i < l->r->nin; i++)
-    if (is_fixed(l, i) == fixed) put_input(l, i);
+    if (emit_is_fixed(l, i) == fixed) put_input(l, i);
 }
 
 static void put_name(const nest *l, int in) {

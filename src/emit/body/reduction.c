@@ -8,6 +8,7 @@ enum {
   LANES = TP_FOLD_LANES,
   COLUMNS = 1024,
   TURN_SIDE = 16,
+  TURN_LEAST = 4,
   FEW_KEPT = 8,
   SHORT_ROW = 256,
   SOME = 8,
@@ -247,18 +248,19 @@ static void put_acc(const nest *l, const fold_types *t) {
 
 /* ---- short rows side by side ---- */
 
-/* Is each sum a short row of the innermost axis, with many beside it? One by one their terms would
- * wait for each other: 16 rows are made, turned, and added up in lanes, each in its order. */
+/* Is each fold of f32 a short row of the innermost axis, with many beside it? One by one their
+ * terms would wait for each other: 16 rows are made, turned, and folded in lanes, each in its
+ * order. */
 static bool has_short_rows(const nest *l, const fold_types *t) {
   int in = l->nax - 1;
   int64_t n, rows;
   bool few = in >= 1 && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows < TURN_SIDE / 2;
-  if (!l->e->to->host || l->product || in < 1 || few || strcmp(t->acc, "double") ||
-      t->c != TP_F32 || l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r))
+  if (!l->e->to->host || l->product || in < 1 || few || t->c != TP_F32 ||
+      l->r->red == TP_RED_PROD || tp_emit_faults(l->e, l->r))
     return false;
   for (int k = 0; k < in; k++)
     if (l->ax[k].red) return false;
-  return tp_ix_is_const(l->ax[in].n, &n) && n >= TURN_SIDE / 2 && n <= TURN_SIDE;
+  return tp_ix_is_const(l->ax[in].n, &n) && n >= TURN_LEAST && n <= TURN_SIDE;
 }
 
 static void put_short_rows(const nest *l, const fold_types *t) {
@@ -288,12 +290,15 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   emit_results(l, 1);
   emit_shut(l->e, 2);
   tp_emit_line(e, "tp_turn_16(y);\n");
-  tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
+  tp_emit_line(e, "%s acc[%d];\n", t->acc, TURN_SIDE);
+  tp_emit_line(e, "for (int64_t row = 0; row < %d; row++) acc[row] = ", TURN_SIDE);
+  put_identity(l, t);
+  tp_puts(e->b, ";\n");
   tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
   tp_emit_line(e,
-      "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + "
+      "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (%s)y[k*%d + "
       "row]);\n",
-      TURN_SIDE, t->fn, TURN_SIDE);
+      TURN_SIDE, t->fn, t->acc, TURN_SIDE);
   emit_axis_alone(l, in - 1, 0, 1);
   emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
   tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);

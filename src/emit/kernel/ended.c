@@ -22,7 +22,7 @@ static bool leaves(const tp_emit *e, const tp_pnode *x, bool top) {
   return top && x->step > 0 && tp_plan_by_data(e->p, x);
 }
 
-void kernel_open_for(tp_emit *e, const tp_pnode *x, bool top) {
+void kernel_open_for(tp_emit *e, const tp_pnode *x, bool top, const char *branch) {
   int v = x->var->id;
   if (leaves(e, x, top)) {
     emit_open(e, "{\n");
@@ -32,8 +32,8 @@ void kernel_open_for(tp_emit *e, const tp_pnode *x, bool top) {
     return;
   }
   const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
-  emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
-      top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
+  emit_open(e, "for (int64_t s%d = %s; %ss%d %s %s; s%d += %d) {\n", v,
+      top ? "from_" : tp_emit_start(e, x, 0), branch, v, x->step > 0 ? "<" : ">=", end, v, x->step);
 }
 
 void kernel_shut_for(tp_emit *e, const tp_pnode *x, bool top) {

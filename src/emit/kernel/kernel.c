@@ -144,23 +144,25 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole, bool looks)
   nest l = emit_nest_of(e, x);
   l.looks = looks;
   l.checks = looks || looking_of(e, x->rg) == AT_ONCE;
-  bool shared = kernel_is_shared(e, l.r);
+  emit_find_axes(&l);
+  bool shared = kernel_is_shared(e, l.r) && (whole || !kernel_has_one_point(&l));
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
   if (!shared) tp_emit_line(e, "const int64_t first_ = 0, step_ = 1;\n");
   emit_windows(&l);
-  emit_find_axes(&l);
   l.together = shared && emit_folds_together(&l);
   l.lanes = whole && shared && !l.together && emit_folds_by_lanes(&l);
   l.together |= l.lanes;
+  l.fours = shared && emit_by_fours(&l);
   if (l.together)
     tp_emit_line(e,
         l.lanes ? "const int64_t first_ = block_*TP_ROWS, step_ = blocks_*TP_ROWS;\n"
                 : "const int64_t first_ = block_, step_ = blocks_;\n");
+  bool thin = whole && shared && emit_thin(&l);
   if (!(whole && shared && emit_tile(&l))) {
     if (l.folds) emit_fold(&l);
     else emit_for_threads(&l);
   }
-  emit_shut(e, 1);
+  emit_shut(e, 1 + thin);
 }
 
 /* The PINIT for which the leaf makes the operand: it follows (run/first.c). */
@@ -227,6 +229,36 @@ static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole, int part)
   } else put_looked_leaf(e, x, whole, part);
 }
 
+/* Prints the leaf of a kernel of several. Symbols are hidden in it, or what all leaves make of them
+ * were kept in registers through the whole kernel. */
+static void put_hidden_leaf(tp_emit *e, const tp_pnode *x, int part) {
+  tp_buf body, *whole = e->b;
+  tp_hold hold;
+  bool *all = e->sym;
+  int n = tp_nsym(e->ix);
+  tp_buf_hold(&body, &hold);
+  e->b = &body;
+  e->sym = TP_NEWN(e->a, bool, n + 1);
+  e->depth++;
+  put_kernel_leaf(e, x, false, part);
+  e->depth--;
+  e->b = whole;
+  tp_emit_line(e, "{ const int64_t at_first_ = first_, by_step_ = step_");
+  for (int i = 0; i < n; i++)
+    if (e->sym[i]) tp_putf(whole, ", z%d = s%d", i, i);
+  tp_puts(whole, ";\n");
+  tp_emit_line(e, "{ const int64_t first_ = HIDDEN(at_first_), step_ = HIDDEN(by_step_)");
+  for (int i = 0; i < n; i++)
+    if (e->sym[i]) tp_putf(whole, ", s%d = HIDDEN(z%d)", i, i);
+  tp_puts(whole, ";\n");
+  tp_putn(whole, body.s ? body.s : "", body.n);
+  tp_emit_line(e, "}}\n");
+  whole->failed |= body.failed;
+  for (int i = 0; i < n; i++) all[i] |= e->sym[i];
+  e->sym = all;
+  tp_buf_drop(&body, &hold);
+}
+
 bool kernel_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
   if (r->check) return true;
@@ -239,6 +271,12 @@ bool kernel_fails(const tp_plan *p, const tp_region *r) {
 
 static void put_node(meet_state *m, const tp_pnode *x, bool top);
 
+/* Leaves of one thread that follow each other end together. */
+static void put_leaf_ends(meet_state *m) {
+  if (m->open) tp_emit_line(m->e, "LEAF_ENDS();\n");
+  m->open = false;
+}
+
 static void put_barrier(meet_state *m) {
   tp_emit_line(m->e, "MEET();\n");
   m->left.n = 0;
@@ -246,15 +284,19 @@ static void put_barrier(meet_state *m) {
 
 static void put_branches(meet_state *m, const tp_pnode *x) {
   meet_uses before = meet_copy(m), first = before;
+  int around = m->branch, taken = 0;
   for (int i = 0; i < x->n; i++) {
-    if (i) emit_open(m->e, "else {\n");
-    else emit_open(m->e, "if (%s) {\n", emit_ix(m->e, x->cond));
+    m->branch = ++m->branches;
+    if (i) emit_open(m->e, "OTHERWISE(c%d, c%d, c%d) {\n", m->branch, around, taken);
+    else emit_open(m->e, "BRANCH(c%d, c%d, %s) {\n", m->branch, around, emit_ix(m->e, x->cond));
     put_node(m, x->kid[i], false);
     emit_shut(m->e, 1);
     if (i) break;
+    taken = m->branch;
     first = m->left;
     m->left = before;
   }
+  m->branch = around;
   meet_add(m, &first);
 }
 
@@ -267,10 +309,12 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     return;
   case TP_P_FOR: {
     bool was = e->sym[x->var->id];
-    kernel_open_for(e, x, top);
+    put_leaf_ends(m);
+    kernel_open_for(e, x, top, tp_printf(e->a, "IN_BRANCH(c%d) ", m->branch));
     /* leaves of the iteration before are over; there may be no iteration */
     meet_uses before = meet_copy(m);
     put_node(m, x->kid[0], false);
+    put_leaf_ends(m);
     if (m->left.n) put_barrier(m);
     m->left = before;
     kernel_shut_for(e, x, top);
@@ -279,15 +323,22 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
   }
   case TP_P_LOAD:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
+    put_leaf_ends(m);
+    emit_open(e, "LEAF(c%d) {\n", m->branch);
     kernel_put_load(e, x, !m->part);
+    emit_shut(e, 1);
     tp_emit_line(e, "LEAF_ENDS();\n");
     m->left.n = 0; /* all threads meet in it */
     return;
   case TP_P_IF: put_branches(m, x); return;
   case TP_P_REGION:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
-    put_kernel_leaf(e, x, false, m->part);
-    tp_emit_line(e, "LEAF_ENDS();\n");
+    if (!meet_is_by_one(m)) put_leaf_ends(m);
+    emit_open(e, "LEAF(c%d) {\n", m->branch);
+    put_hidden_leaf(e, x, m->part);
+    emit_shut(e, 1);
+    m->open = true;
+    if (kernel_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
     put_barrier(m);
@@ -323,7 +374,7 @@ static void put_sum_places(tp_emit *e, const tp_kernel *k) {
 static void put_block_sum(
     tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
   const char *cell = tp_emit_cell(e, e->p->bufs.v[k->rows->added[i]]->dtype);
-  tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*q%d + q%d);\n", cell, name,
+  tp_emit_line(e, "%s *const %s%d = (%s *)(AT(sums_p) + %s*q%d + q%d);\n", cell, name,
       k->rows->added[i], cell, block, kernel_sums(k), i);
 }
 
@@ -407,6 +458,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
     put_empty_sums(e, k);
   }
   meet_state m = { .e = e, .part = part };
+  tp_emit_line(e, "ALL_BRANCHES(c0);\n");
   if (k->loop) put_node(&m, s ? k->rows->as : k->node, !part);
   else if (k->sums) put_block_sums(e, k);
   else if (!k->stretch && !k->node->rg) kernel_put_load(e, k->node, true);

@@ -30,17 +30,27 @@ static const tp_region *reads_of(tp_emit *e, const tp_pnode *load) {
   return tp_dup(e->a, &r, sizeof r);
 }
 
+static const tp_ix *kept_points(const nest *l) {
+  const tp_ix *n = tp_ix_const(l->e->ix, 1);
+  for (int k = 0; k < l->nax; k++)
+    if (!l->ax[k].red) n = tp_ix_mul(l->e->ix, n, l->ax[k].n);
+  return n;
+}
+
+bool kernel_has_one_point(const nest *l) {
+  return tp_is_number(kept_points(l), 1) && !emit_folds_together(l);
+}
+
 static meet_use *use_of(tp_emit *e, const tp_pnode *x) {
   meet_use *u = TP_NEW(e->a, meet_use);
   *u = (meet_use){ .r = x->rg ? tp_emit_region(e, x) : reads_of(e, x), .how = OTHERWISE };
   if (!x->rg || tp_emit_is_pointwise(e, u->r) || u->r->kind != TP_RG_LOOP) return u;
   u->l = emit_nest_of(e, x);
   emit_find_axes(&u->l);
-  if (!kernel_is_shared(e, u->r)) u->how = ALL_ONE;
+  if (!kernel_is_shared(e, u->r) || kernel_has_one_point(&u->l)) u->how = ALL_ONE;
   else if (!emit_folds_together(&u->l)) u->how = BY_POINTS;
-  u->points = tp_ix_const(e->ix, 1);
-  for (int k = 0; k < u->l.nax; k++)
-    if (!u->l.ax[k].red) u->points = tp_ix_mul(e->ix, u->points, u->l.ax[k].n);
+  u->l.fours = u->how == BY_POINTS && emit_by_fours(&u->l);
+  u->points = kept_points(&u->l);
   return u;
 }
 
@@ -71,7 +81,9 @@ static bool same_thread(tp_emit *e, const meet_use *a, int i, const meet_use *b,
   if (a->how == ALL_ONE && b->how == ALL_ONE) return true;
   if (a->r->kind == TP_RG_LOOP && b->r->kind == TP_RG_LOOP && kernel_apart(e, a->r, x, b->r, y))
     return true;
-  if (a->how != BY_POINTS || b->how != BY_POINTS || a->points != b->points) return false;
+  if (a->how != BY_POINTS || b->how != BY_POINTS || a->points != b->points ||
+      a->l.fours != b->l.fours)
+    return false;
   if (x->wrap >= 0 || y->wrap >= 0 || !tp_same_start(x, y)) return false;
   int n = ways_of(e, a, i, v), m = ways_of(e, b, k, w);
   bool same = n >= 0 && n == m;
@@ -99,6 +111,8 @@ bool meet_before(meet_state *m, const tp_pnode *leaf) {
   TP_PUSH(m->e->a, &m->left, u);
   return any;
 }
+
+bool meet_is_by_one(const meet_state *m) { return m->left.v[m->left.n - 1]->how == ALL_ONE; }
 
 meet_uses meet_copy(const meet_state *m) {
   meet_uses v = { 0 };

@@ -59,13 +59,9 @@ static void put_grid_meet(parts_text *t) {
 
 /* Prints pointers to the buffers that are used. */
 static void put_pointers(tp_emit *e, tp_buf *b) {
-  int place = 1 + e->p->nsym;
   for (int i = 0; i < e->p->bufs.n; i++) {
     const char *cell = tp_emit_cell(e, e->p->bufs.v[i]->dtype);
-    if (!e->buf[i]) continue;
-    tp_putf(b, "  %s *const b%d = (%s *)", cell, i, cell);
-    if (!tp_in_arena(e->p->bufs.v[i])) tp_putf(b, "(p%d + o%d);\n", i, i);
-    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", place + i);
+    if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)AT(p%d);\n", cell, i, cell, i);
   }
 }
 
@@ -145,7 +141,7 @@ static void put_branch_parts(parts_text *t, const tp_pnode *x) {
 static void put_loop_parts(parts_text *t, const tp_pnode *x) {
   tp_emit *e = t->e;
   bool top = t->k->n == 1 && x == t->k->node, was = e->sym[x->var->id], *before = copy_since(t);
-  kernel_open_for(e, x, top);
+  kernel_open_for(e, x, top, "");
   put_parts_of(t, x->kid[0]);
   put_grid_meet(t);
   kernel_shut_for(e, x, top);
@@ -228,17 +224,15 @@ static bool writes_any(const tp_pnode *x, int buf) {
 
 /* Prints what the kernel needs to know, from what its body uses. */
 static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body) {
-  tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
-  tp_puts(b, ", GLOBAL char *arena_p, int64_t arena_o");
+  tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(PLACE(fault_p), PLACE(arena_p)", k->name);
   for (int i = 0; i < k->nbuf; i++)
-    if (!tp_in_arena(e->p->bufs.v[k->buf[i]]))
-      tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
-  if (k->adds) tp_puts(b, ", GLOBAL char *sums_p, int64_t sums_o");
+    if (tp_kernel_takes(e->p, k, i)) tp_putf(b, ", PLACE(p%d)", k->buf[i]);
+  if (k->adds) tp_puts(b, ", PLACE(sums_p)");
   tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
   for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
   int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
   tp_putf(b,
-      ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n"
+      ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)AT(fault_p);\n"
       "  GLOBAL int64_t *const failed_ = note_ + %d, *const meets_ = failed_ + 1,\n"
       "    *const ends_ = meets_ + 1;\n"
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
@@ -250,11 +244,19 @@ static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body
   if (strstr(body, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
   if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
   if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
+  if (strstr(body, "EIGHTS_ADD(")) tp_puts(b, "  TP_EIGHTS_ROOM;\n");
   if (e->local) tp_putf(b, "  %s", e->local);
+  for (int i = 0; i < k->nbuf; i++)
+    if (!tp_kernel_takes(e->p, k, i))
+      tp_putf(b, "  NOTED(p%d, arena_p, note_[%d]);\n", k->buf[i], one + k->buf[i]);
   if (!k->nparts) put_pointers(e, b);
 }
 
-static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
+bool tp_kernel_takes(const tp_plan *p, const tp_kernel *k, int i) {
+  return k->placed || !tp_in_arena(p->bufs.v[k->buf[i]]);
+}
+
+static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k, int most) {
   tp_buf body;
   tp_hold hold;
   tp_buf_hold(&body, &hold);
@@ -269,6 +271,7 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   else kernel_put_body(e, k, 0, 0);
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
+  k->placed = 3 + k->nbuf + 3 + k->nsym <= most;
   k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
   for (int i = 0; i < k->nbuf; i++)
     for (int j = 0; j < k->n; j++) k->written[i] |= writes_any(k->all[j], k->buf[i]);
@@ -279,11 +282,12 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   tp_buf_drop(&body, &hold);
 }
 
-void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n) {
+void tp_emit_kernels(
+    tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n, int most) {
   tp_emit e = kernel_printer(p, a);
   if (p->reproducible) tp_puts(b, "#define TP_FMA 0\n");
   tp_puts(b, tp_prelude_gpu);
   tp_emit_environments(b, p, a);
   e.done = b;
-  for (int i = 0; i < n; i++) put_kernel(&e, b, k[i]);
+  for (int i = 0; i < n; i++) put_kernel(&e, b, k[i], most);
 }
