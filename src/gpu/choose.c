@@ -133,7 +133,7 @@ static bool is_busy(const tp_exec *x, const tp_counted *at) {
   const tp_device *d = x->device;
   bool any = false;
   for (int i = 0; i < d->n && !d->driver->spec(d->dev)->together; i++)
-    any |= !d->kernel[i].of->loop && tp_gpu_amount(x, d->kernel[i].of->node, at).work > LITTLE;
+    any |= !d->kernel[i].of->loop && tp_gpu_amount(d->kernel[i].of->node, at).work > LITTLE;
   return any;
 }
 

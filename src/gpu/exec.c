@@ -53,12 +53,15 @@ static bool put_notes(tp_exec *x) {
       d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place, n, x->err);
 }
 
-/* What is selected by an end may be read before anything is there, and is not used. */
+/* What an end selects from, and what follows a fault, may be read before anything is there, and is
+ * not used. */
 static bool take_arena(tp_exec *x) {
   tp_device *d = x->device;
+  bool fills = x->plan->ends.n > 0;
+  for (int i = 0; i < x->nreg; i++) fills |= x->reg[i]->rg->check;
   int64_t was = d->arena ? d->arena_bytes : 0;
   return take(x, &d->arena, &d->arena_bytes, d->need.arena, d->all_far) &&
-      (!x->plan->ends.n || d->arena_bytes == was ||
+      (!fills || d->arena_bytes == was ||
           d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, d->need.arena, x->err));
 }
 

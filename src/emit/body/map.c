@@ -117,7 +117,7 @@ static bool begins_at_fours(const nest *l, int w) {
 bool emit_by_fours(const nest *l) {
   int in = l->nax - 1;
   int64_t n = tp_emit_count(l->r);
-  if (l->folds || in < 0 || l->ax[in].red || (n >= 0 && n < MANY_POINTS) ||
+  if (l->folds || l->r->check || in < 0 || l->ax[in].red || (n >= 0 && n < MANY_POINTS) ||
       !quarter_of(l, l->ax[in].n) || tp_emit_faults(l->e, l->r))
     return false;
   for (int k = 0; k < l->r->nlead; k++)
@@ -164,6 +164,10 @@ static int open_points(const nest *l) {
 }
 
 void emit_for_threads(const nest *l) {
+  if (l->looks && l->r->acc) {
+    emit_look_at_sum(l);
+    return;
+  }
   int opened = open_points(l);
   if (l->folds) emit_fold_point(l);
   else {
@@ -171,7 +175,8 @@ void emit_for_threads(const nest *l) {
     if (l->fours) put_fours(l, false);
     if (l->fours) emit_open(l->e, "TP_EACH_OF_FOUR {\n");
     emit_work(l);
-    emit_results(l, 0);
+    if (l->checks) emit_look_at_values(l);
+    if (!l->looks) emit_results(l, 0);
     emit_shut(l->e, l->fours);
     if (l->fours) put_fours(l, true);
   }

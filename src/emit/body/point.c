@@ -71,7 +71,7 @@ bool emit_has_operator(const tp_emit *e, const tp_region *r) {
 }
 
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
-  if (r->kind != TP_RG_OP || r->check || !r->nout) return false;
+  if (r->kind != TP_RG_OP || (r->check && !e->to->threads) || !r->nout) return false;
   if (emit_has_operator(e, r)) return true;
   if (r->acc) return false;
   switch (r->op) {

@@ -147,7 +147,7 @@ static const tp_region *product(
 
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
-  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || r->check) return r;
+  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || (r->check && !e->to->threads)) return r;
   if (e->as[x->pos]) return e->as[x->pos];
   int rank = r->out[0].rank;
   bool plain = r->nin == 2 && rank >= 2 && r->nlead + rank < TP_MAXRANK - 1;

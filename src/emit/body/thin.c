@@ -174,6 +174,7 @@ bool emit_thin(const nest *l) {
   tp_dtype d = tp_compute(tp_emit_result_type(e, l->r, 0));
   thin t = { .type = tp_emit_type(d), .sfx = tp_emit_sfx(d) };
   if (!l->product || !l->folds || !tp_dtype_float(d) || !find_roles(l, &t)) return false;
+  if (e->p->reproducible) return false; /* no lanes, and no blocks that are joined otherwise */
   int64_t k = known(l, t.k);
   t.dots = tp_is_number(l->stride[t.a][t.k], 1) && tp_is_number(l->stride[t.b][t.k], 1);
   t.lanes = d == TP_F64 ? TP_DOT_LEAST / 2 : TP_DOT_LEAST;

@@ -81,11 +81,32 @@ static bool has_pinit(const tp_emit *e, const tp_region *r) {
   return true;
 }
 
+/* How threads look for NaN (emit/body/look.c). ON_HOST: they do not. */
+typedef enum { NOT_LOOKED, AT_ONCE, BEFORE, BEHIND, ON_HOST } looking;
+
+static looking looking_of(tp_emit *e, const tp_region *r) {
+  bool loop = r->kind == TP_RG_LOOP, wraps = false, over = false, sums = false;
+  if (!r->check) return NOT_LOOKED;
+  TP_WINDOWS (w, r) {
+    wraps |= w->wrap >= 0;
+    if (w->buf < 0 || (w >= r->out && w < r->out + r->nout)) continue;
+    for (int k = 0; k < r->nout; k++)
+      over |= r->out[k].buf == w->buf && !(loop && kernel_apart(r, w, r, &r->out[k]));
+  }
+  for (int i = 0; i < r->nlead; i++) sums |= r->sums >> i & 1;
+  if (loop && r->acc) {
+    bool adds = r->red == TP_RED_SUM || r->red == TP_RED_PROD;
+    return wraps || over || !adds || r->nout != 1 ? ON_HOST : BEFORE;
+  }
+  if (loop && !sums) return !r->nmicro ? NOT_LOOKED : over ? BEFORE : AT_ONCE;
+  return wraps || over || r->acc || (loop && r->nmicro) ? ON_HOST : BEHIND;
+}
+
 static bool has_kernel(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   bool op = r->kind == TP_RG_OP;
   if (r->kind == TP_RG_PINIT) return has_pinit(e, r);
-  if (r->check || (r->kind != TP_RG_LOOP && !op)) return false;
+  if ((r->kind != TP_RG_LOOP && !op) || looking_of(e, r) == ON_HOST) return false;
   if (op && tp_op_is_env(r->op) && !tp_env_text(r->how.str)) return false;
   return tp_emit_knows(e, x);
 }
@@ -93,6 +114,8 @@ static bool has_kernel(tp_emit *e, const tp_pnode *x) {
 /* Do threads meet inside of the leaf, or does one of them do it all? */
 static bool takes_one_block(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
+  looking how = looking_of(e, x->rg);
+  if (how == BEFORE || how == BEHIND) return true;
   if (r->kind == TP_RG_LOOP) return !kernel_is_shared(r);
   return tp_emit_takes_one_block(r);
 }
@@ -113,9 +136,11 @@ static bool has_kernels(tp_emit *e, const tp_pnode *x) {
 
 /* ---- printing ---- */
 
-/* whole: it is all of a kernel. */
-static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
+/* whole: it is all of a kernel. looks: nothing is stored. */
+static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole, bool looks) {
   nest l = emit_nest_of(e, x);
+  l.looks = looks;
+  l.checks = looks || looking_of(e, x->rg) == AT_ONCE;
   emit_find_axes(&l);
   bool shared = kernel_is_shared(l.r) && (whole || !kernel_has_one_point(&l));
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
@@ -169,22 +194,41 @@ static void put_pinit(tp_emit *e, const tp_pnode *x) {
 static void put_leaf_of(tp_emit *e, const tp_pnode *x, bool whole) {
   if (x->rg->kind == TP_RG_PINIT) put_pinit(e, x);
   else if (tp_emit_is_pointwise(e, tp_emit_region(e, x))) tp_emit_pointwise(e, x);
-  else put_loop_leaf(e, x, whole);
+  else put_loop_leaf(e, x, whole, false);
 }
 
-static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
+/* Threads of a block leave together if there was a fault: part as for kernel_put_body. */
+static void put_leave(tp_emit *e, int part) {
+  if (part) tp_emit_line(e, "TP_LEAVE_IF(fault_[0], ends_%d);\n", part);
+  else tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
+}
+
+static void put_looked_leaf(tp_emit *e, const tp_pnode *x, bool whole, int part) {
+  looking how = looking_of(e, x->rg);
+  if (how == BEFORE) {
+    put_loop_leaf(e, x, whole, true);
+    tp_emit_line(e, "BARRIER();\n");
+    put_leave(e, part);
+  }
+  put_leaf_of(e, x, whole);
+  if (how != BEHIND) return;
+  tp_emit_line(e, "BARRIER();\n");
+  emit_look_behind(e, x);
+}
+
+static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole, int part) {
   const tp_region *first = x->rg->first && x->rg->kind != TP_RG_PINIT ? pinit_of(e, x) : NULL;
   e->at = x;
   if (first) {
     emit_open(e, "if (!(%s)) {\n", is_loaded(e, first));
-    put_leaf_of(e, x, whole);
+    put_looked_leaf(e, x, whole, part);
     emit_shut(e, 1);
-  } else put_leaf_of(e, x, whole);
+  } else put_looked_leaf(e, x, whole, part);
 }
 
 /* Prints the leaf of a kernel of several. Symbols are hidden in it, or what all leaves make of them
  * were kept in registers through the whole kernel. */
-static void put_hidden_leaf(tp_emit *e, const tp_pnode *x) {
+static void put_hidden_leaf(tp_emit *e, const tp_pnode *x, int part) {
   tp_buf body, *whole = e->b;
   tp_hold hold;
   bool *all = e->sym;
@@ -193,7 +237,7 @@ static void put_hidden_leaf(tp_emit *e, const tp_pnode *x) {
   e->b = &body;
   e->sym = TP_NEWN(e->a, bool, n + 1);
   e->depth++;
-  put_kernel_leaf(e, x, false);
+  put_kernel_leaf(e, x, false, part);
   e->depth--;
   e->b = whole;
   tp_emit_line(e, "{ const int64_t at_first_ = first_, by_step_ = step_");
@@ -214,6 +258,7 @@ static void put_hidden_leaf(tp_emit *e, const tp_pnode *x) {
 
 bool kernel_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
+  if (r->check) return true;
   if (r->kind == TP_RG_PINIT) return false;
   if (r->kind == TP_RG_LOOP) return tp_loop_fails(p, r);
   if (r->op == TP_OP_ARGMAX || r->op == TP_OP_ARGMIN)
@@ -287,15 +332,14 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
     if (!meet_is_by_one(m)) put_leaf_ends(m);
     emit_open(e, "LEAF(c%d) {\n", m->branch);
-    put_hidden_leaf(e, x);
+    put_hidden_leaf(e, x, m->part);
     emit_shut(e, 1);
     m->open = true;
     if (kernel_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
     put_barrier(m);
-    if (m->part) tp_emit_line(e, "TP_LEAVE_IF(fault_[0], ends_%d);\n", m->part);
-    else tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
+    put_leave(e, m->part);
     return;
   default: return;
   }
@@ -415,7 +459,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
   if (k->loop) put_node(&m, s ? k->rows->as : k->node, !part);
   else if (k->sums) put_block_sums(e, k);
   else if (!k->stretch && !k->node->rg) kernel_put_load(e, k->node, true);
-  else if (!k->stretch) put_kernel_leaf(e, k->node, true);
+  else if (!k->stretch) put_kernel_leaf(e, k->node, true, part);
   for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
   if (s) e->sym[s->from->id] = e->sym[s->n->id] = false;
   for (int i = 0; i < e->p->bufs.n; i++) e->buf[i] &= k->sums || !adds_to(k, i);

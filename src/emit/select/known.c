@@ -49,8 +49,8 @@ int tp_emit_seam(const tp_region *r) {
 }
 
 static bool all_known(const tp_emit *e, const tp_region *r) {
-  bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0 &&
-      !(e->to->host && wraps(r) && tp_emit_seam(r) < 0);
+  bool ok = r->kind == TP_RG_LOOP && (!r->check || e->to->threads) && r->nlead < TP_MAXRANK &&
+      r->nout > 0 && !(e->to->host && wraps(r) && tp_emit_seam(r) < 0);
   for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && r->in[i].rank == 0;
   for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && r->out[i].rank == 0;
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
