@@ -162,6 +162,15 @@ static void sum_rows(
   if (i < n) { SUM_ROWS(n - i) }
 }
 
+static void add_rows(double *to, const float *from, int64_t apart, const int64_t *at, int64_t step,
+    int64_t rows, int64_t n) {
+  for (int64_t j = 0; j < rows; j++) {
+    double *y = to + at[j * step] * n;
+    const float *x = from + j * apart;
+    IVDEP for (int64_t i = 0; i < n; i++) y[i] += x[i];
+  }
+}
+
 /* ---- scans: `lanes` neighbouring lines at once ---- */
 #define WRAPPED(a, b, c) ((a) * (b) + (c))
 /* A line by itself keeps its sum at hand; 1 times it is itself. */

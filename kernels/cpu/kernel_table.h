@@ -58,6 +58,7 @@ const tp_kernels TABLE = {
   .best = { FOLD_ROW_BOOL(least), FOLD_ROW_BOOL(most) },
   .bestof = { FOLD_ROW_BOOL(least_of), FOLD_ROW_BOOL(most_of) },
   .sum_rows = sum_rows,
+  .add_rows = add_rows,
   .mm = {
     [TP_F32] = mm_f32, [TP_F64] = mm_f64, [TP_I32] = mm_i32, [TP_I64] = mm_i64, [TP_U8] = mm_u8,
   },

@@ -41,6 +41,9 @@ typedef struct tp_row_hit {
 /* Adds row j of `from` to `to`, and those that follow it, in f64. */
 typedef void tp_ksumrows(
     float *to, const float *from, int64_t apart, const tp_row_hit *t, int64_t j, int64_t n);
+/* Adds row j of `from` to row at[j * step] of `to`, rows of n that lie side by side. */
+typedef void tp_kaddrows(double *to, const float *from, int64_t apart, const int64_t *at,
+    int64_t step, int64_t rows, int64_t n);
 /* C (m x n) = or += A (m x k) B (k x n), any strides. */
 /* lanes: of terms that go to lanes (prelude/fold.h) the rows of lanes, 0: terms one by one. With
  * lanes both operands are contiguous along k. */
@@ -114,6 +117,7 @@ struct tp_kernels {
   tp_kbest *best[2][TP_NDTYPE];      /* [max] */
   tp_kbestof *bestof[2][TP_NDTYPE];
   tp_ksumrows *sum_rows;
+  tp_kaddrows *add_rows;
   tp_kmm *mm[TP_NDTYPE];
   tp_keights *eights;
   tp_kblocks *blocks_eights, *blocks_floats;

@@ -2,6 +2,7 @@
 #define TP_KERNEL_THREADS      256
 #define TP_UNROLLED            _Pragma("unroll")
 #define TP_IVDEP               TP_UNROLLED
+#define TP_EACH                _Pragma("unroll 1") for /* a thread has one point, or few */
 #define __builtin_expect(x, y) (x)
 
 typedef struct {
@@ -44,6 +45,9 @@ typedef struct {
     TP_LEAVE_IF(any_, to); \
   } while (0)
 
+/* The place of a parameter that was not loaded. */
+#define TP_MISSING (-2)
+
 /* A number that blocks of one kernel set and look at. */
 #define TP_SET(p)    ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 1)
 #define TP_IS_SET(p) ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 0)
@@ -52,6 +56,17 @@ typedef struct {
 TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   return ATOMIC_CAS_U64((GLOBAL uint64_t *)fault, 0, (uint64_t)(pos + 1)) == 0;
 }
+
+/* The greatest x of the block's threads, all of which come here; x becomes it. */
+#define TP_BLOCK_MOST(x, room) \
+  room[THREAD] = (uint64_t)(x); \
+  for (int h_ = THREADS / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD < h_ && room[THREAD] < room[THREAD + h_]) room[THREAD] = room[THREAD + h_]; \
+  } \
+  BARRIER(); \
+  x = (int64_t)room[0]; \
+  BARRIER();
 
 /* ---- operators (emit/body/operator.c) ---- */
 
@@ -62,6 +77,10 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
     sum_ = mad((x), (y), sum_); \
     if (++terms_ == TP_DOT_BLOCK) all_ = all_ + sum_, sum_ = 0, terms_ = 0; \
   } while (0)
+/* The same, but the last block is still to be added. */
+#define TP_BLOCK_TERM(mad, x, y) \
+  if (terms_++ == TP_DOT_BLOCK) acc = acc + sum_, sum_ = 0, terms_ = 1; \
+  sum_ = mad((x), (y), sum_);
 /* Place `at` of n, if it is one, at which `far`, whole steps, lies; else the loop goes on. */
 #define TP_BEHIND(at, n, far, step) \
   const int64_t at = (far) / (step); \
@@ -101,7 +120,11 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
 
 #define TP_SOME          8
 #define TP_SOME_AT       ((g_ & 1) * 16 + (g_ >> 1) * TP_SOME)
-#define TP_SOME_BEGIN(A) A s_[TP_SOME], u_[TP_SOME], v_[TP_SOME];
+/* 0 at first, or registers were taken for them from the kernel's begin on */
+#define TP_SOME_BEGIN(A) \
+  A s_[TP_SOME], v_[TP_SOME]; \
+  TP_UNROLLED \
+  for (int k = 0; k < TP_SOME; k++) s_[k] = v_[k] = 0;
 #define TP_EACH_SOME     _Pragma("unroll 1") for (int g_ = 0; g_ < TP_FOLD_LANES / TP_SOME; g_++)
 #define TP_SOME_START(P, part, odd, unit) \
   P part[TP_SOME], odd[TP_SOME]; \
@@ -113,10 +136,11 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
   TP_UNROLLED \
   for (int k = 0; k < TP_SOME; k++) { \
     A x_ = (A)TP_LANE_END_##fn(part[k], odd[k]); \
-    if (g_ & 1) x_ = (A)TP_FOLD_##fn(s_[k], x_); \
-    if (g_ == 1) u_[k] = x_; \
-    else if (g_ == 3) v_[k] = (A)TP_FOLD_##fn(u_[k], x_); \
-    else s_[k] = x_; \
+    if (!(g_ & 1)) s_[k] = x_; \
+    else { \
+      x_ = (A)TP_FOLD_##fn(s_[k], x_); \
+      v_[k] = g_ == 1 ? x_ : (A)TP_FOLD_##fn(v_[k], x_); \
+    } \
   }
 #define TP_SOME_HALVE(A, fn, n) \
   TP_UNROLLED \

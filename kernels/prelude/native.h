@@ -102,6 +102,13 @@ TP_FN void tp_turn_16(float *a) {
 }
 #endif
 
+/* Loads at places that data says are faster one by one than gathered into vectors (Zen 4 and 5). */
+#if defined(__GNUC__) && defined(__x86_64__)
+#define TP_ONE_BY_ONE(at) __asm__("" : "+r"(at))
+#else
+#define TP_ONE_BY_ONE(at) (void)(at)
+#endif
+
 /* ---- rows in lanes; a shift moves element l - 1 to l ---- */
 #define TP_VECTOR(T, n) __attribute__((vector_size((n) * sizeof(T)))) T
 #define TP_SPREAD(T, n, v) \

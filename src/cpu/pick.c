@@ -14,15 +14,19 @@ static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, in
       (long long)n - 1);
 }
 
+/* Along last axes where the index stands still one place is looked at. */
 bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
-  int last = TP_MAX(k->rank - 1, 0);
-  int64_t count = k->rank ? k->shape[last] : 1, step = k->rank ? k->stride[last] : 1;
+  int rank = k->rank;
+  while (rank > 1 && k->stride[rank - 1] == 0 && k->shape[rank - 1] > 0) rank--;
+  int last = TP_MAX(rank - 1, 0);
+  int64_t count = rank ? k->shape[last] : 1, step = rank ? k->stride[last] : 1;
   tp_walk w;
   for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
     const int64_t *p = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
     bool bad = tp_cpu(x)->K->outside(p, step, count, n);
+    for (int i = rank; bad && i < k->rank; i++) w.at[i] = 0;
     for (int64_t j = 0; bad && j < count; j++) {
-      if (k->rank) w.at[last] = j;
+      if (rank) w.at[last] = j;
       if ((uint64_t)p[j * step] >= (uint64_t)n) return bad_index(x, r, w.at, p[j * step], n);
     }
   }
@@ -139,8 +143,8 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
 /* ---- sums of floats: in f64, in order, rounded once ---- */
 
 /* PICK_PART: bytes of a row that are on their way while another row is looked at. PICK_LEAST: a
- * shorter row of hits is taken element by element. */
-enum { PICK_LINE = 256, PICK_PART = 256, PICK_LEAST = 4 };
+ * shorter row of hits is taken element by element. IMAGE_HITS: so many a row go to an image. */
+enum { PICK_LINE = 256, PICK_PART = 256, PICK_LEAST = 4, IMAGE_HITS = 2 };
 
 /* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense
  * image of it. */
@@ -248,6 +252,21 @@ static void add_row_once(const tp_exec *x, const tp_dreg *r, row_hits *h, int64_
   } else tp_view_add(x, r->out[0].dtype, hit_row(h, j), hit_by(h, j, TP_MIN(j + 1, h->n - 1)));
 }
 
+/* Do so many rows go to so few dense ones that all of these are summed in f64, image? */
+static bool fills_image(const row_hits *h, int64_t around) {
+  return h->dense && h->so == h->dense * (int64_t)sizeof(float) && h->n / IMAGE_HITS >= around;
+}
+
+static void add_rows_to_image(const tp_exec *x, const row_hits *h, int64_t around, double *image) {
+  const tp_kernels *K = tp_cpu(x)->K;
+  void *first = h->first;
+  int64_t n = around * h->dense;
+  K->cast[TP_F32][TP_F64](image, first, first, first, n);
+  K->add_rows(image, (const float *)h->src, h->si / (int64_t)sizeof(float), h->index, h->step, h->n,
+      h->dense);
+  K->cast[TP_F64][TP_F32](first, image, image, image, n);
+}
+
 /* One point of the leading axes. A row that is hit once costs one addition and no other memory;
  * others are summed in f64. */
 static void add_rows_hit(
@@ -255,6 +274,10 @@ static void add_rows_hit(
   int64_t around = TP_MAX(r->out[0].v.shape[r->nlead + r->rg->how.axis], 1);
   if (!sum || (h->step == 1 && goes_around(x, h->index, h->n, around))) {
     for (int64_t j = 0; j < h->n; j++) add_row_once(x, r, h, j);
+    return;
+  }
+  if (fills_image(h, around)) {
+    add_rows_to_image(x, h, around, sum);
     return;
   }
   link_rows(h, t);
@@ -306,10 +329,11 @@ static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
 static bool scatter_rows(tp_exec *x, tp_dreg *r, int64_t n) {
   const tp_dnd *o = &r->out[0];
   int axis = r->rg->how.axis;
-  int64_t row = 1;
+  int64_t row = 1, around = o->v.shape[r->nlead + axis];
   for (int i = r->nlead; i < o->v.rank; i++) row *= i == r->nlead + axis ? 1 : o->v.shape[i];
   tp_row_hit *t = tp_work(x, r, n, TP_WORK_PAIR);
-  double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, row, sizeof *sum) : NULL;
+  int64_t room = n / IMAGE_HITS >= TP_MAX(around, 1) ? around * row : row;
+  double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, room, sizeof *sum) : NULL;
   if (!t || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
   if (n > UINT32_MAX)
     return tp_rfail(
@@ -422,64 +446,71 @@ typedef struct hits {
   const int64_t *at;
   const float *v;
   hit_place *first, *was;
-  uint32_t *which, *who;
+  uint32_t *root, *again;
   double *sum;
 } hits;
 
-/* Places for each hit, at most, there being memory for as many doubles: of a line, of some. */
+/* Fewer hits, at most, go one by one; places for each hit, at most, there being memory for as many
+ * doubles: of a line, of some. */
 enum { HITS_FEW = 64, IMAGE_PLACES = 4, IMAGE_SPAN = 2 };
 
-/* Puts the numbers of hits from `from` to `to` at their places, and their values aside. Is some
- * value such a number? */
-static bool mark_places(const hits *h, int64_t from, int64_t to) {
-  bool again = false;
-  for (int64_t j = from; j < to; j++) {
-    hit_place *place = &h->first[h->at[j]];
-    h->was[j] = *place;
-    place->number = HIT_MARK + (uint32_t)j;
-  }
-  for (int64_t j = from; j < to; j++) again |= h->was[j].number - HIT_MARK < (uint64_t)to;
-  return again;
+/* The hit before j at j's place; j: none. The mark that was there may be a number of the script's.
+ */
+static inline uint32_t hit_before(const hits *h, uint32_t j) {
+  uint32_t before = h->was[j].number - HIT_MARK;
+  return before < j && h->at[before] == h->at[j] ? before : j;
 }
 
-/* A sum for each place, in the order of hits, where the first hits are marked: which[j] is the sum
- * of hit j, who[i] a hit of sum i. How many sums. */
-static int64_t sum_places(const hits *h, int64_t marked) {
+/* Puts the numbers of hits at their places and values aside. again[i]: a hit whose place has
+ * perhaps been hit before; how many. */
+static int64_t mark_places(const hits *h) {
+  const hits q = *h;
   int64_t n = 0;
-  for (int64_t j = 0; j < h->n; j++) {
-    hit_place *place = &h->first[h->at[j]], was = j < marked ? h->was[j] : *place;
-    uint32_t before = was.number - HIT_MARK;
-    bool again = before < j && h->at[before] == h->at[j];
-    uint32_t i = h->which[j] = again ? h->which[before] : (uint32_t)n;
-    if (!again) {
-      h->who[n] = (uint32_t)j;
-      h->sum[n++] = (double)was.f;
-      if (j >= marked) place->number = HIT_MARK + (uint32_t)j;
-    }
-    h->sum[i] += h->v[j];
+  for (int64_t j = 0; j < q.n; j++) {
+    hit_place *place = &q.first[q.at[j]], was = *place;
+    q.was[j] = was;
+    place->number = HIT_MARK + (uint32_t)j;
+    q.again[n] = (uint32_t)j;
+    n += was.number - HIT_MARK < (uint64_t)j;
   }
   return n;
 }
 
-/* Adds in f64, rounded once; of two numbers f32 makes the same. A few places are looked at first
- * for hits that repeat. */
+/* Sums, in order, what goes to a place that is hit again, at the number of its first hit, root[j]
+ * of each hit again[i] = j. How many such hits. */
+static int64_t sum_again(const hits *h, int64_t n) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t j = h->again[i], before = hit_before(h, j);
+    if (before == j) continue;
+    bool first = hit_before(h, before) == before;
+    uint32_t root = h->root[j] = first ? before : h->root[before];
+    if (first) h->sum[root] = (double)h->was[root].f + h->v[root];
+    h->sum[root] += h->v[j];
+    h->again[kept++] = j;
+  }
+  return kept;
+}
+
+/* Adds in f64, rounded once; of two numbers f32 makes the same. All hits of a place store its sum.
+ */
 static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
-  tp_kfn *narrow = r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32];
-  if (!r->halved && goes_around(x, h->at, h->n, m)) {
-    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]].f += h->v[j];
+  const hits q = *h;
+  if (!r->halved && goes_around(x, q.at, q.n, m)) {
+    for (int64_t j = 0; j < q.n; j++) q.first[q.at[j]].f += q.v[j];
     return;
   }
-  int64_t marked = TP_MIN(h->n, HITS_FEW);
-  bool again = mark_places(h, 0, marked);
-  if (!again && marked < h->n) again = mark_places(h, marked, h->n), marked = h->n;
-  if (!again && !r->halved) {
-    tp_cpu(x)->K->ew[TP_OP_ADD][TP_F32](h->was, h->was, h->v, h->was, h->n);
-    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]] = h->was[j];
-  } else {
-    int64_t n = sum_places(h, marked);
-    narrow(h->was, h->sum, h->sum, h->sum, n);
-    for (int64_t i = 0; i < n; i++) h->first[h->at[h->who[i]]] = h->was[i];
+  int64_t again = mark_places(h);
+  if (r->halved)
+    for (int64_t j = 0; j < q.n; j++) q.sum[j] = (double)q.was[j].f + q.v[j];
+  again = sum_again(h, again);
+  if (r->halved) tp_cpu(x)->K->sticky(q.was, q.sum, q.sum, q.sum, q.n);
+  else tp_cpu(x)->K->ew[TP_OP_ADD][TP_F32](q.was, q.was, q.v, q.was, q.n);
+  for (int64_t i = 0; i < again; i++) {
+    uint32_t j = q.again[i], root = q.root[j];
+    q.was[j].f = r->halved ? q.was[root].f : (float)q.sum[root];
   }
+  for (int64_t j = 0; j < q.n; j++) q.first[q.at[j]] = q.was[j];
 }
 
 /* Adds so many hits that the places, all of them in f64, take less time than to look which hits
@@ -494,12 +525,13 @@ static void add_to_image(
 
 /* Puts a line behind what is in h; its places are counted from h->first. */
 static void append_line(hits *h, int64_t *at, float *v, const line *l) {
-  const float *from = (const float *)l->near;
-  int64_t to = (hit_place *)l->far - h->first;
+  const line q = *l;
+  const float *from = (const float *)q.near;
+  int64_t to = (hit_place *)q.far - h->first;
   at += h->n, v += h->n;
-  h->n += l->n;
-  for (int64_t j = 0; j < l->n; j++) at[j] = to + j * l->sf + l->index[j * l->sk] * l->apart;
-  for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->sn];
+  h->n += q.n;
+  for (int64_t j = 0; j < q.n; j++) at[j] = to + j * q.sf + q.index[j * q.sk] * q.apart;
+  for (int64_t j = 0; j < q.n; j++) v[j] = from[j * q.sn];
 }
 
 /* How many lines go together: those of one point if points add to the same places, because each
@@ -546,8 +578,8 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
         x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
   for (; line_is_there(l); tp_walk_next(&l->w)) {
     if (axis == last && l->sk == 1 && l->sn == 1 && l->apart == 1) {
-      hits alone = { l->n, l->index, (const float *)l->near, (hit_place *)l->far, h.was, h.which,
-        h.who, sum };
+      hits alone = { l->n, l->index, (const float *)l->near, (hit_place *)l->far, h.was, h.root,
+        h.again, sum };
       if (l->n > HITS_FEW && around <= IMAGE_PLACES * l->n)
         add_to_image(x, r, &alone, around, (double *)at);
       else add_hits(x, r, &alone, around);

@@ -227,7 +227,7 @@ const char *tp_emit_pos(const tp_emit *e, int pos) {
 void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax, bool by_lanes) {
   tp_emit_indent(e);
   const char *at = by_lanes ? "top_row_" : "at_";
-  tp_putf(e->b, "for (int64_t %s = first_, points_ = 1", at);
+  tp_putf(e->b, "TP_EACH (int64_t %s = first_, points_ = 1", at);
   for (int k = 0; k < n; k++) tp_putf(e->b, "*tp_index_max(0, %s)", emit_ix(e, ax[k].n));
   tp_putf(e->b, "; %s < points_; %s += step_) {\n", at, at);
   e->depth++;
@@ -256,6 +256,11 @@ void emit_put_fault(tp_emit *e, int pos, const char *what, const char *lead) {
     if (q->kind != TP_P_FOR) continue;
     e->sym[q->var->id] = true;
     tp_emit_line(e, "fault_[%d] = s%d;\n", 1 + q->var->id, q->var->id);
+  }
+  TP_EACH_NODE (k, e->p->body) {
+    if (k.x->kind != TP_P_LOAD) continue;
+    e->sym[k.x->var->id] = true;
+    tp_emit_line(e, "fault_[%d] = s%d;\n", 1 + k.x->var->id, k.x->var->id);
   }
   emit_shut(e, 1);
 }

@@ -22,7 +22,7 @@ bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
 tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
   tp_amount a = { 0 };
   TP_EACH_NODE (k, node) {
-    if (!k.x->rg) continue;
+    if (!k.x->rg && (k.x != node || node->kind != TP_P_LOAD)) continue;
     a.runs += at[k.x->pos].runs;
     a.work += TP_MAX((double)at[k.x->pos].elements, at[k.x->pos].flops);
   }
@@ -148,7 +148,7 @@ static void choose(tp_exec *x, const tp_counted *at) {
     if (asked) k->chosen &= !leaves || !k->of->loop;
     else if (k->of->loop)
       k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
-    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE;
+    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE || k->of->node->kind == TP_P_LOAD;
     if (k->chosen && k->of->loop) inside = k->of->node;
     bool sums = k->chosen && k->of->by_rows && k->of->rows->nadded;
     if (sums && !k->sums) {
@@ -196,6 +196,8 @@ static bool makes_little(const gathering *g, const tp_pnode *x) {
 /* May it be in a stretch? A node that never runs may, a loop if all of it makes little. */
 static bool may_join(const gathering *g, const tp_pnode *x) {
   const tp_device *d = g->x->device;
+  /* a kernel of parts finds an end in all blocks, a stretch in one */
+  if (x->kind == TP_P_LOAD && d->driver->spec(d->dev)->together) return false;
   if (!tp_emit_stretch_takes(g->s, x)) return false;
   TP_EACH_NODE (k, x) {
     const tp_chosen *c = k.x->rg ? d->leaf[k.x->pos] : NULL,
@@ -236,14 +238,14 @@ static void end_stretch(gathering *g) {
   tp_device *d = g->x->device;
   int leaves = 0;
   for (int i = 0; i < g->v.n; i++)
-    TP_EACH_NODE (k, g->v.v[i]) leaves += k.x->rg != NULL;
+    TP_EACH_NODE (k, g->v.v[i]) leaves += k.x->rg || k.x->kind == TP_P_LOAD;
   if (leaves > 1 && (g->v.n > 1 || g->v.v[0]->kind != TP_P_FOR)) {
     tp_chosen *c = stretch_of(g);
     c->chosen = true;
     d->begins[c->of->node->pos] = c;
     for (int i = 0; i < g->v.n; i++)
       TP_EACH_NODE (k, g->v.v[i]) {
-        tp_chosen *in = k.x->rg || k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
+        tp_chosen *in = tp_gpu_kernel_of(d, k.x);
         if (in) in->chosen = false;
       }
   }

@@ -209,7 +209,7 @@ static void cuda_choose_arch(tp_gspec *to, int want, tp_buf *why) {
 
 static void cuda_describe(int device, tp_gspec *to, tp_buf *why) {
   size_t bytes = 0;
-  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .flat = true };
+  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .pointers = true };
   cu.DeviceGetName(to->name, sizeof to->name, device);
   cu.DeviceTotalMem(&bytes, device);
   to->memory = to->most = (int64_t)bytes;
@@ -485,10 +485,7 @@ static bool cuda_launch(tp_gqueue *q, const tp_glaunch *l, tp_error *err) {
   void *parameter[MOST];
   int n = 0;
   if (!tp_gpu_fits(q->is.dev, l, err)) return false;
-  for (int i = 0; i < l->nplace; i++) {
-    value[n++] = l->place[i].mem ? (uint64_t)(uintptr_t)l->place[i].mem->is.handle : 0;
-    value[n++] = (uint64_t)l->place[i].off;
-  }
+  for (int i = 0; i < l->nplace; i++) value[n++] = cuda_place(l->place[i]);
   for (int i = 0; i < l->nnum; i++) value[n++] = (uint64_t)l->num[i];
   for (int i = 0; i < n; i++) parameter[i] = &value[i];
   if (l->together)

@@ -17,20 +17,19 @@ enum { MOST_BLOCKS = 16 }; /* of a launch, for each multiprocessor */
 
 /* ---- memory ---- */
 
-/* far: in the host's memory; only the arena changes sides */
-static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes, bool far) {
+static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes, tp_gside side) {
   tp_device *d = x->device;
-  if (*m && *has >= bytes && far == d->is_far) return true;
+  if (*m && *has >= bytes) return true;
   d->driver->drop(*m);
-  *m = d->driver->take(d->dev, bytes, far ? TP_G_FAR : TP_G_NEAR, x->err);
+  *m = d->driver->take(d->dev, bytes, side, x->err);
   *has = *m ? bytes : 0;
   return *m != NULL;
 }
 
-/* Numbers of a note of a fault; where the notes say whether there is any, and, behind the count of
- * meetings, where those of blocks begin; of all notes. */
+/* Numbers of a note of a fault; where those of blocks begin, behind the count of meetings and ends;
+ * of all notes. */
 static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
-static int blocks_at(const tp_exec *x) { return tp_gpu_failed_at(x) + 2; }
+static int blocks_at(const tp_exec *x) { return tp_gpu_ends_at(x) + x->plan->nsym; }
 static int notes_of(const tp_exec *x) { return blocks_at(x) + note_size(x) * x->device->noting; }
 
 static bool forget_faults(tp_exec *x) {
@@ -45,12 +44,23 @@ static bool forget_faults(tp_exec *x) {
 static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
   int64_t one = sizeof *d->note, n = one * x->plan->bufs.n;
-  bool told = d->notes && !memcmp(d->told, d->place, (size_t)n);
-  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x), false) || !forget_faults(x))
+  bool noted = d->notes && !memcmp(d->noted, d->place, (size_t)n);
+  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x), TP_G_NEAR) || !forget_faults(x))
     return false;
-  if (n) memcpy(d->told, d->place, (size_t)n);
-  return told ||
+  if (n) memcpy(d->noted, d->place, (size_t)n);
+  return noted ||
       d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place, n, x->err);
+}
+
+/* What is selected by an end may be read before anything is there, and is not used. */
+static bool take_arena(tp_exec *x, int64_t bytes) {
+  tp_device *d = x->device;
+  const tp_gmem *was = d->arena;
+  if (d->is_far != d->all_far) d->driver->drop(d->arena), d->arena = NULL;
+  d->is_far = d->all_far;
+  return take(x, &d->arena, &d->arena_bytes, bytes, d->all_far ? TP_G_FAR : TP_G_NEAR) &&
+      (!x->plan->ends.n || d->arena == was ||
+          d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, bytes, x->err));
 }
 
 /* Says where values are, and takes memory for the arena and for buffers outside of it, unless all
@@ -59,16 +69,15 @@ static bool place_buffers(tp_exec *x) {
   tp_device *d = x->device;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    bool there = b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
+    bool there = tp_gpu_is_there(x, b);
     d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
     tp_gpu_rest(d->twin[i]);
     d->twin[i] = NULL;
   }
   if (x->poison || tp_arena_spills(x)) return true;
   d->need.notes = (int64_t)sizeof *d->note * notes_of(x);
-  if (!tp_gpu_bind(x, false) || !tp_gpu_find_room(x) ||
-      !take(x, &d->arena, &d->arena_bytes, d->need.arena, d->all_far) ||
-      (d->need.sums && !take(x, &d->sums, &d->sums_bytes, d->need.sums, false)) ||
+  if (!tp_gpu_bind(x, false) || !tp_gpu_find_room(x) || !take_arena(x, d->need.arena) ||
+      (d->need.sums && !take(x, &d->sums, &d->sums_bytes, d->need.sums, TP_G_NEAR)) ||
       !tp_gpu_take_far(x))
     return false;
   return tp_gpu_after_moves(d->store, d->queue, x->err) && tp_gpu_bind(x, true) && put_notes(x);
@@ -164,7 +173,7 @@ static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
   int64_t leads = 1, own = 1;
   for (int i = 0; i < r->nlead; i++)
     leads = tp_times_bytes(leads, TP_MAX(tp_dx_get(&r->lead[i], x->env), 0));
-  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind == TP_RG_OP; w++) {
+  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind != TP_RG_LOOP; w++) {
     int64_t n = 1;
     for (int i = r->nlead; i < w->rank; i++)
       n = tp_times_bytes(n, TP_MAX(tp_dx_get(&w->shape[i], x->env), 0));
@@ -192,6 +201,8 @@ static int64_t points_in_parts(const tp_exec *x, const tp_kernel *of) {
   return most;
 }
 
+static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
+
 static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64_t end) {
   tp_device *d = x->device;
   const tp_kernel *of = k->of;
@@ -204,24 +215,30 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   place[n++] = (tp_gplace){ d->arena, 0 };
   for (int i = 0; i < of->nbuf; i++) {
     if (!tp_gpu_reach(x, of->buf[i], of->written[i])) return false;
-    if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = tp_gpu_place(x, of->buf[i]);
+    if (tp_kernel_takes(x->plan, of, i)) place[n++] = tp_gpu_place(x, of->buf[i]);
   }
   num[nnum++] = (int64_t)x->run->seed, num[nnum++] = from, num[nnum++] = end;
   for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
   if (of->adds) place[n++] = (tp_gplace){ d->sums, 0 };
+  if (!tp_gpu_tell_ends(x)) return false;
+  for (int i = 0; i < x->nreg; i++)
+    if (x->reg[i]->rg->kind == TP_RG_PINIT && x->reg[i]->pos >= of->node->pos &&
+        x->reg[i]->pos <= last_of(of))
+      x->begun[x->reg[i]->out[0].buf] = true;
   d->doubtful = true;
   d->launches++;
   k->launches++;
   return d->driver->launch(d->queue,
-      &(tp_glaunch){ .kernel = k->fn,
-          .blocks = of->one && !of->by_rows ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
-          .threads = TP_KERNEL_THREADS,
-          .nplace = n,
-          .place = place,
-          .nnum = nnum,
-          .num = num,
-          .together = of->nparts > 0 },
-      x->err);
+             &(tp_glaunch){ .kernel = k->fn,
+                 .blocks = of->one && !of->by_rows ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
+                 .threads = TP_KERNEL_THREADS,
+                 .nplace = n,
+                 .place = place,
+                 .nnum = nnum,
+                 .num = num,
+                 .together = of->nparts > 0 },
+             x->err) &&
+      tp_gpu_take_ends(x, of);
 }
 
 static bool may_launch(const tp_exec *x, const tp_chosen *k) {
@@ -285,16 +302,18 @@ static bool launch_range(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   return launch(x, k->sums, most, 0, k->blocks);
 }
 
-/* The host waits for each piece but the last, and for that too the first time. */
-static bool launch_piece(
-    tp_exec *x, tp_chosen *k, int64_t from, int64_t end, int64_t n, bool last) {
+/* The host waits for each piece but the last, and for that too the first time. *to: where the piece
+ * ends; then, if the data have ended it before, where. */
+static bool launch_piece(tp_exec *x, tp_chosen *k, int64_t from, int64_t *to, bool last) {
+  int64_t step = k->of->node->step, n = (*to - from) / step;
   bool timed = !last || !k->each;
   if (timed && !k->each && !finish(x)) return false;
   double began = timed ? tp_now() : 0;
-  if (!launch_range(x, k, from, end)) return false;
+  if (!launch_range(x, k, from, step > 0 ? *to : *to - step)) return false;
   if (!timed) return true;
-  if (!finish(x)) return false;
-  k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
+  if (!finish(x) || !tp_gpu_left_at(x, k->of->node, to)) return false;
+  n = TP_MIN((*to - from) / step, n);
+  if (n > 0) k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
   return true;
 }
 
@@ -303,12 +322,11 @@ static bool launch_loop(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   int64_t step = node->step,
           left = step > 0 ? (end - from + step - 1) / step : (from - end) / -step + 1;
   while (left > 0) {
-    int64_t n = TP_MIN(piece_of(k), left), next = from + n * step;
-    bool last = n == left;
-    if (!launch_piece(x, k, from, last ? end : step > 0 ? next : next - step, n, last))
-      return false;
-    from = next, left -= n;
-    if (left && !look(x)) return false;
+    int64_t n = TP_MIN(piece_of(k), left), next = from + n * step, to = next;
+    left -= n;
+    if (!launch_piece(x, k, from, &to, !left) || (left && !look(x))) return false;
+    if (to != next) return true;
+    from = next;
     if (left && tp_run_ends(x->run)) {
       x->env[node->var->id] = from;
       return tp_dreg_cancelled(x, x->regat[tp_first_leaf(node)->pos]);
@@ -329,6 +347,7 @@ static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
 
 static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
   tp_chosen *k = x->device->begins[first->pos];
+  if (!k && first->kind == TP_P_LOAD) k = x->device->leaf[first->pos];
   if (!k || k->of->node != first || !may_launch(x, k)) return 0;
   *last = k->of->all[k->of->n - 1];
   int64_t points = k->of->nparts ? points_in_parts(x, k->of)
@@ -340,6 +359,7 @@ static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
 static bool begin(tp_exec *x) {
   x->device->doubtful = x->device->failing = false;
   x->device->nlate = 0;
+  tp_gpu_ends_begin(x);
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_no_memory(x->err, TP_NOWHERE);
   bool ok = tp_gpu_choose(x) && place_buffers(x);
@@ -384,11 +404,14 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   d->twin = TP_NEWN(&x->a, tp_twin *, x->plan->bufs.n + 1);
   d->far = TP_NEWN(&x->a, bool, x->plan->bufs.n + 1);
   d->sizes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
-  d->told = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->noted = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->env = TP_NEWN(&x->a, int64_t, x->nsym + 1);
   d->at = TP_NEWN(&x->a, tp_counted, x->plan->npos + 1);
+  d->needed = TP_NEWN(&x->a, bool, x->plan->npos + 1);
+  d->found = TP_NEWN(&x->a, bool, x->nsym + 1);
+  d->told = TP_NEWN(&x->a, int64_t, x->nsym + 1);
   for (int i = 0; i < d->n; i++) {
     d->kernel[i].of = &k[i];
     if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
@@ -425,8 +448,6 @@ static double bytes_by(const tp_exec *x, const tp_kernel *of) {
   for (int i = 0; i < of->nbuf; i++) once += (double)tp_gpu_bytes(x, of->buf[i]);
   return of->loop && !inside ? TP_MIN(all, once) : all;
 }
-
-static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
 
 static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;
@@ -477,4 +498,4 @@ static void tell(const tp_exec *x, tp_buf *b) {
 }
 
 const tp_offload tp_on_device = { open_device, close_device, begin, takes, loop, stretch, see,
-  settle, tell };
+  tp_gpu_loaded, settle, tell };

@@ -48,7 +48,8 @@ typedef struct tp_latecall {
 } tp_latecall;
 
 enum {
-  TP_GPU_LATE = 4, /* calls that may wait */
+  TP_GPU_LATE = 4,     /* calls that may wait */
+  TP_GPU_MISSING = -2, /* the place of a parameter that was not loaded (kernels/gpu/kernel.h) */
   /* where a buffer's values are */
   TP_IN_HOST = 1,
   TP_IN_DEVICE = 2
@@ -73,7 +74,7 @@ struct tp_device {
   tp_twin **twin;
   unsigned char *where; /* by buffer */
   int64_t *place;       /* by buffer: in the device's arena; -1: not there */
-  int64_t *told;        /* places that the notes have */
+  int64_t *noted;       /* places that the notes have */
   /* by buffer: does it lie in the host's memory (places.c)? all_far: all of the arena does; its
    * bytes by buffer; bytes that far ones move in a call; is_far: where the arena was taken */
   bool *far, all_far, is_far;
@@ -91,6 +92,10 @@ struct tp_device {
   /* ready: kernels were chosen; doubtful: kernels ran since faults were looked for; failing: an
    * error is being made */
   bool ready, doubtful, failing;
+  /* ends by data (ends.c). By position of a LOAD: the host needs what it finds; by symbol: a kernel
+   * found the end, and the host does not know it; the value that kernels read, if not */
+  bool *needed, *found;
+  int64_t *told;
   int64_t launches;
   tp_gcount count;
   /* calls that wait, a ring; how many there were, and what was copied for them */
@@ -149,6 +154,11 @@ bool tp_gpu_take_far(tp_exec *x);
  * do it. */
 bool tp_gpu_multiply(tp_exec *x, tp_dreg *r, int *products);
 
+/* Was the buffer given, if it is a parameter's loaded value? */
+static inline bool tp_gpu_is_there(const tp_exec *x, const tp_pbuf *b) {
+  return b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
+}
+
 /* Kernel i: those of leaves and loops, then more. */
 static inline tp_chosen *tp_gpu_kernel(const tp_device *d, int i) {
   return i < d->n ? &d->kernel[i] : d->more.v[i - d->n];
@@ -162,11 +172,27 @@ static inline int64_t tp_gpu_bytes(const tp_exec *x, int buf) {
 static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
   const tp_device *d = x->device;
   if (d->twin[buf]) return (tp_gplace){ d->twin[buf]->mem, 0 };
-  return (tp_gplace){ d->arena, d->place[buf] == -1 ? 0 : d->place[buf] };
+  int64_t at = d->place[buf];
+  return (tp_gplace){ d->arena, at == -1 || at == TP_GPU_MISSING ? 0 : at };
 }
 
-/* The place among the notes of the word that says whether there was a fault. */
+/* The place among the notes of the word that says whether there was a fault, and of ends. */
 static inline int tp_gpu_failed_at(const tp_exec *x) { return 1 + x->plan->nsym + x->plan->bufs.n; }
+static inline int tp_gpu_ends_at(const tp_exec *x) { return tp_gpu_failed_at(x) + 2; }
+
+/* ends.c */
+/* Finds which ends the host needs, once kernels are chosen. */
+void tp_gpu_find_needed(tp_exec *x);
+/* Nothing was told yet. */
+void tp_gpu_ends_begin(tp_exec *x);
+/* The host has run a LOAD of symbol `var`. */
+void tp_gpu_loaded(tp_exec *x, int var);
+/* Before a launch: tells kernels the ends that the host knows. After it: asks for those that the
+ * host needs. */
+bool tp_gpu_tell_ends(tp_exec *x);
+bool tp_gpu_take_ends(tp_exec *x, const tp_kernel *of);
+/* Where a loop left that ends by data: the value of its variable. */
+bool tp_gpu_left_at(tp_exec *x, const tp_pnode *loop, int64_t *at);
 
 /* choose.c */
 /* How often the leaves of a node run in a call, and how much they do. */

@@ -24,8 +24,8 @@ typedef struct tp_gmark tp_gmark;
  * kernels read and write, for us as the device's own. */
 typedef enum tp_gside { TP_G_NEAR, TP_G_PINNED, TP_G_FAR } tp_gside;
 
-/* off: bytes. Kernels take a buffer as two parameters, a pointer and this offset, because OpenCL
- * has no pointers into buffers. */
+/* off: bytes. Kernels take it as a pointer, or as two parameters, a pointer and this offset, where
+ * the device has no pointers into buffers (OpenCL). */
 typedef struct tp_gplace {
   tp_gmem *mem;
   int64_t off;
@@ -36,12 +36,13 @@ typedef struct tp_gplace {
  * shares, at most; memory, most: bytes of all of it, and of one tp_gmem; parameters: bytes that a
  * kernel's take at most. ieee: are division and square root of f32 rounded to nearest, and
  * subnormal numbers kept? together: may blocks of a launch
- * wait for each other? flat: may a place lie beyond its memory, in another? */
+ * wait for each other? pointers: is a place one parameter, and may it lie beyond its memory, in
+ * another? */
 typedef struct tp_gspec {
   char name[96], arch[24];
   int units, warp, threads, parameters;
   int64_t memory, most, local;
-  bool f64, i64_atomics, ieee, together, flat;
+  bool f64, i64_atomics, ieee, together, pointers;
 } tp_gspec;
 
 /* The needs of a kernel. spilled: bytes of registers in memory; fit: blocks of `threads` threads at
@@ -51,7 +52,7 @@ typedef struct tp_gneeds {
   int64_t local;
 } tp_gneeds;
 
-/* Parameters of a kernel are its places, two for each, then its numbers. together: all blocks are
+/* Parameters of a kernel are its places, then its numbers. together: all blocks are
  * there at once, as many as fit (tp_gneeds). */
 typedef struct tp_glaunch {
   const tp_gkernel *kernel;

@@ -60,8 +60,9 @@ static bool take_parts(joining *j, const tp_pnode *x) {
   const tp_pnode *branch = tp_gpu_decided(j->x, x);
   if (!branch || tp_gpu_does_nothing(x)) return true;
   if (branch != x) return take_parts(j, branch);
-  if (x->rg && x->pos <= j->after) return true;
+  if ((x->rg || x->kind == TP_P_LOAD) && x->pos <= j->after) return true;
   if (s && s->chosen && s->of->node == x) return take_part(j, s), true;
+  if (x->kind == TP_P_LOAD) return take_part(j, d->leaf[x->pos]), true;
   if (x->rg) return take_leaf(j, x);
   if (k && k->chosen) return take_part(j, k), true;
   if (x->kind != TP_P_FOR && x->kind != TP_P_IF && x->kind != TP_P_SEQ) return false;
@@ -198,6 +199,7 @@ static void join_kernels(tp_exec *x) {
 /* Makes those kernels that are chosen for the first time. */
 static bool build(tp_exec *x) {
   tp_device *d = x->device;
+  const tp_gspec *spec = d->driver->spec(d->dev);
   int n = 0;
   tp_chosen **new = TP_NEWN(&x->a, tp_chosen *, d->n + d->more.n + 1);
   for (int i = 0; i < d->n + d->more.n; i++) {
@@ -210,7 +212,7 @@ static bool build(tp_exec *x) {
   tp_buf text;
   tp_hold hold;
   tp_buf_hold(&text, &hold);
-  tp_emit_kernels(&text, x->plan, &x->a, v, n);
+  tp_emit_kernels(&text, x->plan, &x->a, v, n, spec->pointers ? spec->parameters / 8 : 0);
   if (text.failed) tp_oom();
   if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
   tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
@@ -245,5 +247,6 @@ bool tp_gpu_choose(tp_exec *x) {
   if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
   tp_gpu_choose_each(x);
   join_kernels(x);
+  tp_gpu_find_needed(x);
   return d->ready = build(x);
 }

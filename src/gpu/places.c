@@ -49,6 +49,7 @@ int64_t tp_gpu_find_places(tp_exec *x) {
   for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i), any |= d->far[i];
   if (any) bytes = tp_plan_color(x->plan, x->env, d->far, d->sizes, d->place);
   for (int i = 0; i < x->plan->bufs.n; i++) {
+    if (!tp_gpu_is_there(x, x->plan->bufs.v[i])) d->place[i] = TP_GPU_MISSING;
     if (!d->far[i]) continue;
     d->place[i] = FAR_BEGIN + far;
     far += (tp_gpu_bytes(x, i) + 63) / 64 * 64;
@@ -153,7 +154,7 @@ void tp_gpu_choose_far(tp_exec *x, int64_t most) {
   d->all_far = false, d->far_moved = 0;
   if (tp_gpu_find_places(x) <= most && !all) return;
   tp_scratch_init(&c.a);
-  d->all_far = !d->driver->spec(d->dev)->flat;
+  d->all_far = !d->driver->spec(d->dev)->pointers;
   choose_far(&c, most);
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (d->far[i] || (d->all_far && tp_in_arena(x->plan->bufs.v[i]))) d->far_moved += c.touched[i];
@@ -162,7 +163,6 @@ void tp_gpu_choose_far(tp_exec *x, int64_t most) {
 
 bool tp_gpu_take_far(tp_exec *x) {
   tp_device *d = x->device;
-  d->is_far = d->all_far;
   if (!d->need.far) return true;
   if (d->far_bytes < d->need.far) {
     d->driver->drop(d->far_mem);

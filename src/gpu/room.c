@@ -6,8 +6,7 @@
 
 /* Bytes of the buffer outside of the arena; 0: it lies there, or was not given. */
 static int64_t outside(const tp_exec *x, const tp_pbuf *b, const int64_t *env) {
-  if (tp_in_arena(b) || (b->kind == TP_BUF_PARAM && !(x->run->params && x->run->params[b->slot])))
-    return 0;
+  if (tp_in_arena(b) || !tp_gpu_is_there(x, b)) return 0;
   return TP_MAX(tp_pbuf_bytes(b, env), 64);
 }
 

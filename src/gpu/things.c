@@ -81,7 +81,7 @@ bool tp_gpu_refused(const tp_gdev *d, const char *compiler, const char *log, tp_
 }
 
 bool tp_gpu_fits(const tp_gdev *d, const tp_glaunch *l, tp_error *err) {
-  int bytes = (2 * l->nplace + l->nnum) * 8;
+  int bytes = ((d->spec.pointers ? 1 : 2) * l->nplace + l->nnum) * 8;
   if (bytes > d->spec.parameters)
     return tp_fail(err, TP_E_DEVICE, TP_NOWHERE, "a kernel has %d bytes of parameters, %s takes %d",
         bytes, d->spec.name, d->spec.parameters);

@@ -116,6 +116,10 @@ bool tp_number_of(tp_val v, double *c);
 /* Visits every value that lives without readers: outputs, the done of a stop, losses. */
 typedef void tp_rootfn(void *ud, tp_val *v);
 void tp_each_root(tp_graph *g, tp_rootfn *fn, void *ud);
+/* put_rows.c: the value whose points v shows one by one. reshaped.c: gives a merge the shape in
+ * which it changes. */
+tp_val tp_shown_point(tp_val v);
+bool tp_reshape_state(tp_mk mk, tp_node *m);
 /* An accumulation over dom that gathers x at `at`. */
 tp_val tp_gathered(
     tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, const tp_sym *const *dom);

@@ -40,6 +40,47 @@ int tp_plan_leaves(const tp_pnode *x) {
   return n;
 }
 
+static bool ix_mentions(const tp_ix *e, const tp_sym *s) { return e && tp_ix_mentions(e, s); }
+
+bool tp_plan_by_data(const tp_plan *p, const tp_pnode *x) {
+  if (!p->ends.n) return false;
+  TP_EACH_NODE (k, p->body) {
+    const tp_sym *s = k.x->var;
+    if (k.x->kind == TP_P_LOAD &&
+        (ix_mentions(x->lo, s) || ix_mentions(x->hi, s) || ix_mentions(x->cond, s)))
+      return true;
+  }
+  return false;
+}
+
+static bool any_mentions(int n, const tp_ix *const *e, const tp_sym *s) {
+  bool any = false;
+  for (int i = 0; i < n && !any; i++) any = ix_mentions(e[i], s);
+  return any;
+}
+
+static bool window_mentions(const tp_nd *w, int nlead, const tp_sym *s) {
+  bool any = ix_mentions(w->off, s) || any_mentions(w->rank, w->shape, s) ||
+      any_mentions(w->rank, w->stride, s) || ix_mentions(w->wlo, s) || ix_mentions(w->wmod, s) ||
+      (w->lead && any_mentions(nlead, w->lead, s));
+  for (int i = 0; i < w->nring && !any; i++) any = ix_mentions(w->ring[i].idx, s);
+  return any;
+}
+
+bool tp_node_mentions_sym(const tp_pnode *x, const tp_sym *s) {
+  const tp_region *r = x->rg;
+  const tp_rows *rows = r ? r->rows : x->rows;
+  bool any = ix_mentions(x->lo, s) || ix_mentions(x->hi, s) || ix_mentions(x->cond, s) ||
+      ix_mentions(x->given, s);
+  for (int i = 0; i < tp_node_windows(x) && !any; i++)
+    any = window_mentions(tp_node_window(x, i), r ? r->nlead : 0, s);
+  for (int i = 0; i < (r ? r->nrows : x->nrows) && !any; i++) any = ix_mentions(rows[i].at, s);
+  if (!r || any) return any;
+  for (int i = 0; i < r->nmicro && !any; i++) any = ix_mentions(r->micro[i].ix, s);
+  return any || any_mentions(r->nlead, r->lead, s) || any_mentions(r->nlead, r->leadlo, s) ||
+      any_mentions(r->nix, r->ix, s) || any_mentions(r->ncoord, r->coord, s);
+}
+
 int tp_node_windows(const tp_pnode *x) {
   const tp_region *r = x->rg;
   return r ? r->nin + r->nout + r->nrows : x->kind == TP_P_LOAD ? 1 + x->nrows : 0;

@@ -31,6 +31,10 @@ void tp_tour_skip(tp_tour *t); /* goes on behind the node at hand, not into it *
 
 bool tp_has(const tp_pnode *x, tp_pkind kind); /* is x of the kind, or a node below? */
 /* Windows of a node: a region's, inputs first, or what a LOAD reads; then those of its rows. */
+/* Does the node itself, not nodes in it, mention the symbol? */
+bool tp_node_mentions_sym(const tp_pnode *x, const tp_sym *s);
+/* Does the loop's or branch's own text mention an end by data? */
+bool tp_plan_by_data(const tp_plan *p, const tp_pnode *x);
 int tp_node_windows(const tp_pnode *x);
 tp_nd *tp_node_window(const tp_pnode *x, int i);
 

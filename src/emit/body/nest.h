@@ -70,6 +70,12 @@ bool emit_tile(const nest *l);
 
 /* reduction.c */
 void emit_fold(const nest *l);
+/* Are terms of the product added by blocks, as the host adds them? Then the result is stored by
+ * emit_store_whole, which has taken the sum that was there before as its begin: emit_begin_sum
+ * prints that number. */
+bool emit_adds_blocks(const nest *l);
+void emit_begin_sum(const nest *l);
+void emit_store_whole(const nest *l, const char *value);
 /* Should a block's threads fold a point together? So few points are kept, and rows are long. */
 bool emit_folds_together(const nest *l);
 /* Should groups of threads, where the leaf is all of a kernel? Neighbours then read neighbours. */

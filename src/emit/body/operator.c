@@ -1,10 +1,20 @@
 /* operator.c: prints operators along axes for threads of a device. A thread makes elements of the
- * result, or a row along the axis, with all that goes into them in the order of src/cpu. */
+ * result, or a row along the axis, with all that goes into them in the order of src/cpu. For a host
+ * it prints scans of short rows. */
 #include "emit/priv.h"
 
 typedef const char *places[TP_MAXRANK]; /* by axis of a window */
 
+enum { SHORT_SCAN = 64 };
+static bool scans_short_rows(const tp_region *r) {
+  const tp_nd *o = &r->out[0];
+  int64_t n;
+  return tp_ops[r->op].cls == TP_CLS_SCAN && r->how.axis == o->rank - 1 &&
+      tp_ix_is_const(o->shape[o->rank - 1], &n) && n <= SHORT_SCAN;
+}
+
 bool emit_has_operator(const tp_emit *e, const tp_region *r) {
+  if (e->to->host) return scans_short_rows(r);
   if (!e->to->threads || (r->acc && r->op != TP_OP_CONV_WEIGHT)) return false;
   switch (tp_ops[r->op].cls) {
   case TP_CLS_SCAN:

@@ -88,7 +88,7 @@ bool emit_has_range(const tp_region *r) {
 
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   if (r->kind != TP_RG_OP || r->check || !r->nout) return false;
-  if (e->to->threads && emit_has_operator(e, r)) return true;
+  if (emit_has_operator(e, r)) return true;
   if (r->acc) return false;
   switch (r->op) {
   case TP_OP_ENV_RESET:
@@ -239,7 +239,10 @@ int emit_open_leads(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, i
     if (i == r->nlead - 1) emit_lead_alone(e, r, i, true, -1);
     tp_emit_lead(e, r, i);
   }
-  return r->nlead;
+  int opened = r->nlead;
+  for (int i = from; nd && i < nd->rank; i++)
+    if (i != but) emit_open_element(e, nd, i), opened++;
+  return opened;
 }
 
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails) {
@@ -371,9 +374,11 @@ static void shut_inside(tp_emit *e, const tp_pnode *x) {
 }
 
 static void put_inside(tp_emit *e, const tp_region *r) {
-  tp_emit_line(e, "const int64_t at = ");
+  tp_emit_line(e, "int64_t at = ");
   put_index(e, r);
   tp_puts(e->b, ";\n");
+  if (e->to->host && emit_elements(&r->in[PICK_BY], FEW_ELEMENTS) < 0)
+    tp_emit_line(e, "TP_ONE_BY_ONE(at);\n");
   if (r->op == TP_OP_PUT || e->to->threads)
     emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
 }

@@ -86,14 +86,14 @@ static product_way way_of(const product_axes *p, tp_dtype d, bool ordered) {
   return contiguous && TP_DOTS(own[0], own[1], own[2], repeated) ? DOTTED : LOOPED;
 }
 
-/* Threads make elements of any product, term by term. With TP_DOT_BLOCK terms at most the order is
- * that of all targets. */
-static product_way of_threads(const product_axes *p, bool ordered) {
+/* Threads make elements of any product, term by term. In the order of all targets they do so with
+ * TP_DOT_BLOCK terms at most, and by blocks of these (emit_adds_blocks). */
+static product_way of_threads(const product_axes *p, bool ordered, bool rounds) {
   int64_t n;
   bool sums = false;
   for (int i = 0; i < p->n - 3; i++) sums |= tp_is_number(p->stride[OF_MADE][i], 0);
   bool few = tp_ix_is_const(p->extent[p->n - 1], &n) && n <= TP_DOT_BLOCK && !sums;
-  return ordered && !few ? CALLED : LOOPED;
+  return ordered && !few && (sums || rounds) ? CALLED : LOOPED;
 }
 
 /* The axis with which axis i of window w goes: m, n and k are the last ones. */
@@ -155,8 +155,9 @@ const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   e->as[x->pos] = r;
   if (!plain) return r;
   product_axes a = axes_of(e, r);
-  product_way way = e->to->threads ? of_threads(&a, e->p->reproducible)
-                                   : way_of(&a, tp_emit_dtype(e, &r->out[0]), e->p->reproducible);
+  product_way way = e->to->threads
+      ? of_threads(&a, e->p->reproducible, r->acc && tp_half(tp_emit_dtype(e, &r->out[0])))
+      : way_of(&a, tp_emit_dtype(e, &r->out[0]), e->p->reproducible);
   if (way != CALLED && !rings_repeat(r, &a)) e->as[x->pos] = product(e, r, &a, way == DOTTED);
   return e->as[x->pos];
 }

@@ -8,6 +8,7 @@ enum {
   LANES = TP_FOLD_LANES,
   COLUMNS = 1024,
   TURN_SIDE = 16,
+  TURN_LEAST = 4,
   FEW_KEPT = 8,
   SHORT_ROW = 256,
   SOME = 8,
@@ -49,7 +50,35 @@ static void put_folded_value(const nest *l) {
   else tp_puts(l->e->b, "i0");
 }
 
+bool emit_adds_blocks(const nest *l) {
+  int64_t n;
+  int in = -1;
+  for (int k = 0; k < l->nax; k++)
+    if (l->ax[k].red) in = k;
+  return l->product && l->e->to->threads && l->e->p->reproducible && in >= 0 &&
+      tp_dtype_float(tp_emit_result_type(l->e, l->r, 0)) &&
+      !(tp_ix_is_const(l->ax[in].n, &n) && n <= TP_DOT_BLOCK);
+}
+
+/* -0 and a sum are that sum. */
+void emit_begin_sum(const nest *l) {
+  if (l->r->acc) emit_element(l, l->r->nin);
+  else tp_puts(l->e->b, "-0.0f");
+}
+
+void emit_store_whole(const nest *l, const char *value) {
+  nest whole = *l;
+  tp_region r = *l->r;
+  r.acc = false;
+  whole.r = &r;
+  emit_store(&whole, 0, value);
+}
+
 static void put_fold_step(const nest *l, const fold_types *t, const char *to) {
+  if (emit_adds_blocks(l)) {
+    tp_emit_line(l->e, "TP_BLOCK_TERM(tp_mad_%s, i0, i1)\n", tp_emit_sfx(t->c));
+    return;
+  }
   if (l->product && tp_dtype_float(t->c)) {
     tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
     return;
@@ -219,18 +248,19 @@ static void put_acc(const nest *l, const fold_types *t) {
 
 /* ---- short rows side by side ---- */
 
-/* Is each sum a short row of the innermost axis, with many beside it? One by one their terms would
- * wait for each other: 16 rows are made, turned, and added up in lanes, each in its order. */
+/* Is each fold of f32 a short row of the innermost axis, with many beside it? One by one their
+ * terms would wait for each other: 16 rows are made, turned, and folded in lanes, each in its
+ * order. */
 static bool has_short_rows(const nest *l, const fold_types *t) {
   int in = l->nax - 1;
   int64_t n, rows;
   bool few = in >= 1 && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows < TURN_SIDE / 2;
-  if (!l->e->to->host || l->product || in < 1 || few || strcmp(t->acc, "double") ||
-      t->c != TP_F32 || l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r))
+  if (!l->e->to->host || l->product || in < 1 || few || t->c != TP_F32 ||
+      l->r->red == TP_RED_PROD || tp_emit_faults(l->e, l->r))
     return false;
   for (int k = 0; k < in; k++)
     if (l->ax[k].red) return false;
-  return tp_ix_is_const(l->ax[in].n, &n) && n >= TURN_SIDE / 2 && n <= TURN_SIDE;
+  return tp_ix_is_const(l->ax[in].n, &n) && n >= TURN_LEAST && n <= TURN_SIDE;
 }
 
 static void put_short_rows(const nest *l, const fold_types *t) {
@@ -260,12 +290,15 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   emit_results(l, 1);
   emit_shut(l->e, 2);
   tp_emit_line(e, "tp_turn_16(y);\n");
-  tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
+  tp_emit_line(e, "%s acc[%d];\n", t->acc, TURN_SIDE);
+  tp_emit_line(e, "for (int64_t row = 0; row < %d; row++) acc[row] = ", TURN_SIDE);
+  put_identity(l, t);
+  tp_puts(e->b, ";\n");
   tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
   tp_emit_line(e,
-      "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + "
+      "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (%s)y[k*%d + "
       "row]);\n",
-      TURN_SIDE, t->fn, TURN_SIDE);
+      TURN_SIDE, t->fn, t->acc, TURN_SIDE);
   emit_axis_alone(l, in - 1, 0, 1);
   emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
   tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
@@ -276,8 +309,13 @@ static void put_short_rows(const nest *l, const fold_types *t) {
 /* Prints the fold into a kept point: its rows, if the innermost axis is folded, or its elements. */
 static void put_point(const nest *l, const fold_types *t) {
   int in = l->nax - 1, inner = 0;
-  bool rows = in >= 0 && l->ax[in].red;
-  put_acc(l, t);
+  bool rows = in >= 0 && l->ax[in].red, blocks = emit_adds_blocks(l);
+  if (blocks) {
+    tp_emit_line(l->e, "int terms_ = 0;\n");
+    tp_emit_line(l->e, "%s sum_ = 0, acc = ", t->acc);
+    emit_begin_sum(l);
+    tp_puts(l->e->b, ";\n");
+  } else put_acc(l, t);
   for (int k = 0; k < l->nax - rows; k++)
     if (l->ax[k].red) emit_open_axis(l, k), inner++;
   emit_open(l->e, "{\n");
@@ -290,7 +328,8 @@ static void put_point(const nest *l, const fold_types *t) {
   }
   emit_shut(l->e, 1 + inner);
   if (l->together) emit_open(l->e, "if (%s) {\n", has_acc(l));
-  put_delivery(l, t, "acc");
+  if (blocks) emit_store_whole(l, "acc + sum_");
+  else put_delivery(l, t, "acc");
   emit_shut(l->e, l->together);
 }
 

@@ -88,6 +88,12 @@ static void put_terms(const nest *l, const tile *t) {
   tp_emit *e = l->e;
   int rows = t->down * t->side_m, columns = t->over * t->side_n;
   emit_open(e, "for (int64_t deep_ = 0; deep_ < k_; deep_ += %d) {\n", t->terms);
+  if (emit_adds_blocks(l)) {
+    tp_emit_line(e, "const int full_ = deep_ && deep_%%TP_DOT_BLOCK == 0;\n");
+    tp_emit_line(e, "TP_UNROLLED\n");
+    tp_emit_line(e, "for (int i_ = 0; i_ < %d; i_++)\n", t->side_m * t->side_n);
+    tp_emit_line(e, "  if (full_) whole_[i_] += acc_[i_], acc_[i_] = 0;\n");
+  }
   tp_emit_line(e, "BARRIER();\n");
   put_bring(l, t, t->a, t->m, "tile_a", "top_", rows);
   put_bring(l, t, t->b, t->n, "tile_b", "left_", columns);
@@ -100,8 +106,10 @@ static void put_terms(const nest *l, const tile *t) {
   emit_shut(e, 2);
 }
 
-static void put_tile_results(const nest *l, const tile *t) {
+/* begin: what sums begin with, which are stored whole; else results. */
+static void put_tile_results(const nest *l, const tile *t, bool begin) {
   tp_emit *e = l->e;
+  bool blocks = emit_adds_blocks(l);
   tp_emit_line(e, "TP_UNROLLED\n");
   emit_open(e, "for (int i_ = 0; i_ < %d; i_++) {\n", t->side_m);
   tp_emit_line(e, "TP_UNROLLED\n");
@@ -109,7 +117,13 @@ static void put_tile_results(const nest *l, const tile *t) {
   tp_emit_line(e, "const int64_t x%d = top_ + row_ + %d*i_, x%d = left_ + column_ + %d*j_;\n", t->m,
       t->down, t->n, t->over);
   emit_open(e, "if (x%d < m_ && x%d < n_) {\n", t->m, t->n);
-  emit_store(l, 0, tp_printf(e->a, "acc_[i_*%d + j_]", t->side_n));
+  const char *at = tp_printf(e->a, "[i_*%d + j_]", t->side_n);
+  if (begin) {
+    tp_emit_line(e, "whole_%s = ", at);
+    emit_begin_sum(l);
+    tp_puts(e->b, ";\n");
+  } else if (blocks) emit_store_whole(l, tp_printf(e->a, "whole_%s + acc_%s", at, at));
+  else emit_store(l, 0, tp_printf(e->a, "acc_%s", at));
   emit_shut(e, 3);
 }
 
@@ -129,7 +143,7 @@ static void open_tiles(const nest *l, const tile *t) {
       tp_putf(e->b, "*tp_index_max(0, %s)", emit_ix(e, l->ax[i].n));
   }
   tp_puts(e->b, ";\n");
-  emit_open(e, "for (int64_t at_ = block_; at_ < all_; at_ += blocks_) {\n");
+  emit_open(e, "TP_EACH (int64_t at_ = block_; at_ < all_; at_ += blocks_) {\n");
   tp_emit_line(e, "int64_t rest_ = at_/over_;\n");
   tp_emit_line(e, "const int64_t left_ = at_%%over_*%d, top_ = rest_%%down_*%d;\n",
       t->over * t->side_n, t->down * t->side_m);
@@ -156,11 +170,15 @@ bool emit_tile(const nest *l) {
   e->local = local;
   open_tiles(l, &t);
   tp_emit_line(e, "%s acc_[%d] = { 0 };\n", t.type, t.side_m * t.side_n);
+  if (emit_adds_blocks(l)) {
+    tp_emit_line(e, "%s whole_[%d] = { 0 };\n", t.type, t.side_m * t.side_n);
+    put_tile_results(l, &t, true);
+  }
   for (int i = 0; i < l->nax; i++)
     if (l->ax[i].red && i != t.k) emit_open_axis(l, i), inner++;
   put_terms(l, &t);
   emit_shut(e, inner);
-  put_tile_results(l, &t);
+  put_tile_results(l, &t, false);
   emit_shut(e, 1);
   return true;
 }

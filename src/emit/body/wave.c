@@ -8,7 +8,9 @@
  * lie. Lanes that have not begun hold the cell left of the row, made by the points before the inner
  * loop; lanes that are done keep their last cell. If X keeps a ring of w rows, only the last w
  * lanes are stored: others would be overwritten, and the slot of the row before is written LANES -
- * 1 columns behind the place where it is read. Remaining rows run as the plan has them. */
+ * 1 columns behind the place where it is read. Remaining rows run as the plan has them, and so do
+ * first ones, if the points are under a condition that later rows meet. A greatest or least value
+ * of all cells, one number, is kept for each lane. */
 #include "emit/priv.h"
 
 typedef enum {
@@ -21,14 +23,17 @@ typedef enum {
   CELL_SAME,
   CELL_OTHER
 } wave_cell;
-/* v: statements of p's body, n before the inner loop; first: lane from which on rows are stored */
+/* v: statements of p's body, n before the inner loop; first: lane from which on rows are stored;
+ * cell: the result that is X, after the greatest or least of all if there is one; cond: of the rows
+ * (NULL: all) */
 typedef struct {
   tp_emit *e;
   const tp_pnode *p, *q, *body;
   const tp_region *r;
   tp_emit_nodes v;
-  int n, lanes, first;
+  int n, lanes, first, cell;
   const tp_nd *x;
+  const tp_ix *cond;
   wave_cell *in;
 } wave;
 
@@ -60,9 +65,19 @@ static wave_cell cell_of(const wave *w, const tp_nd *a) {
   return p && q ? CELL_OTHER : p ? CELL_ROW : q ? CELL_COLUMN : CELL_SAME;
 }
 
+/* Does the first result go, as greatest or least, to one number that nothing here reads? */
+static bool keeps_best(const wave *w, const tp_region *r) {
+  const tp_nd *o = &r->out[0];
+  bool ok = r->acc && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) && r->nout == 2 &&
+      o->buf >= 0 && o->buf != r->out[1].buf && !window_mentions(o, w->p->var) &&
+      !window_mentions(o, w->q->var) && tp_emit_dtype(w->e, o) == tp_emit_dtype(w->e, &r->out[1]);
+  for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf != o->buf;
+  return ok;
+}
+
 static bool is_one_point(const wave *w, const tp_pnode *x) {
   return x->kind == TP_P_REGION && tp_emit_is_points(w->e, x) && !tp_emit_faults(w->e, x->rg) &&
-      !x->rg->nlead && x->rg->nout == 1 && !x->rg->acc;
+      !x->rg->nlead && ((x->rg->nout == 1 && !x->rg->acc) || keeps_best(w, x->rg));
 }
 
 /* Is x a point before the inner loop that makes the cell left of the row? Among cells it may read
@@ -70,8 +85,9 @@ static bool is_one_point(const wave *w, const tp_pnode *x) {
 static bool makes_left(const wave *w, const tp_pnode *x) {
   const tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
   if (!is_one_point(w, x)) return false;
-  const tp_nd *o = &x->rg->out[0];
-  bool ok = o->buf == w->x->buf && tp_same_rings(o, w->x, NULL, 0, NULL, NULL) &&
+  const tp_nd *o = &x->rg->out[x->rg->nout - 1];
+  bool ok = o->buf == w->x->buf && (x->rg->nout == 1 || x->rg->out[0].buf == w->r->out[0].buf) &&
+      tp_same_rings(o, w->x, NULL, 0, NULL, NULL) &&
       o->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
   for (int i = 0; ok && i < x->rg->nin; i++)
     ok = x->rg->in[i].buf != w->x->buf || is_there(w, &x->rg->in[i], 1, 0, o);
@@ -108,10 +124,24 @@ static bool fits_lanes(wave *w) {
   return ok && left && rows_kept(w);
 }
 
+/* Rows under a condition that holds from some row on. */
+static void put_rows(wave *w) {
+  const tp_pnode *x = w->p->kid[0];
+  const tp_ix *rest;
+  int64_t k;
+  while (tp_is_row(x) && x->n == 1) x = x->kid[0];
+  if (x->kind == TP_P_IF && tp_ix_kind(x->cond) == TP_IX_GE0 &&
+      tp_ix_linear_in(w->e->ix, tp_ix_arg(x->cond, 0), w->p->var, &k, &rest) && k > 0) {
+    w->cond = x->cond;
+    x = x->kid[0];
+  }
+  emit_put_row(w->e, x, &w->v);
+}
+
 enum { BEFORE = 4 };
 static bool is_wave(wave *w) {
   tp_emit_nodes body = { 0 };
-  emit_put_row(w->e, w->p->kid[0], &w->v);
+  put_rows(w);
   w->n = w->v.n - 1;
   if (w->n < 1 || w->n > BEFORE || w->p->step != 1) return false;
   w->q = w->v.v[w->n];
@@ -122,7 +152,8 @@ static bool is_wave(wave *w) {
   if (body.n != 1 || !is_one_point(w, body.v[0]) || !body.v[0]->rg->nmicro) return false;
   w->body = body.v[0];
   w->r = w->body->rg;
-  w->x = &w->r->out[0];
+  w->cell = w->r->nout - 1;
+  w->x = &w->r->out[w->cell];
   bool ok = fits_lanes(w);
   for (int i = 0; ok && i < w->n; i++) ok = makes_left(w, w->v.v[i]);
   return ok;
@@ -171,6 +202,12 @@ static void put_begin(const wave *w) {
       put_wave_read(w, tp_printf(e->a, "i%d_", i), &w->r->in[i], "row", "lo");
     }
   }
+  if (w->cell) {
+    tp_emit_line(e, "TP_VECTOR(%s, %d) best;\n", t, w->lanes);
+    emit_open(e, "for (int l = 0; l < %d; l++) {\n", w->lanes);
+    put_wave_read(w, "best[l]", &w->r->out[0], "row", "lo");
+    emit_shut(e, 1);
+  }
   tp_emit_line(e, "%s before = 0;\n", t);
   for (int i = 0; i < w->r->nin; i++)
     if (w->in[i] == CELL_CORNER) put_wave_read(w, "before", &w->r->in[i], "row", "lo");
@@ -215,11 +252,34 @@ static void put_operand(const wave *w, int i) {
   tp_puts(w->e->b, ";\n");
 }
 
+static const char *name_of_best(const wave *w) {
+  return tp_printf(w->e->a, "tp_%s_%s", w->r->red == TP_RED_MAX ? "MAXIMUM" : "MINIMUM",
+      tp_emit_sfx(tp_emit_dtype(w->e, w->x)));
+}
+
+/* The greatest or least of all lanes and of what is there. */
+static void put_best(const wave *w) {
+  const tp_nd *o = &w->r->out[0];
+  emit_open(w->e, "for (int l = 0; l < %d; l++) {\n", w->lanes);
+  tp_emit_indent(w->e);
+  put_at_cell(w, "row", "lo");
+  tp_emit_indent(w->e);
+  emit_cell(w->e, o, o->off);
+  tp_putf(w->e->b, " = %s(", name_of_best(w));
+  put_cell(w, o);
+  tp_puts(w->e->b, ", best[l]);\n");
+  emit_shut(w->e, 1);
+}
+
 /* One step of all lanes; some: not all of them are inside their rows. */
 static void put_wave_step(const wave *w, bool some) {
   tp_emit *e = w->e;
   const char *t = type_of_cell(w, w->x);
   tp_emit_line(e, "%s made[%d];\n", t, w->lanes);
+  if (w->cell) {
+    tp_emit_line(e, "%s most[%d];\n", t, w->lanes);
+    tp_emit_line(e, "TP_SPREAD(%s, %d, best);\n", t, w->lanes);
+  }
   tp_emit_line(e, "TP_SPREAD(%s, %d, cells);\n", t, w->lanes);
   tp_emit_line(e, "TP_SPREAD(%s, %d, above);\n", t, w->lanes);
   tp_emit_line(e, "TP_SPREAD(%s, %d, corner);\n", t, w->lanes);
@@ -236,8 +296,13 @@ static void put_wave_step(const wave *w, bool some) {
   tp_emit_micros(e, w->body);
   tp_emit_line(e,
       some ? "made[l] = step - l >= lo && step - l < hi ? m%d : cells_[l];\n" : "made[l] = m%d;\n",
-      w->r->outmicro[0]);
+      w->r->outmicro[w->cell]);
+  if (w->cell)
+    tp_emit_line(e, "most[l] = %s%s(best_[l], m%d)%s;\n",
+        some ? "step - l >= lo && step - l < hi ? " : "", name_of_best(w), w->r->outmicro[0],
+        some ? " : best_[l]" : "");
   emit_shut(e, 1);
+  if (w->cell) tp_emit_line(e, "__builtin_memcpy(&best, most, sizeof best);\n");
   tp_emit_line(e, "__builtin_memcpy(&cells, made, sizeof cells);\n");
   emit_open(e, "for (int l = %d; l < %d; l++) {\n", w->first, w->lanes);
   tp_emit_indent(e);
@@ -264,18 +329,23 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   tp_emit_line(e, "const int64_t end = %s, lo = %s, hi = %s;\n", emit_ix(e, x->hi),
       emit_ix(e, w.q->lo), emit_ix(e, w.q->hi));
   tp_emit_line(e, "int64_t row = %s;\n", tp_emit_start(e, x, entry));
-  emit_open(
-      e, "for (; end - row >= %d && hi - lo >= %d; row += %d) {\n", w.lanes, w.lanes, w.lanes);
+  emit_open(e, "while (row < end) {\n");
+  tp_emit_line(e, "const int64_t s%d = row;\n", v);
+  emit_open(e, "if (end - row >= %d && hi - lo >= %d && %s) {\n", w.lanes, w.lanes,
+      w.cond ? emit_ix(e, w.cond) : "1");
   tp_emit_line(e, "TP_END_IF((*cancel || !++looks) && h->cancelled(h->exec, %d));\n", x->pos);
   put_begin(&w);
   tp_emit_line(e, "int64_t step = lo;\n");
   put_steps(&w, tp_printf(e->a, "lo + %d", w.lanes - 1), true, true);
   put_steps(&w, "hi", true, false);
   put_steps(&w, tp_printf(e->a, "hi + %d", w.lanes - 1), false, true);
-  emit_shut(e, 1);
-  emit_open(e, "for (int64_t s%d = row; s%d < end; s%d++) {\n", v, v, v);
+  if (w.cell) put_best(&w);
+  tp_emit_line(e, "row += %d;\n", w.lanes);
+  e->depth--;
+  emit_open(e, "} else {\n");
   tp_emit_rest(e, x);
-  emit_shut(e, 2);
+  tp_emit_line(e, "row++;\n");
+  emit_shut(e, 3);
   e->sym[v] = p;
   e->sym[w.q->var->id] = q;
   return true;

@@ -76,10 +76,19 @@ bool kernel_is_shared(tp_emit *e, const tp_region *r) {
   return true;
 }
 
+/* One that makes an output may lend an array of the host (run/first.c). */
+static bool has_pinit(const tp_emit *e, const tp_region *r) {
+  if (r->nin != 2 || e->p->bufs.v[r->out[0].buf]->kind != TP_BUF_TEMP) return false;
+  TP_WINDOWS (w, r)
+    if (w->wrap >= 0) return false;
+  return true;
+}
+
 static bool has_kernel(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   bool op = r->kind == TP_RG_OP;
-  if (r->check || r->first || (r->kind != TP_RG_LOOP && !op)) return false;
+  if (r->kind == TP_RG_PINIT) return has_pinit(e, r);
+  if (r->check || (r->kind != TP_RG_LOOP && !op)) return false;
   if (op && tp_op_is_env(r->op) && !tp_env_text(r->how.str)) return false;
   return tp_emit_knows(e, x);
 }
@@ -95,11 +104,12 @@ static bool takes_one_block(tp_emit *e, const tp_pnode *x) {
 static bool has_kernels(tp_emit *e, const tp_pnode *x) {
   int leaves = 0;
   TP_EACH_NODE (k, x) {
+    bool load = k.x->kind == TP_P_LOAD;
     bool ok = k.x->kind == TP_P_REGION ? has_kernel(e, k.x)
-                                       : k.x->kind == TP_P_FOR || k.x->kind == TP_P_IF ||
+                                       : k.x->kind == TP_P_FOR || k.x->kind == TP_P_IF || load ||
             k.x->kind == TP_P_SEQ || k.x->kind == TP_P_SPILL || k.x->kind == TP_P_FETCH;
     if (!ok) return false;
-    leaves += k.x->kind == TP_P_REGION;
+    leaves += k.x->kind == TP_P_REGION || load;
   }
   return leaves > 0;
 }
@@ -128,14 +138,84 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
   emit_shut(e, 1);
 }
 
-static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
-  e->at = x;
-  if (tp_emit_is_pointwise(e, tp_emit_region(e, x))) tp_emit_pointwise(e, x);
+/* The PINIT for which the leaf makes the operand: it follows (run/first.c). */
+static const tp_region *pinit_of(const tp_emit *e, const tp_pnode *x) {
+  TP_EACH_NODE (k, e->p->body)
+    if (k.x->rg && k.x->pos > x->pos && k.x->rg->kind == TP_RG_PINIT)
+      return k.x->rg->nin > 1 && k.x->rg->in[0].buf == x->rg->out[0].buf ? k.x->rg : NULL;
+  return NULL;
+}
+
+/* Was the parameter of the PINIT loaded? */
+static const char *is_loaded(tp_emit *e, const tp_region *r) {
+  return tp_printf(e->a, "note_[%d] != TP_MISSING", 1 + e->p->nsym + r->in[1].buf);
+}
+
+static void put_pinit(tp_emit *e, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  emit_open(e, "{ /* %d */\n", x->pos);
+  tp_emit_point_windows(e, r);
+  tp_emit_line(e, "const int loaded_ = %s;\n", is_loaded(e, r));
+  int opened = emit_open_leads(e, r, &r->out[0], 0, -1);
+  for (int i = 1; i >= 0; i--) {
+    tp_emit_line(e, i ? "if (loaded_) " : "else ");
+    emit_point_element(e, r, 2);
+    tp_puts(e->b, " = ");
+    emit_point_element(e, r, i);
+    tp_puts(e->b, ";\n");
+  }
+  emit_shut(e, opened + 1);
+}
+
+static void put_leaf_of(tp_emit *e, const tp_pnode *x, bool whole) {
+  if (x->rg->kind == TP_RG_PINIT) put_pinit(e, x);
+  else if (tp_emit_is_pointwise(e, tp_emit_region(e, x))) tp_emit_pointwise(e, x);
   else put_loop_leaf(e, x, whole);
+}
+
+static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
+  const tp_region *first = x->rg->first && x->rg->kind != TP_RG_PINIT ? pinit_of(e, x) : NULL;
+  e->at = x;
+  if (first) {
+    emit_open(e, "if (!(%s)) {\n", is_loaded(e, first));
+    put_leaf_of(e, x, whole);
+    emit_shut(e, 1);
+  } else put_leaf_of(e, x, whole);
+}
+
+/* Prints the leaf of a kernel of several. Symbols are hidden in it, or what all leaves make of them
+ * were kept in registers through the whole kernel. */
+static void put_hidden_leaf(tp_emit *e, const tp_pnode *x) {
+  tp_buf body, *whole = e->b;
+  tp_hold hold;
+  bool *all = e->sym;
+  int n = tp_nsym(e->ix);
+  tp_buf_hold(&body, &hold);
+  e->b = &body;
+  e->sym = TP_NEWN(e->a, bool, n + 1);
+  e->depth++;
+  put_kernel_leaf(e, x, false);
+  e->depth--;
+  e->b = whole;
+  tp_emit_line(e, "{ const int64_t at_first_ = first_, by_step_ = step_");
+  for (int i = 0; i < n; i++)
+    if (e->sym[i]) tp_putf(whole, ", z%d = s%d", i, i);
+  tp_puts(whole, ";\n");
+  tp_emit_line(e, "{ const int64_t first_ = HIDDEN(at_first_), step_ = HIDDEN(by_step_)");
+  for (int i = 0; i < n; i++)
+    if (e->sym[i]) tp_putf(whole, ", s%d = HIDDEN(z%d)", i, i);
+  tp_puts(whole, ";\n");
+  tp_putn(whole, body.s ? body.s : "", body.n);
+  tp_emit_line(e, "}}\n");
+  whole->failed |= body.failed;
+  for (int i = 0; i < n; i++) all[i] |= e->sym[i];
+  e->sym = all;
+  tp_buf_drop(&body, &hold);
 }
 
 bool kernel_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
+  if (r->kind == TP_RG_PINIT) return false;
   if (r->kind == TP_RG_LOOP) return tp_loop_fails(p, r);
   if (r->op == TP_OP_ARGMAX || r->op == TP_OP_ARGMIN)
     return !tp_ix_is_const(r->in[0].shape[r->how.axis], &n) || n < 1;
@@ -171,24 +251,27 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     for (int i = 0; i < x->n; i++) put_node(m, x->kid[i], false);
     return;
   case TP_P_FOR: {
-    int v = x->var->id;
-    bool was = e->sym[v];
-    const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
-    emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
-        top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
+    bool was = e->sym[x->var->id];
+    kernel_open_for(e, x, top);
     /* leaves of the iteration before are over; there may be no iteration */
     meet_uses before = meet_copy(m);
     put_node(m, x->kid[0], false);
     if (m->left.n) put_barrier(m);
     m->left = before;
-    emit_shut(e, 1);
-    e->sym[v] = was;
+    kernel_shut_for(e, x, top);
+    e->sym[x->var->id] = was;
     return;
   }
+  case TP_P_LOAD:
+    if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
+    kernel_put_load(e, x, !m->part);
+    tp_emit_line(e, "LEAF_ENDS();\n");
+    m->left.n = 0; /* all threads meet in it */
+    return;
   case TP_P_IF: put_branches(m, x); return;
   case TP_P_REGION:
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
-    put_kernel_leaf(e, x, false);
+    put_hidden_leaf(e, x);
     tp_emit_line(e, "LEAF_ENDS();\n");
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
@@ -226,7 +309,7 @@ static void put_sum_places(tp_emit *e, const tp_kernel *k) {
 static void put_block_sum(
     tp_emit *e, const tp_kernel *k, int i, const char *name, const char *block) {
   const char *cell = tp_emit_cell(e, e->p->bufs.v[k->rows->added[i]]->dtype);
-  tp_emit_line(e, "%s *const %s%d = (%s *)(sums_p + sums_o + %s*q%d + q%d);\n", cell, name,
+  tp_emit_line(e, "%s *const %s%d = (%s *)(AT(sums_p) + %s*q%d + q%d);\n", cell, name,
       k->rows->added[i], cell, block, kernel_sums(k), i);
 }
 
@@ -280,8 +363,8 @@ static void put_share(tp_emit *e, const tp_kernel *k, int part, int home) {
       alone ? "0" : "BLOCK", alone ? "1" : "BLOCKS");
   tp_emit_line(e, "const int64_t first_ = block_*THREADS + THREAD, step_ = blocks_*THREADS;\n");
   if (k->by_rows)
-    tp_emit_line(
-        e, "GLOBAL int64_t *const fault_ = meets_ + 1 + (int64_t)BLOCK*%d;\n", 1 + e->p->nsym);
+    tp_emit_line(e, "GLOBAL int64_t *const fault_ = ends_ + %d + (int64_t)BLOCK*%d;\n", e->p->nsym,
+        1 + e->p->nsym);
   else tp_emit_line(e, "GLOBAL int64_t *const fault_ = note_;\n");
   tp_emit_line(e, "(void)first_, (void)step_, (void)blocks_, (void)fault_;\n");
 }
@@ -312,6 +395,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
   meet_state m = { .e = e, .part = part };
   if (k->loop) put_node(&m, s ? k->rows->as : k->node, !part);
   else if (k->sums) put_block_sums(e, k);
+  else if (!k->stretch && !k->node->rg) kernel_put_load(e, k->node, true);
   else if (!k->stretch) put_kernel_leaf(e, k->node, true);
   for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
   if (s) e->sym[s->from->id] = e->sym[s->n->id] = false;
@@ -329,8 +413,9 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
   TP_VEC(tp_kernel) v = { 0 };
   TP_EACH_NODE (k, p->body) {
     tp_kernel x = { .node = k.x, .n = 1, .loop = k.x->kind == TP_P_FOR };
-    if (x.loop ? !has_kernels(&e, k.x) : !(k.x->rg && has_kernel(&e, k.x))) continue;
-    x.one = x.loop || takes_one_block(&e, k.x);
+    bool load = k.x->kind == TP_P_LOAD;
+    if (x.loop ? !has_kernels(&e, k.x) : !(load || (k.x->rg && has_kernel(&e, k.x)))) continue;
+    x.one = x.loop || load || takes_one_block(&e, k.x);
     if (x.loop) x.rows = tp_plan_cut_loop(p, a, k.x);
     if (x.loop) snprintf(x.name, sizeof x.name, "loop_%d_%d", k.x->var->id, k.x->pos);
     else snprintf(x.name, sizeof x.name, "leaf_%d", k.x->pos);
@@ -351,7 +436,7 @@ struct tp_stretch {
 };
 
 static void add_node(tp_stretch *s, const tp_pnode *x) {
-  s->meets |= x->kind == TP_P_FOR;
+  s->meets |= x->kind == TP_P_FOR || x->kind == TP_P_LOAD;
   if (x->rg)
     s->meets |= meet_before(&s->m, x) || kernel_fails(s->e.p, x->rg) || takes_one_block(&s->e, x);
   for (int i = 0; i < x->n; i++) add_node(s, x->kid[i]);

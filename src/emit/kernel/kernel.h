@@ -18,6 +18,14 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home);
 int kernel_sums(const tp_kernel *k);
 tp_emit kernel_printer(const tp_plan *p, tp_arena *a);
 
+/* ended.c. top: the kernel's own loop, which goes from one parameter to another. */
+void kernel_open_for(tp_emit *e, const tp_pnode *x, bool top);
+void kernel_shut_for(tp_emit *e, const tp_pnode *x, bool top);
+/* All threads of a block come. keeps: the first of all notes the end, for kernels behind. */
+void kernel_put_load(tp_emit *e, const tp_pnode *x, bool keeps);
+/* Does the kernel take symbol i from the notes? */
+bool kernel_is_end(const tp_emit *e, int i);
+
 /* meet.c. left: leaves since threads met last. part: as above. */
 typedef struct meet_use meet_use;
 typedef TP_VEC(meet_use *) meet_uses;

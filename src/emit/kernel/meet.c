@@ -22,10 +22,18 @@ struct meet_use {
   const tp_ix *points;
 };
 
+/* The windows of a LOAD as those of a region. */
+static const tp_region *reads_of(tp_emit *e, const tp_pnode *load) {
+  tp_region r = { .kind = TP_RG_OP, .nin = tp_node_windows(load) };
+  r.in = TP_NEWN(e->a, tp_nd, r.nin);
+  for (int i = 0; i < r.nin; i++) r.in[i] = *tp_node_window(load, i);
+  return tp_dup(e->a, &r, sizeof r);
+}
+
 static meet_use *use_of(tp_emit *e, const tp_pnode *x) {
   meet_use *u = TP_NEW(e->a, meet_use);
-  *u = (meet_use){ .r = tp_emit_region(e, x), .how = OTHERWISE };
-  if (tp_emit_is_pointwise(e, u->r) || u->r->kind != TP_RG_LOOP) return u;
+  *u = (meet_use){ .r = x->rg ? tp_emit_region(e, x) : reads_of(e, x), .how = OTHERWISE };
+  if (!x->rg || tp_emit_is_pointwise(e, u->r) || u->r->kind != TP_RG_LOOP) return u;
   u->l = emit_nest_of(e, x);
   emit_find_axes(&u->l);
   if (!kernel_is_shared(e, u->r)) u->how = ALL_ONE;

@@ -100,7 +100,7 @@ static row_place find_place(tp_mk mk, tp_val c, int depth) {
 /* ---- the state ---- */
 
 /* The value whose points v shows one by one. */
-static tp_val shown(tp_val v) {
+tp_val tp_shown_point(tp_val v) {
   for (; v.node->op == TP_OP_DETACH || v.node->op == TP_OP_READ; v = arg(v, 0))
     for (int d = 0; v.node->op == TP_OP_READ && d < arg(v, 0).node->ndom; d++)
       if (v.node->attr.at[d].range) return v;
@@ -163,7 +163,7 @@ static void see_before(changes *c, tp_node *n, int k) {
 
 /* Is part k just where the concatenation puts it? */
 static bool stays_put(changes *c, const tp_node *n, int k) {
-  const tp_node *x = shown(n->in[k].src).node;
+  const tp_node *x = tp_shown_point(n->in[k].src).node;
   const tp_ix *before = tp_ix_const(c->mk.g->ix, 0);
   for (int j = 0; j < k; j++)
     before = tp_ix_add(c->mk.g->ix, before, mk_extent(n->in[j].src, n->attr.axis));
@@ -195,7 +195,7 @@ static bool operands_from_state(changes *c, tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
     tp_val x = n->in[k].src;
     if (n->op == TP_OP_CONCAT) {
-      x = shown(x);
+      x = tp_shown_point(x);
       if (x.node->op != TP_OP_SLICE) continue;
       x = arg(x, 0);
     }
@@ -213,7 +213,7 @@ static bool node_from_state(changes *c, tp_node *n) {
 /* Is v the state at some point, or made of it by a row of changes? The choices among these become
  * puts. Elementwise operators may stand before changes, which then look at no element once more. */
 static bool from_state(changes *c, tp_val v) {
-  tp_node *n = shown(v).node;
+  tp_node *n = tp_shown_point(v).node;
   if (n == c->m) return true;
   if (n->id >= c->nnode) return n->op == TP_OP_PUT; /* made here */
   found *f = &c->found[n->id];
@@ -227,12 +227,16 @@ static bool from_state(changes *c, tp_val v) {
 
 bool tp_pass_rows(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
+  for (int i = 0, n = g->nodes.n; i < n; i++)
+    if (g->nodes.v[i]->op == TP_OP_MERGE &&
+        !tp_reshape_state((tp_mk){ .g = g, .err = err }, g->nodes.v[i]))
+      return false;
   changes c = { .mk = { .g = g, .err = err }, .nnode = g->nodes.n };
   c.found = TP_NEWN(&g->arena, found, c.nnode);
   for (int i = 0; i < c.nnode && !c.failed; i++) {
     c.m = g->nodes.v[i];
     for (int k = 0; c.m->op == TP_OP_MERGE && k < c.m->nin; k++) {
-      tp_op op = shown(c.m->in[k].src).node->op;
+      tp_op op = tp_shown_point(c.m->in[k].src).node->op;
       if (tp_same_type(tp_inof(c.m, k), &c.m->out[0]) &&
           (op == TP_OP_SELECT || tp_ops[op].batch != TP_BATCH_E))
         from_state(&c, c.m->in[k].src);
