@@ -174,8 +174,8 @@ static inline int64_t tp_gpu_bytes(const tp_exec *x, int buf) {
 static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
   const tp_device *d = x->device;
   if (d->twin[buf]) return (tp_gplace){ d->twin[buf]->mem, 0 };
-  return (tp_gplace){ d->arena,
-    d->place[buf] == -1 || d->place[buf] == TP_GPU_MISSING ? 0 : d->place[buf] };
+  int64_t at = d->place[buf];
+  return (tp_gplace){ d->arena, at == -1 || at == TP_GPU_MISSING ? 0 : at };
 }
 
 /* The place among the notes of the word that says whether there was a fault, and of ends. */
