@@ -4,25 +4,33 @@
  * the pragma below) and to round divisions and square roots of f32 to nearest (as CUDA does;
  * -cl-fp32-correctly-rounded-divide-sqrt), so that every value has the CPU's bits.
  *
- *   KERNEL_OF(n, name)(..)   a kernel of n threads a block
- *   PLACE(p), AT(p)          a kernel's parameter that says where a buffer lies, and the address:
- * one pointer, which CUDA C reads from constant memory where it is used, or a pointer and an offset
- * (tp_gplace). NOTED(p, arena, off): such a p that lies `off` behind `arena` HIDDEN(x) x, of which
- * compilers know nothing: what is made of it is made here, and not kept in registers from the
- * kernel's begin on GLOBAL, LOCAL            of a pointer: to the device's memory; of an array at
- * the beginning of a kernel: one for the threads of a block. OpenCL has no pointer that may be
- * either, so functions say which they take THREAD, THREADS          int: which thread of a block,
- * of how many BLOCK, BLOCKS            int: which block, of how many BARRIER()                all
- * threads of a block come here; then each sees what others wrote ATOMIC_..(p, v)          of GLOBAL
- * and LOCAL memory; the value before SHUFFLE_DOWN(x, n)       x of the n-th next thread of the same
- * 32; only if TP_SHUFFLES is 1, and only where all 32 come LOAD4(p), STORE4(p, v)   four f32 at
- * once (type float4, made by FLOAT4(a, b, c, d)); p is a multiple of 16 bytes TP_U64(1), TP_I64(-1)
- * numbers of 64 bits. Never write ull or LL: long long has 128 bits in OpenCL C, without a word
- * from the compiler. Text that is printed for all targets (emit/text.c) says TP_I64 too, which
- *                            kernels/prelude/math.h defines elsewhere
- *   TP_FN, TP_ONCE, TP_AT    as the prelude asks
- *   GRID_MEET(p)             threads of all blocks come here, p a count of 0 at first; in CUDA C
- *                            alone
+ *   KERNEL_OF(n, name)(..)    a kernel of n threads a block
+ *   PLACE(p), AT(p)           a kernel's parameter that says where a buffer lies, and the address:
+ *                             one pointer, which CUDA C reads from constant memory where it is
+ *                             used, or a pointer and an offset (tp_gplace)
+ *   NOTED(p, arena, off)      such a p that lies `off` behind `arena`
+ *   HIDDEN(x)                 x, of which compilers know nothing: what is made of it is made here,
+ *                             and not kept in registers from the kernel's begin on
+ *   GLOBAL, LOCAL             of a pointer: to the device's memory; of an array at the beginning of
+ *                             a kernel: one for the threads of a block. OpenCL has no pointer that
+ *                             may be either, so functions say which they take
+ *   THREAD, THREADS           int: which thread of a block, of how many
+ *   BLOCK, BLOCKS             int: which block, of how many
+ *   BARRIER()                 all threads of a block come here; then each sees what the others
+ *                             wrote
+ *   ATOMIC_..(p, v)           of GLOBAL and LOCAL memory; the value before.
+ *   SHUFFLE_DOWN(x, n)        x of the n-th next thread of the same 32; only if TP_SHUFFLES is 1,
+ *                             and only where all 32 come
+ *   LOAD4(p), STORE4(p, v)    four f32 at once (type float4, made by FLOAT4(a, b, c, d)); p is a
+ *                             multiple of 16 bytes
+ *   DOT4(a, b, c)             c and the products of the four bytes of a and b, which have signs
+ *   TP_U64(1), TP_I64(-1)     numbers of 64 bits. Never write ull or LL: long long has 128 bits in
+ *                             OpenCL C, without a word from the compiler. Text that is printed for
+ *                             all targets (emit/text.c) says TP_I64 too, which
+ *                             kernels/prelude/math.h defines elsewhere
+ *   TP_FN, TP_ONCE, TP_AT     what the prelude asks for
+ *   GRID_MEET(p)              threads of all blocks come here, p a count of 0 at first; in CUDA C
+ *                             alone
  *
  * MEET() stands where threads read each other, LEAF_ENDS() behind each leaf of a kernel of several.
  * In CUDA C threads meet at the first. In OpenCL C they meet at the second, which always suffices:
@@ -83,6 +91,11 @@ typedef ulong uint64_t;
 #define ceilf                   ceil
 #define rintf                   rint
 #define fmaf                    fma
+TP_FN int tp_dot4(uint32_t a, uint32_t b, int c) {
+  for (int i = 0; i < 32; i += 8) c += (int)(char)(a >> i & 255) * (int)(char)(b >> i & 255);
+  return c;
+}
+#define DOT4(a, b, c) tp_dot4(a, b, c)
 TP_FN void tp_copy_bytes(void *to, const void *from, int64_t n) {
   for (int64_t i = 0; i < n; i++) ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
 }
@@ -120,6 +133,7 @@ typedef unsigned long long uint64_t;
 #define ATOMIC_CAS_U64(p, c, v) atomicCAS(p, c, v)
 #define ATOMIC_MIN_U64(p, v)    atomicMin(p, v)
 #define TP_SHUFFLES             1
+#define DOT4(a, b, c)           __dp4a((int)(a), (int)(b), c)
 #define SHUFFLE_DOWN(x, n)      __shfl_down_sync(0xffffffffu, x, n)
 #define FLOAT4(a, b, c, d)      make_float4(a, b, c, d)
 #define LOAD4(p)                (*(const float4 *)(p))

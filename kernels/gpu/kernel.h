@@ -114,6 +114,22 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
       BARRIER(); \
     }
 
+/* A longer row goes through the block's memory by parts of TP_SORT_MOST, from_ .. from_ + some_ -
+ * 1, which are sorted there, for TP_SORT_EACH elements of each thread: places number_ of all. */
+#define TP_SORT_EACH  16
+#define TP_SORT_SHARE (TP_SORT_EACH * TP_KERNEL_THREADS)
+#define TP_EACH_PART(n) \
+  for (int64_t from_ = 0, some_; some_ = tp_index_min((n)-from_, TP_SORT_MOST), from_ < (n); \
+       from_ += TP_SORT_MOST)
+/* How many places of the part, whose keys are j_ on, go before. */
+#define TP_SORT_COUNT(count, goes) \
+  int count = 0; \
+  for (int end_ = (int)some_; count < end_;) { \
+    const int mid_ = (count + end_) / 2, j_ = sort_at[mid_]; \
+    if (goes) count = mid_ + 1; \
+    else end_ = mid_; \
+  }
+
 /* ---- folds by a thread (emit/body/reduction.c) ---- some lanes at once: all would take more
  * registers than there are. Lanes 0 .. 7, 16 .. 23, 8 .. 15, 24 .. 31 are joined by halves, as by
  * TP_LANES_JOIN. */
@@ -195,6 +211,32 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
   TP_JOIN_LANES(A, fn, room) \
   acc = (A)TP_FOLD_##fn(acc, (A)room[THREAD - THREAD % TP_FOLD_LANES]); \
   BARRIER();
+
+/* y: x of the thread that lies `far` further. */
+#if TP_SHUFFLES
+#define TP_GROUP_NEXT(A, y, x, far, room) const A y = SHUFFLE_DOWN(x, far);
+#else
+#define TP_GROUP_NEXT(A, y, x, far, room) \
+  BARRIER(); \
+  room[THREAD] = x; \
+  BARRIER(); \
+  const A y = (A)room[(THREAD + (far)) % THREADS];
+#endif
+/* Joins x of `lanes` threads that lie side by side by halves, for the first of them. All threads of
+ * the block come here. */
+#if TP_SHUFFLES
+#define TP_GROUP_SUM(A, x, lanes, room) \
+  for (int h_ = (lanes) / 2; h_; h_ /= 2) x = x + SHUFFLE_DOWN(x, h_);
+#else
+#define TP_GROUP_SUM(A, x, lanes, room) \
+  BARRIER(); \
+  room[THREAD] = x; \
+  for (int h_ = (lanes) / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD % (lanes) < h_) room[THREAD] = (A)room[THREAD] + (A)room[THREAD + h_]; \
+  } \
+  x = (A)room[THREAD];
+#endif
 
 /* ---- products by tiles (emit/body/tile.c) ---- */
 

@@ -469,9 +469,9 @@ describe("products of the tests' own cuBLAS", function()
   end
   -- c [2, 3] = a [2, 4] b [4, 3], row major: to cuBLAS the columns of c' = b' a'.
   local function product(h, a, b, c, opts)
-    return blas.cublasSgemmStridedBatched(h, 0, opts.turned and 1 or 0, 3, 2, 4, one, b,
-      opts.ldb or 3, 12, a,
-      opts.lda or (opts.turned and 2 or 4), 8, zero, c, 3, opts.stride_c or 6, opts.batch or 1)
+    return blas.cublasGemmStridedBatchedEx(h, 0, opts.turned and 1 or 0, 3, 2, 4, one, b,
+      0, opts.ldb or 3, 12, a, 0, opts.lda or (opts.turned and 2 or 4), 8, zero, c, 0, 3,
+      opts.stride_c or 6, opts.batch or 1, opts.compute or 68, -1)
   end
 
   it("are right, late, of matrices that are turned, too", function()
@@ -505,6 +505,7 @@ describe("products of the tests' own cuBLAS", function()
     assert.equal(7, product(handle(nil), a, b, c, { lda = 3 }))
     assert.equal(7, product(handle(nil), a, b, c, { ldb = 2 }))
     assert.equal(7, product(handle(nil), a, b, c, { stride_c = 5, batch = 2 }))
+    assert.equal(15, product(handle(nil), a, b, c, { compute = 64 }))   -- sums of f32 in f16
     assert.equal(0, cuda.cuStreamCreate(g, 1))
     local s = g[0]
     local h = handle(s)

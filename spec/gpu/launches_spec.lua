@@ -122,7 +122,7 @@ describe("kernels of a program", function()
   it("meet in all blocks where parts read each other: without one meeting there is a race",
     function()
     -- between others only one block has points
-    assert.equal(5, missed("apart", 10, "epochs", 3000, 2, "- 2"))
+    assert.equal(7, missed("apart", 10, "epochs", 3000, 2, "- 2"))
     assert.equal(4, missed("apart", 5, "sums", 70, 9))
   end)
 end)

@@ -196,7 +196,11 @@ void tp_emit_if_alone(tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step);
 /* point.c: operators that are no loops over elements */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
-void tp_emit_point_body(tp_emit *e, const tp_pnode *x); /* prints picks, places of the largest */
+void emit_best(tp_emit *e, const tp_pnode *x); /* places of the largest */
+/* a scan along a short innermost axis, which operator.c prints for hosts too */
+bool emit_scans_short_rows(const tp_region *r);
+/* Is it an operator that operator.c prints? */
+bool emit_has_operator(const tp_emit *e, const tp_region *r);
 /* elements of one point in a window; -1: not known, or more than `most` */
 int64_t emit_elements(const tp_nd *nd, int most);
 /* opens the loop over leading axis i */
@@ -228,12 +232,24 @@ tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
  * for certain, so the code behind need not expect that the host has written anything. */
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
 
-/* elements of a row that a block sorts in its memory (TP_SORT_MOST) */
-enum { EMIT_SORT_FEW = 32, EMIT_SORT_MOST = 1024 };
+/* Opens a loop of blocks over leads, the window's axes up to `axis` but that one, and shares,
+ * share_, of n elements; returns how many. */
+int emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *n);
+/* Opens the loop of a thread over its elements of a share, q_, each at number_. */
+void emit_open_share(tp_emit *e);
+
+/* elements of a row that a block sorts in its memory (TP_SORT_MOST), or has at a time of a longer
+ * one (TP_SORT_SHARE) */
+enum { EMIT_SORT_FEW = 32, EMIT_SORT_MOST = 1024, EMIT_SORT_SHARE = 16 * TP_KERNEL_THREADS };
+
+/* picks.c */
+void emit_pick(tp_emit *e, const tp_pnode *x);
 
 /* operator.c: operators of which threads make elements or rows */
-bool emit_has_operator(const tp_emit *e, const tp_region *r);
 void emit_operator(tp_emit *e, const tp_pnode *x);
+
+/* blocks.c: weights in blocks */
+void emit_blocks(tp_emit *e, const tp_region *r);
 
 /* draw.c */
 bool emit_draws_few(

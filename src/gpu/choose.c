@@ -113,8 +113,10 @@ bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r) {
   if (r->rg->kind != TP_RG_OP || r->rg->op != TP_OP_MATMUL || r->dynamic || x->plan->reproducible)
     return false;
   for (const tp_dnd *w = r->in; w < r->in + r->nnd; w++)
-    if (w->buf < 0 || w->wrap >= 0 || w->dtype != c->dtype) return false;
-  return (c->dtype == TP_F32 || c->dtype == TP_F64) &&
+    if (w->buf < 0 || w->wrap >= 0 || (w < r->in + r->nin && w->dtype != r->in->dtype))
+      return false;
+  return tp_dtype_float(c->dtype) &&
+      (c->dtype == r->in->dtype || (c->dtype == TP_F32 && tp_half(r->in->dtype))) &&
       x->plan->bufs.v[c->buf]->kind != TP_BUF_PARAM;
 }
 
@@ -193,6 +195,10 @@ static bool makes_little(const gathering *g, const tp_pnode *x) {
   return true;
 }
 
+static bool is_product(const tp_region *r) {
+  return r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_BLOCKS;
+}
+
 /* May it be in a stretch? A node that never runs may, a loop if all of it makes little. */
 static bool may_join(const gathering *g, const tp_pnode *x) {
   const tp_device *d = g->x->device;
@@ -204,7 +210,7 @@ static bool may_join(const gathering *g, const tp_pnode *x) {
                     *loop = k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
     if (loop && (loop->of->by_rows || !g->runs || !makes_little(g, k.x))) return false;
     /* a product goes by tiles, or by the library */
-    if (k.x->rg && k.x->rg->op == TP_OP_MATMUL && !makes_little(g, k.x)) return false;
+    if (k.x->rg && is_product(k.x->rg) && !makes_little(g, k.x)) return false;
     if (k.x->kind == TP_P_FOR) tp_tour_skip(&k);
     else if (k.x->rg && !c->chosen && g->at[k.x->pos].runs) return false;
   }

@@ -14,7 +14,11 @@ enum {
   CUDA_WORKSPACE = 32 << 20, /* bytes for cuBLAS: its advice for the largest cards */
   CUDA_PARAMETERS = 4096,    /* bytes, which every version takes */
   CUDA_NO_MEMORY = 2,
-  CUDA_NOT_READY = 600
+  CUDA_NOT_READY = 600,
+  /* of cuBLAS: sums in that type; no TF32, no sums of f16 in f16 */
+  CUBLAS_F32 = 68,
+  CUBLAS_F64 = 70,
+  CUBLAS_WHOLE = 16
 };
 
 static struct {
@@ -528,32 +532,34 @@ static bool cublas_begin(tp_gqueue *q) {
   if (blas.Create(&q->blas)) q->blas = NULL;
   else if (blas.SetStream(q->blas, q->is.handle) ||
       blas.SetWorkspace(q->blas, q->space->is.handle, CUDA_WORKSPACE) ||
-      blas.SetMathMode(q->blas, 0)) /* 0: no TF32 */
+      blas.SetMathMode(q->blas, CUBLAS_WHOLE))
     blas.Destroy(q->blas), q->blas = NULL;
   q->no_blas = !q->blas;
   if (q->no_blas) q->space = tp_gpu_drop(q->space);
   return !q->no_blas;
 }
 
-/* cuBLAS has matrices column by column: it computes the transpose, c' = b' a'. */
+/* cuBLAS has matrices column by column: it computes the transpose, c' = b' a'. Sums of f16 and bf16
+ * are f32. */
 static bool cuda_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error *err) {
+  static const int type[TP_NDTYPE] = { [TP_F32] = 0, [TP_F64] = 1, [TP_F16] = 2, [TP_BF16] = 14 };
   const int64_t v[] = { p->m, p->n, p->k, p->batch, p->lda, p->ldb, p->ldc };
   const void *a = (void *)(uintptr_t)cuda_place(p->a), *b = (void *)(uintptr_t)cuda_place(p->b);
   void *c = (void *)(uintptr_t)cuda_place(p->c);
-  int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb,
-      ldc = (int)p->ldc, rc;
+  int m = (int)p->m, n = (int)p->n, k = (int)p->k, of = type[p->dtype], rc;
+  bool f64 = p->dtype == TP_F64;
+  const double one = 1, adds = p->adds;
+  const float one_f32 = 1, adds_f32 = p->adds;
   *did = false;
   for (size_t i = 0; i < TP_LEN(v); i++)
     if (v[i] < 1 || v[i] > INT_MAX) return true;
-  if ((double)m * n * k < TP_TUNE_GPU_PRODUCT || !cublas_begin(q)) return true;
+  if ((double)m * n * k < TP_TUNE_GPU_PRODUCT || !tp_dtype_float(p->dtype) || !cublas_begin(q))
+    return true;
   cu.CtxSetCurrent(cuda_of(&q->is)->context);
-  if (p->dtype == TP_F32)
-    rc = blas.Sgemm(q->blas, p->turned_b, p->turned_a, n, m, k, &(float){ 1 }, b, ldb, p->stride_b,
-        a, lda, p->stride_a, &(float){ p->adds }, c, ldc, p->stride_c, (int)p->batch);
-  else if (p->dtype == TP_F64)
-    rc = blas.Dgemm(q->blas, p->turned_b, p->turned_a, n, m, k, &(double){ 1 }, b, ldb, p->stride_b,
-        a, lda, p->stride_a, &(double){ p->adds }, c, ldc, p->stride_c, (int)p->batch);
-  else return true;
+  rc = blas.Gemm(q->blas, p->turned_b, p->turned_a, n, m, k, f64 ? (const void *)&one : &one_f32, b,
+      of, (int)p->ldb, p->stride_b, a, of, (int)p->lda, p->stride_a,
+      f64 ? (const void *)&adds : &adds_f32, c, type[p->made], (int)p->ldc, p->stride_c,
+      (int)p->batch, f64 ? CUBLAS_F64 : CUBLAS_F32, -1);
   *did = rc == 0;
   return rc == 0 ||
       tp_fail(err, TP_E_DEVICE, TP_NOWHERE, "%s: cuBLAS refuses a product of %d x %d x %d (%d)",

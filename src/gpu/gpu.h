@@ -60,11 +60,12 @@ typedef struct tp_glaunch {
   bool together;
 } tp_glaunch;
 
-/* c (m x n) = a (m x k) b (k x n), or added to it: batches of row-major matrices of one dtype, f32
- * or f64; rows lie lda, .. elements apart, matrices stride_a, .. ; turned: stored as its transpose.
+/* c (m x n) = a (m x k) b (k x n), or added to it: batches of row-major matrices of one float
+ * dtype, the result also in f32; rows lie lda, .. elements apart, matrices stride_a, .. ; turned:
+ * stored as its transpose.
  */
 typedef struct tp_gproduct {
-  tp_dtype dtype;
+  tp_dtype dtype, made;
   int64_t m, n, k, batch, lda, ldb, ldc, stride_a, stride_b, stride_c;
   bool turned_a, turned_b, adds;
   tp_gplace a, b, c;

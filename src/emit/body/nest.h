@@ -3,6 +3,8 @@
 #define TP_EMIT_NEST_H
 #include "emit/priv.h"
 
+/* rows, columns of a device's tile: with fewer, threads make elements one by one, or by columns */
+enum { EMIT_TILE_LEAST = 16 };
 enum { TILE_ROW = 64 }; /* elements of a tile along the innermost axis */
 
 typedef struct {
@@ -67,6 +69,11 @@ void emit_tiles(const nest *l);
 /* Prints a product of matrices, of which all blocks of a device make tiles; false: it is none, or
  * a small one, and nothing is printed. */
 bool emit_tile(const nest *l);
+
+/* thin.c */
+/* Prints a product of few rows, and opens what else is to be printed, for more; false: it is none,
+ * and nothing is printed. */
+bool emit_thin(const nest *l);
 
 /* reduction.c */
 void emit_fold(const nest *l);

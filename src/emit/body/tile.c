@@ -8,8 +8,7 @@
 #include "emit/body/nest.h"
 
 enum {
-  TILE_LEAST = 16, /* rows, columns: with fewer, threads make elements one by one */
-  TILE_FEW = 4,    /* rows that are made by one thread */
+  TILE_FEW = 4, /* rows that are made by one thread */
   TERMS_LEAST = 8
 };
 
@@ -50,7 +49,7 @@ static bool has_least(const nest *l, int axis, int64_t least) {
  * jumps? */
 static bool find_shape(const nest *l, tile *t) {
   if (!has_least(l, t->k, TERMS_LEAST)) return false;
-  if (has_least(l, t->m, TILE_LEAST) && has_least(l, t->n, TILE_LEAST)) {
+  if (has_least(l, t->m, EMIT_TILE_LEAST) && has_least(l, t->n, EMIT_TILE_LEAST)) {
     t->down = t->over = 16, t->side_m = t->side_n = 4;
     return true;
   }
@@ -59,7 +58,7 @@ static bool find_shape(const nest *l, tile *t) {
     t->a = t->b, t->b = a, t->m = t->n, t->n = m;
   }
   int64_t rows;
-  if (has_least(l, t->m, TILE_FEW + 1) || !has_least(l, t->n, TILE_LEAST) ||
+  if (has_least(l, t->m, TILE_FEW + 1) || !has_least(l, t->n, EMIT_TILE_LEAST) ||
       tp_is_number(l->stride[t->b][t->n], 1) || !tp_is_number(l->stride[t->b][t->k], 1))
     return false;
   tp_ix_is_const(l->ax[t->m].n, &rows);

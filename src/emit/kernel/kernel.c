@@ -128,11 +128,12 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
     tp_emit_line(e,
         l.lanes ? "const int64_t first_ = block_*TP_ROWS, step_ = blocks_*TP_ROWS;\n"
                 : "const int64_t first_ = block_, step_ = blocks_;\n");
+  bool thin = whole && shared && emit_thin(&l);
   if (!(whole && shared && emit_tile(&l))) {
     if (l.folds) emit_fold(&l);
     else emit_for_threads(&l);
   }
-  emit_shut(e, 1);
+  emit_shut(e, 1 + thin);
 }
 
 /* The PINIT for which the leaf makes the operand: it follows (run/first.c). */

@@ -244,6 +244,7 @@ static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body
   if (strstr(body, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
   if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
   if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
+  if (strstr(body, "EIGHTS_ADD(")) tp_puts(b, "  TP_EIGHTS_ROOM;\n");
   if (e->local) tp_putf(b, "  %s", e->local);
   for (int i = 0; i < k->nbuf; i++)
     if (!tp_kernel_takes(e->p, k, i))
