@@ -7,8 +7,8 @@ tp_ix *tp_ix_bool(tp_ictx *c, bool v) {
   return tp_ix_intern(c, &(tp_ix){ .kind = v ? TP_IX_TRUE : TP_IX_FALSE });
 }
 
-static tp_ix *with_arg(tp_ictx *c, tp_ixkind kind, tp_ix *e) {
-  return tp_ix_intern(c, &(tp_ix){ .kind = kind, .narg = 1, .arg = &e });
+static tp_ix *with_arg(tp_ixkind kind, tp_ix *e) {
+  return tp_ix_intern(e->c, &(tp_ix){ .kind = kind, .narg = 1, .arg = &e });
 }
 
 tp_ix *tp_ix_ge0(tp_ix *e) {
@@ -16,7 +16,7 @@ tp_ix *tp_ix_ge0(tp_ix *e) {
   tp_ictx *c = e->c;
   if (!e->nterm) return tp_ix_bool(c, e->cst >= 0);
   int64_t g = tp_ix_content(e, 0);
-  return with_arg(c, TP_IX_GE0, tp_ix_part(c, e, 1, true, g, tp_floordiv(e->cst, g)));
+  return with_arg(TP_IX_GE0, tp_ix_part(e, 1, true, g, tp_floordiv(e->cst, g)));
 }
 
 tp_ix *tp_ix_eq0(tp_ix *e) {
@@ -25,8 +25,8 @@ tp_ix *tp_ix_eq0(tp_ix *e) {
   if (!e->nterm) return tp_ix_bool(c, e->cst == 0);
   int64_t g = tp_ix_content(e, 0);
   if (e->cst % g) return tp_ix_bool(c, false);
-  e = tp_ix_part(c, e, 1, true, g, e->cst / g);
-  return with_arg(c, TP_IX_EQ0, e->term->coef < 0 ? tp_ix_neg(e) : e);
+  e = tp_ix_part(e, 1, true, g, e->cst / g);
+  return with_arg(TP_IX_EQ0, e->term->coef < 0 ? tp_ix_neg(e) : e);
 }
 
 tp_ix *tp_ix_cmp(tp_cmp op, tp_ix *a, tp_ix *b) {
@@ -43,7 +43,7 @@ tp_ix *tp_ix_not(tp_ix *a) {
   case TP_IX_TRUE: return tp_ix_bool(c, false);
   case TP_IX_FALSE: return tp_ix_bool(c, true);
   case TP_IX_GE0: return tp_ix_ge0(tp_ix_addc(tp_ix_neg(a->arg[0]), -1));
-  case TP_IX_EQ0: return with_arg(c, TP_IX_NOT, a);
+  case TP_IX_EQ0: return with_arg(TP_IX_NOT, a);
   case TP_IX_NOT: return a->arg[0];
   default: break;
   }
@@ -51,7 +51,7 @@ tp_ix *tp_ix_not(tp_ix *a) {
   tp_ix *no = tp_hmap_get(&c->memo, key, sizeof key), *v[a->narg];
   if (no) return no;
   for (int i = 0; i < a->narg; i++) v[i] = tp_ix_not(a->arg[i]);
-  no = tp_ix_nary(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
+  no = tp_ix_nary(a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
   tp_hmap_set(&c->memo, key, sizeof key, no);
   return no;
 }

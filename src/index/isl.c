@@ -326,7 +326,7 @@ static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
   isl_aff_free(a);
   if (!e) return p->failed = isl_stat_error;
   tp_ix *v[2] = { p->all, e };
-  p->all = p->all ? tp_ix_nary(p->f->c, p->kind, 2, v) : e;
+  p->all = p->all ? tp_ix_nary(p->kind, 2, v) : e;
   return isl_stat_ok;
 }
 

@@ -178,7 +178,8 @@ static void push_term(tp_ictx *c, int64_t coef, const tp_mono *m) {
 }
 
 /* m NULL: 1 */
-static tp_ix *addmul(tp_ictx *c, tp_ix *a, int64_t k, const tp_mono *m, tp_ix *b) {
+static tp_ix *addmul(tp_ix *a, int64_t k, const tp_mono *m, tp_ix *b) {
+  tp_ictx *c = a->c;
   /* m*b's constant is a term */
   int base = c->stack.n, i = 0, j = m ? -1 : 0;
   int64_t cst = m ? a->cst : add64(c, a->cst, mul64(c, k, b->cst));
@@ -202,20 +203,20 @@ tp_ix *tp_ix_sym(tp_sym *s) {
   return s ? tp_ix_intern(s->c, &(tp_ix){ .kind = TP_IX_SYM, .sym = s }) : NULL;
 }
 
-tp_ix *tp_ix_add(tp_ix *a, tp_ix *b) { return a && b ? addmul(a->c, a, 1, NULL, b) : NULL; }
-tp_ix *tp_ix_sub(tp_ix *a, tp_ix *b) { return a && b ? addmul(a->c, a, -1, NULL, b) : NULL; }
+tp_ix *tp_ix_add(tp_ix *a, tp_ix *b) { return a && b ? addmul(a, 1, NULL, b) : NULL; }
+tp_ix *tp_ix_sub(tp_ix *a, tp_ix *b) { return a && b ? addmul(a, -1, NULL, b) : NULL; }
 tp_ix *tp_ix_neg(tp_ix *a) { return tp_ix_mulc(a, -1); }
 tp_ix *tp_ix_mulc(tp_ix *a, int64_t k) {
-  return a ? addmul(a->c, tp_ix_const(a->c, 0), k, NULL, a) : NULL;
+  return a ? addmul(tp_ix_const(a->c, 0), k, NULL, a) : NULL;
 }
 tp_ix *tp_ix_addc(tp_ix *a, int64_t k) {
-  return a ? addmul(a->c, a, k, NULL, tp_ix_const(a->c, 1)) : NULL;
+  return a ? addmul(a, k, NULL, tp_ix_const(a->c, 1)) : NULL;
 }
 
 tp_ix *tp_ix_mul(tp_ix *a, tp_ix *b) {
   if (!a || !b) return NULL;
   tp_ix *sum = tp_ix_mulc(b, a->cst);
-  for (int i = 0; i < a->nterm; i++) sum = addmul(a->c, sum, a->term[i].coef, a->term[i].m, b);
+  for (int i = 0; i < a->nterm; i++) sum = addmul(sum, a->term[i].coef, a->term[i].m, b);
   return sum;
 }
 
@@ -228,7 +229,8 @@ int64_t tp_ix_content(tp_ix *e, int64_t k) {
   return g > INT64_MAX ? 1 : (int64_t)g;
 }
 
-tp_ix *tp_ix_part(tp_ictx *c, tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst) {
+tp_ix *tp_ix_part(tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst) {
+  tp_ictx *c = e->c;
   int base = c->stack.n;
   for (int i = 0; i < e->nterm; i++)
     if ((e->term[i].coef % k == 0) == divisible) push_term(c, e->term[i].coef / by, e->term[i].m);
@@ -270,8 +272,8 @@ static tp_ix *divide(tp_ictx *c, tp_ix *a, tp_ix *b) {
     if (lb.coef == 0 || (lb.coef == -1 && la.coef == INT64_MIN) || la.coef % lb.coef ||
         !mono_div(c, la.m, lb.m, &m))
       return NULL;
-    quotient = addmul(c, quotient, la.coef / lb.coef, m, one);
-    a = addmul(c, a, -(la.coef / lb.coef), m, b);
+    quotient = addmul(quotient, la.coef / lb.coef, m, one);
+    a = addmul(a, -(la.coef / lb.coef), m, b);
   }
   return quotient;
 }
@@ -294,34 +296,33 @@ static tp_ix *lone_atom(tp_ix *e, tp_ixkind kind) {
   return lone ? e->term->m->atom[0] : NULL;
 }
 
-static tp_ix *quotient_atom(tp_ictx *c, tp_ixkind kind, tp_ix *e, int64_t k) {
-  return tp_ix_intern(c, &(tp_ix){ .kind = kind, .div = k, .narg = 1, .arg = &e });
+static tp_ix *quotient_atom(tp_ixkind kind, tp_ix *e, int64_t k) {
+  return tp_ix_intern(e->c, &(tp_ix){ .kind = kind, .div = k, .narg = 1, .arg = &e });
 }
 
 tp_ix *tp_ix_fdiv(tp_ix *a, int64_t k) {
   if (!a || k == 1) return a;
   if (TP_NEVER(k <= 0)) return NULL;
-  tp_ictx *c = a->c;
-  tp_ix *whole = tp_ix_part(c, a, k, true, k, tp_floordiv(a->cst, k));
-  tp_ix *rest = tp_ix_part(c, a, k, false, 1, tp_floormod(a->cst, k));
+  tp_ix *whole = tp_ix_part(a, k, true, k, tp_floordiv(a->cst, k));
+  tp_ix *rest = tp_ix_part(a, k, false, 1, tp_floormod(a->cst, k));
   if (!rest->nterm) return whole;
   int64_t g = tp_ix_content(rest, k), j, shift;
-  rest = tp_ix_part(c, rest, 1, true, g, rest->cst / g);
+  rest = tp_ix_part(rest, 1, true, g, rest->cst / g);
   k /= g;
   tp_ix *inner = lone_atom(rest, TP_IX_FDIV);
   if (inner && !__builtin_mul_overflow(inner->div, k, &j) &&
       !__builtin_mul_overflow(inner->div, rest->cst, &shift))
     return tp_ix_add(whole, tp_ix_fdiv(tp_ix_addc(inner->arg[0], shift), j));
-  return tp_ix_add(whole, quotient_atom(c, TP_IX_FDIV, rest, k));
+  return tp_ix_add(whole, quotient_atom(TP_IX_FDIV, rest, k));
 }
 
 /* (a%(j*k) + b)%k => (a + b)%k */
-static tp_ix *drop_inner_mods(tp_ictx *c, tp_ix *e, int64_t k) {
+static tp_ix *drop_inner_mods(tp_ix *e, int64_t k) {
   for (int i = 0; i < e->nterm; i++) {
     const tp_mono *m = e->term[i].m;
     if (m->n == 1 && m->atom[0]->kind == TP_IX_MOD && m->atom[0]->div % k == 0) {
       tp_ix *swap = tp_ix_sub(m->atom[0]->arg[0], m->atom[0]);
-      return drop_inner_mods(c, addmul(c, e, e->term[i].coef, NULL, swap), k);
+      return drop_inner_mods(addmul(e, e->term[i].coef, NULL, swap), k);
     }
   }
   return e;
@@ -329,13 +330,12 @@ static tp_ix *drop_inner_mods(tp_ictx *c, tp_ix *e, int64_t k) {
 
 tp_ix *tp_ix_mod(tp_ix *a, int64_t k) {
   if (!a || TP_NEVER(k <= 0)) return NULL;
-  tp_ictx *c = a->c;
-  a = drop_inner_mods(c, a, k);
-  tp_ix *rest = tp_ix_part(c, a, k, false, 1, tp_floormod(a->cst, k));
+  a = drop_inner_mods(a, k);
+  tp_ix *rest = tp_ix_part(a, k, false, 1, tp_floormod(a->cst, k));
   if (!rest->nterm) return rest;
   int64_t g = tp_ix_content(rest, k), low = rest->cst % g;
-  rest = tp_ix_part(c, rest, 1, true, g, rest->cst / g);
-  return tp_ix_addc(tp_ix_mulc(quotient_atom(c, TP_IX_MOD, rest, k / g), g), low);
+  rest = tp_ix_part(rest, 1, true, g, rest->cst / g);
+  return tp_ix_addc(tp_ix_mulc(quotient_atom(TP_IX_MOD, rest, k / g), g), low);
 }
 
 /* for all values, by syntax */
@@ -418,18 +418,19 @@ bool tp_ix_of_bounds(tp_ix *e) {
   return true;
 }
 
-tp_ix *tp_ix_map_atoms(tp_ictx *c, tp_ix *e, tp_ix_fn *f, void *ud) {
+tp_ix *tp_ix_map_atoms(tp_ix *e, tp_ix_fn *f, void *ud) {
+  tp_ictx *c = e->c;
   tp_ix *sum = tp_ix_const(c, e->cst);
   for (int i = 0; i < e->nterm; i++) {
     tp_ix *prod = tp_ix_const(c, e->term[i].coef);
-    for (int k = 0; k < e->term[i].m->n; k++)
-      prod = tp_ix_mul(prod, f(c, e->term[i].m->atom[k], ud));
+    for (int k = 0; k < e->term[i].m->n; k++) prod = tp_ix_mul(prod, f(e->term[i].m->atom[k], ud));
     sum = tp_ix_add(sum, prod);
   }
   return sum;
 }
 
-bool tp_ix_split(tp_ictx *c, tp_ix *e, tp_ix *x, tp_ix **k, tp_ix **rest) {
+bool tp_ix_split(tp_ix *e, tp_ix *x, tp_ix **k, tp_ix **rest) {
+  tp_ictx *c = e->c;
   tp_ix *one = tp_ix_const(c, 1);
   const tp_mono *xm = x->term->m;
   *k = tp_ix_const(c, 0);
@@ -438,28 +439,28 @@ bool tp_ix_split(tp_ictx *c, tp_ix *e, tp_ix *x, tp_ix **k, tp_ix **rest) {
     const tp_mono *m = e->term[i].m, *q, *twice;
     bool has = mono_div(c, m, xm, &q);
     if (has && q && mono_div(c, q, xm, &twice)) return false;
-    if (has) *k = addmul(c, *k, e->term[i].coef, q, one);
-    else *rest = addmul(c, *rest, e->term[i].coef, m, one);
+    if (has) *k = addmul(*k, e->term[i].coef, q, one);
+    else *rest = addmul(*rest, e->term[i].coef, m, one);
   }
   return true;
 }
 
 bool tp_ix_linear_in(tp_ix *e, tp_sym *s, int64_t *k, tp_ix **rest) {
   tp_ix *factor;
-  return tp_ix_split(e->c, e, tp_ix_sym(s), &factor, rest) && tp_ix_is_const(factor, k) &&
+  return tp_ix_split(e, tp_ix_sym(s), &factor, rest) && tp_ix_is_const(factor, k) &&
       !tp_ix_mentions(*rest, s);
 }
 
-tp_ix *tp_ix_nary(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v) {
+tp_ix *tp_ix_nary(tp_ixkind kind, int n, tp_ixs v) {
   tp_ix *e = v[0];
-  if (kind == TP_IX_AND || kind == TP_IX_OR) return tp_ix_join(c, kind, n, v);
+  if (kind == TP_IX_AND || kind == TP_IX_OR) return tp_ix_join(e->c, kind, n, v);
   for (int i = 1; i < n; i++) e = kind == TP_IX_MIN ? tp_ix_min(e, v[i]) : tp_ix_max(e, v[i]);
   return e;
 }
 
-tp_ix *tp_ix_map_args(tp_ictx *c, tp_ix *e, tp_ix_fn *f, void *ud) {
+tp_ix *tp_ix_map_args(tp_ix *e, tp_ix_fn *f, void *ud) {
   tp_ix *v[e->narg + 1];
-  for (int i = 0; i < e->narg; i++) v[i] = f(c, e->arg[i], ud);
+  for (int i = 0; i < e->narg; i++) v[i] = f(e->arg[i], ud);
   switch (e->kind) {
   case TP_IX_FDIV: return tp_ix_fdiv(v[0], e->div);
   case TP_IX_MOD: return tp_ix_mod(v[0], e->div);
@@ -469,7 +470,7 @@ tp_ix *tp_ix_map_args(tp_ictx *c, tp_ix *e, tp_ix_fn *f, void *ud) {
   case TP_IX_MIN:
   case TP_IX_MAX:
   case TP_IX_AND:
-  case TP_IX_OR: return tp_ix_nary(c, e->kind, e->narg, v);
+  case TP_IX_OR: return tp_ix_nary(e->kind, e->narg, v);
   default: return e;
   }
 }
@@ -480,16 +481,16 @@ typedef struct {
   tp_ixs to;
 } subst;
 
-static tp_ix *subst_any(tp_ictx *c, tp_ix *e, void *ud) {
+static tp_ix *subst_any(tp_ix *e, void *ud) {
   const subst *s = ud;
   int i = 0;
   while (i < s->n && !tp_ix_mentions(e, s->from[i])) i++;
   if (i == s->n) return e;
   if (e->sym) return s->to[i];
-  return (e->kind == TP_IX_POLY ? tp_ix_map_atoms : tp_ix_map_args)(c, e, subst_any, ud);
+  return (e->kind == TP_IX_POLY ? tp_ix_map_atoms : tp_ix_map_args)(e, subst_any, ud);
 }
 
 tp_ix *tp_ix_subst(tp_ix *e, int n, tp_dims from, tp_ixs to) {
   subst s = { n, from, to };
-  return e ? subst_any(e->c, e, &s) : NULL;
+  return e ? subst_any(e, &s) : NULL;
 }

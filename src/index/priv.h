@@ -64,19 +64,19 @@ void tp_ix_sort(tp_ix **v, int n); /* by tp_ix_order */
 bool tp_ix_differ(tp_ix *a, int sign, tp_ix *b, int64_t *k);
 /* The terms whose coefficient is (is not) divisible by k, their coefficients divided by `by`, plus
  * cst. */
-tp_ix *tp_ix_part(tp_ictx *c, tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst);
+tp_ix *tp_ix_part(tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst);
 /* gcd of k and the coefficients; k = 0: of the coefficients, 0 if there are none */
 int64_t tp_ix_content(tp_ix *e, int64_t k);
-typedef tp_ix *tp_ix_fn(tp_ictx *c, tp_ix *atom, void *ud);
+typedef tp_ix *tp_ix_fn(tp_ix *atom, void *ud);
 /* e with its outermost atoms replaced */
-tp_ix *tp_ix_map_atoms(tp_ictx *c, tp_ix *e, tp_ix_fn *f, void *ud);
+tp_ix *tp_ix_map_atoms(tp_ix *e, tp_ix_fn *f, void *ud);
 /* Is e = x*k + rest, where the atom x stands in rest only inside other atoms? No if it is squared.
  */
-bool tp_ix_split(tp_ictx *c, tp_ix *e, tp_ix *x, tp_ix **k, tp_ix **rest);
+bool tp_ix_split(tp_ix *e, tp_ix *x, tp_ix **k, tp_ix **rest);
 /* MIN, MAX, AND, OR of n operands */
-tp_ix *tp_ix_nary(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v);
+tp_ix *tp_ix_nary(tp_ixkind kind, int n, tp_ixs v);
 /* e of kind MIN, MAX, FDIV, MOD or a condition, rebuilt with arguments f(arg). */
-tp_ix *tp_ix_map_args(tp_ictx *c, tp_ix *e, tp_ix_fn *f, void *ud);
+tp_ix *tp_ix_map_args(tp_ix *e, tp_ix_fn *f, void *ud);
 
 /* ---- cond.c ---- */
 /* AND or OR of all parts */

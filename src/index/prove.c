@@ -96,7 +96,7 @@ static bool by_ends(prover *p, tp_ix *e, int depth) {
   tp_ix *k, *r;
   for (int i = 0; i < e->nsym; i++) {
     tp_sym *t = e->syms[i];
-    if (!t->bound || !tp_ix_split(p->c, e, tp_ix_sym(t), &k, &r)) continue;
+    if (!t->bound || !tp_ix_split(e, tp_ix_sym(t), &k, &r)) continue;
     int64_t slope = 0;
     tp_ix_is_const(k, &slope);
     tp_ix *last = tp_ix_addc(tp_ix_sym(t->bound), -1);
@@ -122,7 +122,7 @@ static bool prove(prover *p, tp_ix *e, int depth) {
   if (e->nterm == 0) return e->cst >= 0;
   if (p->budget-- <= 0 || depth > TP_TUNE_PROVE_DEPTH) return false;
   if (!x) return by_ends(p, e, depth + 1);
-  if (!tp_ix_split(p->c, e, x, &k, &r)) return false;
+  if (!tp_ix_split(e, x, &k, &r)) return false;
   if (x->kind == TP_IX_FDIV) return by_quotient(p, x, k, r, depth + 1);
   return x->kind == TP_IX_MOD ? by_remainder(p, x, k, r, depth + 1)
                               : by_operands(p, x, k, r, depth + 1);

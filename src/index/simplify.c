@@ -42,7 +42,7 @@ static tp_ixkind pull(const tp_term *t) {
 }
 
 /* k*min(a, b) + r => min(k*a + r, k*b + r), if all such terms give min or all max. */
-static tp_ix *distribute(tp_ictx *c, tp_ix *e) {
+static tp_ix *distribute(tp_ix *e) {
   tp_ixkind kind = TP_IX_POLY;
   tp_ix *x = NULL, *k, *r;
   int64_t operands = 1;
@@ -54,12 +54,11 @@ static tp_ix *distribute(tp_ictx *c, tp_ix *e) {
     x = e->term[i].m->atom[0];
     operands *= x->narg;
   }
-  if (!x || e == x || operands > TP_TUNE_FLOOR_OPERANDS || !tp_ix_split(c, e, x, &k, &r) ||
-      k->nterm)
+  if (!x || e == x || operands > TP_TUNE_FLOOR_OPERANDS || !tp_ix_split(e, x, &k, &r) || k->nterm)
     return e;
   tp_ix *v[x->narg];
-  for (int i = 0; i < x->narg; i++) v[i] = distribute(c, tp_ix_add(tp_ix_mul(k, x->arg[i]), r));
-  return tp_ix_nary(c, kind, x->narg, v);
+  for (int i = 0; i < x->narg; i++) v[i] = distribute(tp_ix_add(tp_ix_mul(k, x->arg[i]), r));
+  return tp_ix_nary(kind, x->narg, v);
 }
 
 /* parts written down */
@@ -74,7 +73,7 @@ static int length(tp_ix *e) {
   return n;
 }
 
-static tp_ix *simplify(tp_ictx *c, tp_ix *e, void *ud);
+static tp_ix *simplify(tp_ix *e, void *ud);
 
 /* Drops operands that always lose; the later of equals. */
 static tp_ix *prune(const domain *d, tp_ix *e) {
@@ -91,7 +90,7 @@ static tp_ix *prune(const domain *d, tp_ix *e) {
     n = kept;
     v[n++] = a;
   }
-  return tp_ix_nary(d->c, e->kind, n, v);
+  return tp_ix_nary(e->kind, n, v);
 }
 
 static tp_ix *narrow_quotient(const domain *d, tp_ix *e) {
@@ -103,8 +102,7 @@ static tp_ix *narrow_quotient(const domain *d, tp_ix *e) {
   return e;
 }
 
-static tp_ix *narrow(tp_ictx *c, tp_ix *e, void *ud) {
-  (void)c;
+static tp_ix *narrow(tp_ix *e, void *ud) {
   switch (e->kind) {
   case TP_IX_MIN:
   case TP_IX_MAX: return prune(ud, e);
@@ -114,22 +112,23 @@ static tp_ix *narrow(tp_ictx *c, tp_ix *e, void *ud) {
   }
 }
 
-static tp_ix *simplify_atom(tp_ictx *c, tp_ix *e, void *ud) {
+static tp_ix *simplify_atom(tp_ix *e, void *ud) {
   if (e->kind == TP_IX_SYM) return e;
-  return tp_ix_map_atoms(c, tp_ix_map_args(c, e, simplify, ud), narrow, ud);
+  return tp_ix_map_atoms(tp_ix_map_args(e, simplify, ud), narrow, ud);
 }
 
-static tp_ix *simplify_sum(tp_ictx *c, tp_ix *e, void *ud) {
-  e = tp_ix_map_atoms(c, e, simplify_atom, ud);
-  tp_ix *f = distribute(c, e);
+static tp_ix *simplify_sum(tp_ix *e, void *ud) {
+  e = tp_ix_map_atoms(e, simplify_atom, ud);
+  tp_ix *f = distribute(e);
   if (f == e) return e;
-  f = simplify(c, f, ud);
+  f = simplify(f, ud);
   return length(f) <= length(e) ? f : e;
 }
 
-static tp_ix *simplify_cond(tp_ictx *c, tp_ix *e, void *ud) {
-  e = tp_ix_map_args(c, e, simplify, ud);
+static tp_ix *simplify_cond(tp_ix *e, void *ud) {
+  e = tp_ix_map_args(e, simplify, ud);
   if (e->kind != TP_IX_GE0 && e->kind != TP_IX_EQ0) return e;
+  tp_ictx *c = e->c;
   tp_ix *a = e->arg[0];
   bool eq = e->kind == TP_IX_EQ0, ge0 = is_nonneg(ud, a);
   if (below(ud, a, tp_ix_const(c, -1)) || (eq && is_nonneg(ud, tp_ix_addc(a, -1))))
@@ -137,29 +136,29 @@ static tp_ix *simplify_cond(tp_ictx *c, tp_ix *e, void *ud) {
   return ge0 && (!eq || below(ud, a, tp_ix_const(c, 0))) ? tp_ix_bool(c, true) : e;
 }
 
-static tp_ix *simplify(tp_ictx *c, tp_ix *e, void *ud) {
+static tp_ix *simplify(tp_ix *e, void *ud) {
   const domain *d = ud;
   int64_t key[e->nsym + 2];
   size_t n = tp_ix_memo_key(key, TP_MEMO_SIMPLIFY, e, d->n, d->dims);
-  tp_ix *r = tp_hmap_get(&c->memo, key, n);
+  tp_ix *r = tp_hmap_get(&e->c->memo, key, n);
   if (r) return r;
-  r = (tp_ix_is_cond(e) ? simplify_cond : simplify_sum)(c, e, ud);
-  tp_hmap_set(&c->memo, key, n, r);
+  r = (tp_ix_is_cond(e) ? simplify_cond : simplify_sum)(e, ud);
+  tp_hmap_set(&e->c->memo, key, n, r);
   return r;
 }
 
 tp_ix *tp_ix_simplify(tp_ix *e, int ndims, tp_dims dims) {
   if (!e || !e->nsym) return e;
   domain d = domain_of(e, e, ndims, dims);
-  return simplify(e->c, e, &d);
+  return simplify(e, &d);
 }
 
 tp_ix *tp_ix_extent(tp_ix *lo, tp_ix *hi, int ndims, tp_dims dims) {
   if (!lo || !hi) return NULL;
   tp_ictx *c = lo->c;
   domain d = domain_of(lo, hi, ndims, dims);
-  tp_ix *e = simplify(c, tp_ix_sub(hi, lo), &d);
-  return is_nonneg(&d, e) ? e : simplify(c, tp_ix_max(tp_ix_const(c, 0), e), &d);
+  tp_ix *e = simplify(tp_ix_sub(hi, lo), &d);
+  return is_nonneg(&d, e) ? e : simplify(tp_ix_max(tp_ix_const(c, 0), e), &d);
 }
 
 /* elim: n dims to eliminate */
@@ -193,7 +192,7 @@ static tp_ix *bound_extremum(bounder *b, tp_ix *e, bool up) {
     if (a) v[n++] = a;
     else if (!lenient) return NULL;
   }
-  return n ? tp_ix_nary(b->c, e->kind, n, v) : NULL;
+  return n ? tp_ix_nary(e->kind, n, v) : NULL;
 }
 
 static tp_ix *bound_remainder(bounder *b, tp_ix *e, bool up) {
@@ -227,11 +226,11 @@ static tp_ix *bound_terms(bounder *b, tp_ix *e, bool up) {
 /* k*t + r, with t in neither, lies between r and k*(T - 1) + r. */
 static tp_ix *bound_sum(bounder *b, tp_ix *e, bool up) {
   tp_ictx *c = b->c;
-  tp_ix *k, *r, *f = distribute(c, e);
+  tp_ix *k, *r, *f = distribute(e);
   if (f != e) return bound(b, f, up);
   for (int i = 0; i < b->n; i++) {
     tp_sym *t = b->elim[i];
-    if (!t->bound || !tp_ix_mentions(e, t) || !tp_ix_split(c, e, tp_ix_sym(t), &k, &r) ||
+    if (!t->bound || !tp_ix_mentions(e, t) || !tp_ix_split(e, tp_ix_sym(t), &k, &r) ||
         tp_ix_mentions(k, t) || tp_ix_mentions(r, t))
       continue;
     tp_ix *last = tp_ix_add(tp_ix_mul(k, bound_symbol(c, t, true)), r);
@@ -259,8 +258,8 @@ static tp_ix *bound_over(tp_ix *e, int ndims, tp_dims dims, bool up) {
   if (!e) return NULL;
   tp_ictx *c = e->c;
   bounder b = { c, domain_of(e, e, ndims, dims), ndims, dims };
-  tp_ix *r = bound(&b, simplify(c, e, &b.on), up);
-  return r ? simplify(c, r, &b.on) : NULL;
+  tp_ix *r = bound(&b, simplify(e, &b.on), up);
+  return r ? simplify(r, &b.on) : NULL;
 }
 
 tp_ix *tp_ix_upper(tp_ix *e, int ndims, tp_dims dims) { return bound_over(e, ndims, dims, true); }

@@ -183,7 +183,7 @@ static tp_ix *parse_extremum(ix_parser *p, tp_ixkind kind) {
   tp_ix *e = want(p, parse_sum(p), false);
   while (e && accept(p, ",")) {
     tp_ix *v[2] = { e, want(p, parse_sum(p), false) };
-    e = v[1] ? tp_ix_nary(p->c, kind, 2, v) : NULL;
+    e = v[1] ? tp_ix_nary(kind, 2, v) : NULL;
   }
   return closed(p, e);
 }
