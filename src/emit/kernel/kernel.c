@@ -482,7 +482,8 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
     bool load = k.x->kind == TP_P_LOAD;
     if (x.loop ? !has_kernels(&e, k.x) : !(load || (k.x->rg && has_kernel(&e, k.x)))) continue;
     x.one = x.loop || load || takes_one_block(&e, k.x);
-    if (x.loop) x.rows = tp_plan_cut_loop(p, a, k.x);
+    /* ends are of all rows */
+    if (x.loop && !tp_has(k.x, TP_P_LOAD)) x.rows = tp_plan_cut_loop(p, a, k.x);
     if (x.loop) snprintf(x.name, sizeof x.name, "loop_%d_%d", k.x->var->id, k.x->pos);
     else snprintf(x.name, sizeof x.name, "leaf_%d", k.x->pos);
     x.all = TP_DUPN(a, &k.x, 1);
