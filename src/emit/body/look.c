@@ -47,7 +47,7 @@ void emit_look_at_values(const nest *l) {
 /* ---- whole operands ---- */
 
 /* Places along the region's axes are x<axis>, along the window's own e<axis>. */
-static void put_number(tp_emit *e, const tp_region *r, int w) {
+static void put_operand_number(tp_emit *e, const tp_region *r, int w) {
   const tp_nd *nd = tp_window_at(r, w);
   emit_load(e, tp_emit_dtype(e, nd));
   tp_putf(e->b, "w%d[0", w);
@@ -67,7 +67,7 @@ static void put_fine(tp_emit *e, const tp_region *r, int w, int n) {
     tp_emit_line(
         e, "for (int64_t e%d = 0; e%d < %s && fine_; e%d++)\n", i, i, emit_ix(e, nd->shape[i]), i);
   tp_emit_line(e, "fine_ = TP_FINITE(");
-  put_number(e, r, w);
+  put_operand_number(e, r, w);
   tp_puts(e->b, ");\n");
 }
 
@@ -134,7 +134,7 @@ void emit_look_behind(tp_emit *e, const tp_pnode *x) {
       ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
     emit_open_threads(e, n, ax, false);
     tp_emit_line(e, "if (!TP_FINITE(");
-    put_number(e, r, r->nin + k);
+    put_operand_number(e, r, r->nin + k);
     tp_puts(e->b, ")) {\n");
     e->depth++;
     put_fault_if_fine(e, r, x->pos, r->nin, npoint);

@@ -18,13 +18,13 @@ bool kernel_is_end(const tp_emit *e, int i) {
 
 /* Is it launched in pieces, and may end before the host says? One that goes down begins where the
  * host says (gpu/ends.c). */
-static bool leaves(const tp_emit *e, const tp_pnode *x, bool top) {
+static bool leaves_early(const tp_emit *e, const tp_pnode *x, bool top) {
   return top && x->step > 0 && tp_plan_by_data(e->p, x);
 }
 
 void kernel_open_for(tp_emit *e, const tp_pnode *x, bool top, const char *branch) {
   int v = x->var->id;
-  if (leaves(e, x, top)) {
+  if (leaves_early(e, x, top)) {
     emit_open(e, "{\n");
     tp_emit_line(e, "int64_t s%d = from_;\n", v);
     emit_open(
@@ -39,7 +39,7 @@ void kernel_open_for(tp_emit *e, const tp_pnode *x, bool top, const char *branch
 void kernel_shut_for(tp_emit *e, const tp_pnode *x, bool top) {
   int v = x->var->id;
   emit_shut(e, 1);
-  if (!leaves(e, x, top)) return;
+  if (!leaves_early(e, x, top)) return;
   tp_emit_line(e, "if (BLOCK == 0 && THREAD == 0) ends_[%d] = s%d;\n", v, v);
   emit_shut(e, 1);
 }

@@ -81,12 +81,12 @@ static bool has_pinit(const tp_emit *e, const tp_region *r) {
   return true;
 }
 
-/* How threads look for NaN (emit/body/look.c). ON_HOST: they do not. */
-typedef enum { NOT_LOOKED, AT_ONCE, BEFORE, BEHIND, ON_HOST } looking;
+/* How threads look for NaN (emit/body/look.c). LOOK_ON_HOST: they do not. */
+typedef enum { LOOK_NEVER, LOOK_AT_ONCE, LOOK_BEFORE, LOOK_BEHIND, LOOK_ON_HOST } looking;
 
 static looking looking_of(tp_emit *e, const tp_region *r) {
   bool loop = r->kind == TP_RG_LOOP, wraps = false, over = false, sums = false;
-  if (!r->check) return NOT_LOOKED;
+  if (!r->check) return LOOK_NEVER;
   TP_WINDOWS (w, r) {
     wraps |= w->wrap >= 0;
     if (w->buf < 0 || (w >= r->out && w < r->out + r->nout)) continue;
@@ -96,17 +96,17 @@ static looking looking_of(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < r->nlead; i++) sums |= r->sums >> i & 1;
   if (loop && r->acc) {
     bool adds = r->red == TP_RED_SUM || r->red == TP_RED_PROD;
-    return wraps || over || !adds || r->nout != 1 ? ON_HOST : BEFORE;
+    return wraps || over || !adds || r->nout != 1 ? LOOK_ON_HOST : LOOK_BEFORE;
   }
-  if (loop && !sums) return !r->nmicro ? NOT_LOOKED : over ? BEFORE : AT_ONCE;
-  return wraps || over || r->acc || (loop && r->nmicro) ? ON_HOST : BEHIND;
+  if (loop && !sums) return !r->nmicro ? LOOK_NEVER : over ? LOOK_BEFORE : LOOK_AT_ONCE;
+  return wraps || over || r->acc || (loop && r->nmicro) ? LOOK_ON_HOST : LOOK_BEHIND;
 }
 
 static bool has_kernel(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   bool op = r->kind == TP_RG_OP;
   if (r->kind == TP_RG_PINIT) return has_pinit(e, r);
-  if ((r->kind != TP_RG_LOOP && !op) || looking_of(e, r) == ON_HOST) return false;
+  if ((r->kind != TP_RG_LOOP && !op) || looking_of(e, r) == LOOK_ON_HOST) return false;
   if (op && tp_op_is_env(r->op) && !tp_env_text(r->how.str)) return false;
   return tp_emit_knows(e, x);
 }
@@ -115,7 +115,7 @@ static bool has_kernel(tp_emit *e, const tp_pnode *x) {
 static bool takes_one_block(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   looking how = looking_of(e, x->rg);
-  if (how == BEFORE || how == BEHIND) return true;
+  if (how == LOOK_BEFORE || how == LOOK_BEHIND) return true;
   if (r->kind == TP_RG_LOOP) return !kernel_is_shared(r);
   return tp_emit_takes_one_block(r);
 }
@@ -140,7 +140,7 @@ static bool has_kernels(tp_emit *e, const tp_pnode *x) {
 static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole, bool looks) {
   nest l = emit_nest_of(e, x);
   l.looks = looks;
-  l.checks = looks || looking_of(e, x->rg) == AT_ONCE;
+  l.checks = looks || looking_of(e, x->rg) == LOOK_AT_ONCE;
   emit_find_axes(&l);
   bool shared = kernel_is_shared(l.r) && (whole || !kernel_has_one_point(&l));
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
@@ -205,13 +205,13 @@ static void put_leave(tp_emit *e, int part) {
 
 static void put_looked_leaf(tp_emit *e, const tp_pnode *x, bool whole, int part) {
   looking how = looking_of(e, x->rg);
-  if (how == BEFORE) {
+  if (how == LOOK_BEFORE) {
     put_loop_leaf(e, x, whole, true);
     tp_emit_line(e, "BARRIER();\n");
     put_leave(e, part);
   }
   put_leaf_of(e, x, whole);
-  if (how != BEHIND) return;
+  if (how != LOOK_BEHIND) return;
   tp_emit_line(e, "BARRIER();\n");
   emit_look_behind(e, x);
 }
@@ -479,7 +479,8 @@ int tp_emit_find_kernels(const tp_plan *p, tp_arena *a, tp_kernel **out) {
     bool load = k.x->kind == TP_P_LOAD;
     if (x.loop ? !has_kernels(&e, k.x) : !(load || (k.x->rg && has_kernel(&e, k.x)))) continue;
     x.one = x.loop || load || takes_one_block(&e, k.x);
-    if (x.loop) x.rows = tp_plan_cut_loop(p, a, k.x);
+    /* ends are of all rows */
+    if (x.loop && !tp_has(k.x, TP_P_LOAD)) x.rows = tp_plan_cut_loop(p, a, k.x);
     if (x.loop) snprintf(x.name, sizeof x.name, "loop_%d_%d", k.x->var->id, k.x->pos);
     else snprintf(x.name, sizeof x.name, "leaf_%d", k.x->pos);
     x.all = TP_DUPN(a, &k.x, 1);
