@@ -28,9 +28,12 @@ static bool well(bool ok) {
 }
 
 static const char *const dialect[] = {
-  "#define KERNEL extern \"C\" __global__ void\n#define GLOBAL\ntypedef long long i64;\n"
+  "#define KERNEL extern \"C\" __global__ void\ntypedef long long i64;\n"
+  "#define PLACED(T, p) T *p\n#define AT(T, p) p\n"
   "#define PLACE ((i64)blockIdx.x * blockDim.x + threadIdx.x)\n",
-  "#define KERNEL __kernel void\n#define GLOBAL __global\ntypedef long i64;\n"
+  "#define KERNEL __kernel void\ntypedef long i64;\n"
+  "#define PLACED(T, p) __global T *p, i64 p##_o\n"
+  "#define AT(T, p) ((__global T *)((__global const char *)p + p##_o))\n"
   "#define PLACE ((i64)get_global_id(0))\n",
 };
 
@@ -83,11 +86,11 @@ static void too_much(void) {
 
 /* ---- kernels ---- */
 
-static const char twice[] = "KERNEL twice(GLOBAL int *to, i64 at, GLOBAL const int *from, i64 off, "
-                            "i64 n, i64 add) {\n"
-                            "  to = (GLOBAL int *)((GLOBAL char *)to + at);\n"
-                            "  from = (GLOBAL const int *)((GLOBAL const char *)from + off);\n"
-                            "  if (PLACE < n) to[PLACE] = 2 * from[PLACE] + (int)add;\n}\n";
+static const char twice[] =
+    "KERNEL twice(PLACED(int, to), PLACED(const int, from), i64 n, "
+    "i64 add) {\n"
+    "  if (PLACE < n) AT(int, to)[PLACE] = 2 * AT(const int, from)[PLACE] + "
+    "(int)add;\n}\n";
 
 static bool run_twice(tp_gqueue *q, const tp_gkernel *k, tp_gmem *to, int64_t at, tp_gmem *from,
     int64_t off, int64_t n, int64_t add) {
@@ -136,10 +139,10 @@ static void many_parameters(void) {
   int64_t num[MANY], sum = 0, got[MANY];
   tp_buf_init(&t);
   tp_puts(&t, "KERNEL many(");
-  for (int i = 0; i < MANY; i++) tp_putf(&t, "GLOBAL i64 *p%d, i64 o%d, ", i, i);
+  for (int i = 0; i < MANY; i++) tp_putf(&t, "PLACED(i64, p%d), ", i);
   for (int i = 0; i < MANY; i++) tp_putf(&t, "%si64 n%d", i ? ", " : "", i);
   tp_puts(&t, ") {\n  i64 s = 0;\n");
-  for (int i = 0; i < MANY; i++) tp_putf(&t, "  s = s * 3 + n%d;\n  p%d[o%d / 8] = s;\n", i, i, i);
+  for (int i = 0; i < MANY; i++) tp_putf(&t, "  s = s * 3 + n%d;\n  *AT(i64, p%d) = s;\n", i, i);
   tp_puts(&t, "}\n");
   tp_gmem *m = of->take(dev, sizeof got, false, &err);
   tp_gmodule *b = build(t.s);
@@ -160,7 +163,7 @@ static void many_parameters(void) {
 }
 
 static void refused(void) {
-  CHECK(!build("KERNEL bad(GLOBAL int *p, i64 o) { p[o] = unknown_name; }\n") &&
+  CHECK(!build("KERNEL bad(PLACED(int, p)) { *AT(int, p) = unknown_name; }\n") &&
       says(TP_E_DEVICE, "unknown_name"));
   CHECK(!build("this is no kernel\n") && says(TP_E_DEVICE, "refuses a kernel"));
   CHECK(well(build(twice) != NULL));
@@ -274,7 +277,7 @@ static void failing_requests(void) {
 }
 
 /* A kernel leaves its memory, which the tests' device notices: all that is open there is lost, and
- * a device that is opened later is not. */
+ * what is opened after that is not. */
 static void lost_device(void) {
   if (strncmp(of->spec(dev)->name, "tempo emulator", 14)) return;
   tp_gmem *a = of->take(dev, 400, false, &err), *b = of->take(dev, 400, false, &err);
@@ -284,7 +287,10 @@ static void lost_device(void) {
   CHECK(well(run_twice(queue, k, b, 4000000, a, 0, 64, 0)));
   tp_gmark *mark = of->mark(queue, NULL, &err);
   CHECK(well(mark != NULL) && of->reached(mark, true, &err) == -1 && says(TP_E_DEVICE, "is lost"));
-  CHECK(!of->open(0, &err) && says(TP_E_DEVICE, "is lost"));
+  CHECK(of->lost(dev));
+  tp_gdev *again = of->open(0, &err);
+  CHECK(well(again != NULL) && !of->lost(again) && of->lost(dev));
+  of->close(again);
 }
 
 /* ---- errors without libraries ---- */
@@ -307,9 +313,9 @@ static void without_libraries(void) {
 /* Another library in its place lacks functions. */
 static void other_libraries(void) {
   setenv("TEMPO_CUDA", "libm.so.6", 1);
-  CHECK(!tp_cuda.open(0, &err) && says(TP_E_DEVICE, "it is too old: it has no cuInit"));
+  CHECK(!tp_cuda.open(0, &err) && says(TP_E_DEVICE, "libm.so.6 is too old: it has no cuInit"));
   setenv("TEMPO_OPENCL", "libm.so.6", 1);
-  CHECK(!tp_opencl.open(0, &err) && says(TP_E_DEVICE, "it is too old: it has no cl"));
+  CHECK(!tp_opencl.open(0, &err) && says(TP_E_DEVICE, "libm.so.6 is too old: it has no cl"));
 }
 
 static void restore(const char *name, const char *was) {

@@ -160,6 +160,7 @@ static void convert_input(lua_State *L, tp_array **to, int i, const tp_node *x, 
     tp_array *a = tl_nested(L, i, what, TP_E_INPUT, o->dtype, false, rank, shape);
     tp_array_unref(*to);
     *to = tp_array_ref(a);
+    tl_array_empty(L, lua_touserdata(L, -1));
     lua_pop(L, 1);
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))
     put_number(L, to, what, o->dtype, i);
