@@ -86,8 +86,8 @@ function programs.epochs()
   P:sink({ loss[{ k = 0 }] }, function() end)
   return { loss = loss }
 end
--- a state of 384 elements, four to a thread of three warps: two leaves that go on at their own elements, then one that reads its
--- neighbours'
+-- a state of 384 elements, four to a thread of three warps: two leaves that go on at their own
+-- elements, then one that reads its neighbours'
 function programs.crossing()
   local h = P:tensor { domain = { b, t }, shape = { 384 } }
   local u = (tempo.prev(h, t, 0) * 0.5 + tempo.arange({ 384 }):to "f32"):tanh()

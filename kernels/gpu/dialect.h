@@ -4,7 +4,9 @@
  * the pragma below) and to round divisions and square roots of f32 to nearest (as CUDA does;
  * -cl-fp32-correctly-rounded-divide-sqrt), so that every value has the CPU's bits.
  *
- *   KERNEL_OF(n, name)(..)  a kernel of n threads a block
+ *   KERNEL_OF(n, name)(..)  a kernel of n threads a block; LONG_KERNEL_OF: one of many leaves, of
+ *                           which a multiprocessor has two blocks at once: ptxas would rather spill
+ *                           than have fewer of any kernel
  *   PLACE(p), AT(p)         a kernel's parameter that says where a buffer lies, and the address: one
  *                           pointer, which CUDA C reads from constant memory where it is used, or a
  *                           pointer and an offset (tp_gplace). NOTED(p, arena, off): such a p that
@@ -53,6 +55,7 @@ typedef ulong uint64_t;
 #define TP_U64(x)          x##ul
 #define TP_I64(x)          x##l
 #define KERNEL_OF(n, name) __kernel __attribute__((reqd_work_group_size(n, 1, 1))) void name
+#define LONG_KERNEL_OF     KERNEL_OF
 #define PLACE(p)           __global char *p, int64_t p##_o
 #define AT(p)              ((p) + p##_o)
 #define NOTED(p, arena, off) \
@@ -103,7 +106,8 @@ typedef long long int64_t;
 typedef unsigned long long uint64_t;
 #define TP_U64(x)          x##ull
 #define TP_I64(x)          x##ll
-#define KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n, 2) name
+#define KERNEL_OF(n, name)      extern "C" __global__ void __launch_bounds__(n) name
+#define LONG_KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n, 2) name
 #define PLACE(p)              char *p
 #define AT(p)                 (p)
 #define NOTED(p, arena, off)  char *const p = arena + (off)
