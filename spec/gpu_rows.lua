@@ -94,6 +94,19 @@ function programs.crossing()
   h:otherwise(u + u:roll(1, 0) * 0.3)
   return { h = h + x:sum(-1) * 0 }
 end
+-- states of each dtype whose elements lie together, by fours; of 62 they do not
+local function states(n)
+  local v, all = input("v", { n }, { b, t }), {}
+  for _, d in ipairs { "bool", "u8", "i32", "i64", "f16", "bf16", "f32", "f64" } do
+    local h = P:tensor { domain = { b, t }, shape = { n }, dtype = d }
+    h:otherwise((tempo.prev(h, t, 0):to "f32" * 0.5 + v * v * 3 + x:sum(-1) * 0):to(d))
+    all["h" .. d] = h:to "f32"
+  end
+  all.sum = v[{ t = 0 .. T }]:sum(0)
+  return all
+end
+function programs.fours() return states(64) end
+function programs.odd() return states(62) end
 -- which row may fail, and when, is data: an index
 function programs.fails()
   local k = P:input("k", { domain = { b, t }, dtype = "i64" })
