@@ -3,7 +3,8 @@
 -- widths of accesses to memory in machine code.
 --   luajit .ci/gpu/static.lua [--write] [EXAMPLE ..]     (make gpu-static; --write: into docs/gpu.md)
 -- It ends non-zero where a kernel spills more than `allowed`, fewer threads are at once than LEAST,
--- or fewer accesses than `wide` have 128 bits. It needs NVRTC; nvdisasm for widths ($NVDISASM, PATH, PyPI's nvidia-cuda-nvdisasm).
+-- or fewer accesses than `wide` have 128 bits. It needs NVRTC; nvdisasm for widths ($NVDISASM,
+-- PATH, PyPI's nvidia-cuda-nvdisasm).
 local device = require "spec.gpu.device"
 if not device.nvrtc then
   print("left out: what kernels take of a card: " .. device.why)

@@ -4,15 +4,15 @@
  * the pragma below) and to round divisions and square roots of f32 to nearest (as CUDA does;
  * -cl-fp32-correctly-rounded-divide-sqrt), so that every value has the CPU's bits.
  *
- *   KERNEL_OF(n, name)(..)  a kernel of n threads a block; LONG_KERNEL_OF: one of many leaves, of
- *                           which a multiprocessor has two blocks at once: ptxas would rather spill
- *                           than have fewer of any kernel
- *   PLACE(p), AT(p)         a kernel's parameter that says where a buffer lies, and the address: one
- *                           pointer, which CUDA C reads from constant memory where it is used, or a
- *                           pointer and an offset (tp_gplace). NOTED(p, arena, off): such a p that
- *                           lies `off` behind `arena`
- *   HIDDEN(x)               x, of which compilers know nothing: what is made of it is made here, and
- *                           not kept in registers from the kernel's begin on
+ *   KERNEL_OF(n, name)(..)  a kernel of n threads a block. LONG_KERNEL_OF: one of many leaves,
+ *                           of which a multiprocessor has two blocks at once; ptxas by itself
+ *                           would have more, and spill
+ *   PLACE(p), AT(p)         a kernel's parameter that says where a buffer lies; the address.
+ *                           One pointer, which CUDA C reads from constant memory where it is
+ *                           used, or a pointer and an offset (tp_gplace). NOTED(p, arena, off):
+ *                           such a p that lies `off` behind `arena`
+ *   HIDDEN(x)               x, of which compilers know nothing: they make here what they make
+ *                           of it, and keep it not in registers from the kernel's begin on
  *   GLOBAL, LOCAL           of a pointer: to the device's memory; of an array at the beginning of a
  *                           kernel: one for the threads of a block. OpenCL has no pointer that may
  * be either, so functions say which they take THREAD, THREADS, BLOCK, BLOCKS  int: which one, of
@@ -61,17 +61,17 @@ typedef ulong uint64_t;
 #define NOTED(p, arena, off) \
   __global char *const p = arena; \
   const int64_t p##_o = arena##_o + (off)
-#define HIDDEN(x)          (x)
-#define GLOBAL             __global
-#define LOCAL              __local
-#define RESTRICT           restrict
-#define TP_FN              static inline
-#define TP_ONCE            static __attribute__((noinline))
-#define THREAD             ((int)get_local_id(0))
-#define THREADS            ((int)get_local_size(0))
-#define BLOCK              ((int)get_group_id(0))
-#define BLOCKS             ((int)get_num_groups(0))
-#define BARRIER()          barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define HIDDEN(x) (x)
+#define GLOBAL    __global
+#define LOCAL     __local
+#define RESTRICT  restrict
+#define TP_FN     static inline
+#define TP_ONCE   static __attribute__((noinline))
+#define THREAD    ((int)get_local_id(0))
+#define THREADS   ((int)get_local_size(0))
+#define BLOCK     ((int)get_group_id(0))
+#define BLOCKS    ((int)get_num_groups(0))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define MEET()
 #define LEAF_ENDS()             BARRIER()
 #define ATOMIC_ADD_I32(p, v)    atomic_add(p, v)
@@ -104,13 +104,13 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
-#define TP_U64(x)          x##ull
-#define TP_I64(x)          x##ll
+#define TP_U64(x)               x##ull
+#define TP_I64(x)               x##ll
 #define KERNEL_OF(n, name)      extern "C" __global__ void __launch_bounds__(n) name
 #define LONG_KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n, 2) name
-#define PLACE(p)              char *p
-#define AT(p)                 (p)
-#define NOTED(p, arena, off)  char *const p = arena + (off)
+#define PLACE(p)                char *p
+#define AT(p)                   (p)
+#define NOTED(p, arena, off)    char *const p = arena + (off)
 #define GLOBAL
 #define LOCAL     __shared__
 #define RESTRICT  __restrict__
@@ -137,7 +137,7 @@ TP_FN int64_t tp_hidden(int64_t x) {
   asm volatile("" : "+l"(x));
   return x;
 }
-#define HIDDEN(x) tp_hidden(x)
+#define HIDDEN(x)               tp_hidden(x)
 #endif
 #if !defined(__OPENCL_VERSION__)
 /* Threads of all blocks come here; then each sees what the others wrote. The blocks are there at

@@ -1,7 +1,7 @@
 /* Every kernel begins with this. It comes after dialect.h and the prelude. */
-#define TP_KERNEL_THREADS      256
-#define TP_UNROLLED            _Pragma("unroll")
-#define TP_IVDEP               TP_UNROLLED
+#define TP_KERNEL_THREADS 256
+#define TP_UNROLLED       _Pragma("unroll")
+#define TP_IVDEP          TP_UNROLLED
 #define TP_EACH                _Pragma("unroll 1") for /* a thread has one point, or few */
 #define __builtin_expect(x, y) (x)
 
@@ -115,14 +115,14 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
  * registers than there are. Lanes 0 .. 7, 16 .. 23, 8 .. 15, 24 .. 31 are joined by halves, as by
  * TP_LANES_JOIN. */
 
-#define TP_SOME          8
-#define TP_SOME_AT       ((g_ & 1) * 16 + (g_ >> 1) * TP_SOME)
+#define TP_SOME    8
+#define TP_SOME_AT ((g_ & 1) * 16 + (g_ >> 1) * TP_SOME)
 /* 0 at first, or registers were taken for them from the kernel's begin on */
 #define TP_SOME_BEGIN(A) \
   A s_[TP_SOME], v_[TP_SOME]; \
   TP_UNROLLED \
   for (int k = 0; k < TP_SOME; k++) s_[k] = v_[k] = 0;
-#define TP_EACH_SOME     _Pragma("unroll 1") for (int g_ = 0; g_ < TP_FOLD_LANES / TP_SOME; g_++)
+#define TP_EACH_SOME _Pragma("unroll 1") for (int g_ = 0; g_ < TP_FOLD_LANES / TP_SOME; g_++)
 #define TP_SOME_START(P, part, odd, unit) \
   P part[TP_SOME], odd[TP_SOME]; \
   TP_UNROLLED \

@@ -23,7 +23,8 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
  * meet between two of them that touch one buffer (kernel/parts.c).
  *
  * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it, or
- * of all of them (tp_kernel_takes), that of sums by block, if it adds any; then the numbers: the seed, a loop's first value and end
+ * of all of them (tp_kernel_takes), that of sums by block, if it adds any; then the numbers: the
+ * seed, a loop's first value and end
  * (for a leaf 0, 0; for sums 0 and how many blocks), symbols `sym`. Sums are those that the blocks
  * of a loop by rows add up (tp_cut_loop). Notes are int64s: 1 + the position of the leaf that
  * failed first, 0 until then; by symbol, the variables of loops there; by buffer, its place in the

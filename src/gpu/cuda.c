@@ -194,7 +194,8 @@ static void cuda_choose_arch(tp_gspec *to, int want, tp_buf *why) {
 
 static void cuda_describe(int device, tp_gspec *to, tp_buf *why) {
   size_t bytes = 0;
-  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .tapes = true, .pointers = true };
+  *to =
+      (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .tapes = true, .pointers = true };
   cu.DeviceGetName(to->name, sizeof to->name, device);
   cu.DeviceTotalMem(&bytes, device);
   to->memory = to->most = (int64_t)bytes;

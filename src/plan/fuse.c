@@ -9,8 +9,8 @@
  * between may touch what it touches. A result that nothing else reads is not stored. The later loop
  * may fold. At first a loop takes in those that it reads from: a sum that came to take in a
  * neighbour would keep that from its own readers. Operators and their order stay, so elements keep
- * their bits. Loops that may fail or are checked stay apart (they say their own name and point), and
- * so do those that would be too large (tuning.def). */
+ * their bits. Loops that may fail or are checked stay apart (they say their own name and point),
+ * and so do those that would be too large (tuning.def). */
 #include "plan/priv.h"
 
 /* uses, here: windows on each buffer in the plan, and in this row of leaves. own: is the buffer

@@ -136,7 +136,8 @@ static void put_fours(const nest *l, bool writes) {
   there.fours = false;
   for (int w = 0; w < l->nw; w++) {
     bool out = w >= l->r->nin;
-    if (l->w[w]->buf < 0 || !tp_is_number(l->stride[w][l->nax - 1], 1) || (writes && !out)) continue;
+    if (l->w[w]->buf < 0 || !tp_is_number(l->stride[w][l->nax - 1], 1) || (writes && !out))
+      continue;
     const char *type = tp_dtype_name(tp_emit_dtype(l->e, l->w[w]));
     tp_emit_line(l->e, writes ? "*(GLOBAL tp_four_%s *)&" : "tp_four_%s f%d", type, w);
     if (writes) emit_element(&there, w), tp_putf(l->e->b, " = f%d", w);
