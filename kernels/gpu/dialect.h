@@ -5,6 +5,8 @@
  * -cl-fp32-correctly-rounded-divide-sqrt), so that every value has the CPU's bits.
  *
  *   KERNEL_OF(n, name)(..)    a kernel of n threads a block
+ *   LONG_KERNEL_OF            one of many leaves, of which a multiprocessor has two blocks at once;
+ *                             ptxas by itself would have more, and spill
  *   PLACE(p), AT(p)           a kernel's parameter that says where a buffer lies, and the address:
  *                             one pointer, which CUDA C reads from constant memory where it is
  *                             used, or a pointer and an offset (tp_gplace)
@@ -18,7 +20,7 @@
  *   BLOCK, BLOCKS             int: which block, of how many
  *   BARRIER()                 all threads of a block come here; then each sees what the others
  *                             wrote
- *   ATOMIC_..(p, v)           of GLOBAL and LOCAL memory; the value before.
+ *   ATOMIC_..(p, v)           of GLOBAL and LOCAL memory; the value before
  *   SHUFFLE_DOWN(x, n)        x of the n-th next thread of the same 32; only if TP_SHUFFLES is 1,
  *                             and only where all 32 come
  *   LOAD4(p), STORE4(p, v)    four f32 at once (type float4, made by FLOAT4(a, b, c, d)); p is a
@@ -64,6 +66,7 @@ typedef ulong uint64_t;
 #define TP_U64(x)          x##ul
 #define TP_I64(x)          x##l
 #define KERNEL_OF(n, name) __kernel __attribute__((reqd_work_group_size(n, 1, 1))) void name
+#define LONG_KERNEL_OF     KERNEL_OF
 #define PLACE(p)           __global char *p, int64_t p##_o
 #define AT(p)              ((p) + p##_o)
 #define NOTED(p, arena, off) \
@@ -121,12 +124,13 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
-#define TP_U64(x)            x##ull
-#define TP_I64(x)            x##ll
-#define KERNEL_OF(n, name)   extern "C" __global__ void __launch_bounds__(n, 2) name
-#define PLACE(p)             char *p
-#define AT(p)                (p)
-#define NOTED(p, arena, off) char *const p = arena + (off)
+#define TP_U64(x)               x##ull
+#define TP_I64(x)               x##ll
+#define KERNEL_OF(n, name)      extern "C" __global__ void __launch_bounds__(n) name
+#define LONG_KERNEL_OF(n, name) extern "C" __global__ void __launch_bounds__(n, 2) name
+#define PLACE(p)                char *p
+#define AT(p)                   (p)
+#define NOTED(p, arena, off)    char *const p = arena + (off)
 #define GLOBAL
 #define LOCAL     __shared__
 #define TP_FN     static __device__ __forceinline__

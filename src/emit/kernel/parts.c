@@ -208,6 +208,8 @@ tp_kernel *tp_emit_parts_kernel(
 
 /* ---- kernels ---- */
 
+enum { FEW_LEAVES = 8 };
+
 static int *numbers(tp_emit *e, const bool *used, int n, int *count) {
   int *v = TP_NEWN(e->a, int, n + 1);
   *count = 0;
@@ -222,9 +224,17 @@ static bool writes_any(const tp_pnode *x, int buf) {
   return false;
 }
 
+static bool is_long_kernel(const tp_kernel *k) {
+  int leaves = 0;
+  for (int i = 0; i < k->n; i++)
+    TP_EACH_NODE (x, k->all[i]) leaves += x.x->rg != NULL;
+  return k->nparts || leaves > FEW_LEAVES;
+}
+
 /* Prints what the kernel needs to know, from what its body uses. */
 static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body) {
-  tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(PLACE(fault_p), PLACE(arena_p)", k->name);
+  tp_putf(b, "\n%sKERNEL_OF(TP_KERNEL_THREADS, %s)(PLACE(fault_p), PLACE(arena_p)",
+      is_long_kernel(k) ? "LONG_" : "", k->name);
   for (int i = 0; i < k->nbuf; i++)
     if (tp_kernel_takes(e->p, k, i)) tp_putf(b, ", PLACE(p%d)", k->buf[i]);
   if (k->adds) tp_puts(b, ", PLACE(sums_p)");
