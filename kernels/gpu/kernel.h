@@ -258,16 +258,14 @@ TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c
 /* ---- products by tiles (emit/body/tile.c) ---- */
 
 #define TP_TILES_OF(n, side) (((n) + (side)-1) / (side))
-/* Adds one term to the thread's n x m elements acc_, of rows a, da apart, and columns b. */
-#define TP_TILE_TERM(T, mad, a, da, m, b, db, n) \
-  T a_[m], b_[n]; \
+/* Adds one term to the thread's elements acc_, of `each` rows a and columns b, `far` apart. */
+#define TP_TILE_TERM(T, mad, a, b, far, each) \
+  T a_[each], b_[each]; \
   TP_UNROLLED \
-  for (int i_ = 0; i_ < (m); i_++) a_[i_] = (a)[i_ * (da)]; \
+  for (int i_ = 0; i_ < (each); i_++) a_[i_] = (a)[i_ * (far)], b_[i_] = (b)[i_ * (far)]; \
   TP_UNROLLED \
-  for (int j_ = 0; j_ < (n); j_++) b_[j_] = (b)[j_ * (db)]; \
-  TP_UNROLLED \
-  for (int i_ = 0; i_ < (m); i_++) { \
+  for (int i_ = 0; i_ < (each); i_++) { \
     TP_UNROLLED \
-    for (int j_ = 0; j_ < (n); j_++) \
-      acc_[i_ * (n) + j_] = mad(a_[i_], b_[j_], acc_[i_ * (n) + j_]); \
+    for (int j_ = 0; j_ < (each); j_++) \
+      acc_[i_ * (each) + j_] = mad(a_[i_], b_[j_], acc_[i_ * (each) + j_]); \
   }

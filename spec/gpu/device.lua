@@ -54,8 +54,9 @@ int cublasCreate_v2(void **);
 int cublasDestroy_v2(void *);
 int cublasSetStream_v2(void *, void *);
 int cublasSetWorkspace_v2(void *, void *, size_t);
-int cublasGemmStridedBatchedEx(void *, int, int, int, int, int, const void *, uint64_t, int, int, long long, uint64_t,
-  int, int, long long, const void *, uint64_t, int, int, long long, int, int, int);
+int cublasGemmStridedBatchedEx(void *, int, int, int, int, int, const void *, uint64_t, int, int,
+  long long, uint64_t, int, int, long long, const void *, uint64_t, int, int, long long, int, int,
+  int);
 int clGetPlatformIDs(unsigned, void **, unsigned *);
 int clGetDeviceIDs(void *, unsigned long, unsigned, void **, unsigned *);
 void *clCreateContext(const intptr_t *, unsigned, void **, void *, void *, int *);

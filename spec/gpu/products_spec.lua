@@ -64,7 +64,7 @@ describe("products on the emulated device", function()
     end)
   end
 
-  it("of f16 and bf16 by the library, with sums in f32; a sum over a dim is rounded once", function()
+  it("of f16 and bf16 by the library, sums in f32; a sum over a dim is rounded once", function()
     local halves = [[
       local t, T = P:dim "t"
       bounds.T = 2

@@ -44,7 +44,8 @@ if helper.cuda() and helper.device ~= "cuda" then
     for program, sizes in pairs { sorts = "1500", long_blocks = "4" } do
       local races = 0
       for k = 1, 5 do
-        if run("cuda", program, sizes, "deaf=" .. k):find("race", 1, true) then races = races + 1 end
+        local said = run("cuda", program, sizes, "deaf=" .. k)
+        if said:find("race", 1, true) then races = races + 1 end
       end
       assert.is_true(races > 2, program)
     end

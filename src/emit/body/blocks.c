@@ -8,8 +8,6 @@
 #include "base/blocks.h"
 #include "emit/body/nest.h"
 
-typedef const char *places[TP_MAXRANK];
-
 /* Bytes, up to 4, of which the expression is a multiple. */
 static int unit_of(tp_emit *e, tp_ix *x) {
   for (int unit = 4; unit > 1; unit /= 2)
@@ -27,14 +25,14 @@ static int word_of(tp_emit *e, const tp_region *r, const tp_nd *w) {
 }
 
 /* Names places e0, e1, .. along axes of a window, but `last` along the last one. */
-static void name_places(tp_emit *e, const tp_nd *nd, places at, const char *last) {
+static void name_places(tp_emit *e, const tp_nd *nd, const char **at, const char *last) {
   for (int i = 0; i < nd->rank; i++) at[i] = tp_printf(e->a, "e%d", i);
   at[nd->rank - 1] = last;
 }
 
-static void put_number(tp_emit *e, const tp_region *r) {
+static void put_decoded(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
-  places at;
+  const char *at[TP_MAXRANK];
   int last = out->rank - 1, opened = emit_open_leads(e, r, out, 0, -1);
   name_places(e, out, at, tp_printf(e->a, "e%d", last));
   tp_emit_indent(e);
@@ -50,9 +48,10 @@ static void put_number(tp_emit *e, const tp_region *r) {
 /* ---- products ---- */
 
 /* Prints the element of x, or (w 2) of the result, at a row, and at a number or column. */
-static void put_at(tp_emit *e, const tp_region *r, int w, const char *row, const char *column) {
+static void put_matrix_at(
+    tp_emit *e, const tp_region *r, int w, const char *row, const char *column) {
   const tp_nd *nd = tp_window_at(r, w);
-  places at;
+  const char *at[TP_MAXRANK];
   name_places(e, nd, at, column);
   at[nd->rank - 2] = row;
   emit_element_at(e, r, w, at);
@@ -66,7 +65,7 @@ static void put_eights(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "uint32_t most_ = 0;\n");
   emit_open(e, "for (int64_t k_ = deep_ + 4*at_; k_ < deep_ + 4*at_ + 4; k_++) {\n");
   tp_emit_line(e, "TP_EIGHTS_MOST(most_, ");
-  put_at(e, r, 0, "(top_ + row_)", "k_");
+  put_matrix_at(e, r, 0, "(top_ + row_)", "k_");
   tp_puts(e->b, ");\n");
   emit_shut(e, 1);
   tp_emit_line(e, "eights_q[to_] = most_;\n");
@@ -79,7 +78,7 @@ static void put_eights(tp_emit *e, const tp_region *r) {
   emit_open(e, "for (int i_ = 0; i_ < 4; i_++) {\n");
   tp_emit_line(e, "const int64_t k_ = deep_ + 4*at_ + i_;\n");
   tp_emit_line(e, "four_ |= tp_eight(");
-  put_at(e, r, 0, "(top_ + row_)", "k_");
+  put_matrix_at(e, r, 0, "(top_ + row_)", "k_");
   tp_puts(e->b, ", most_) << 8*i_;\n");
   emit_shut(e, 1);
   tp_emit_line(e, "eights_q[to_] = four_;\n");
@@ -88,7 +87,7 @@ static void put_eights(tp_emit *e, const tp_region *r) {
 }
 
 /* The terms of some rows. */
-static void put_terms(tp_emit *e, const tp_region *r, int rows) {
+static void put_block_terms(tp_emit *e, const tp_region *r, int rows) {
   const char *f = tp_printf(
       e->a, "TP_FORMAT_%s, %d, %d", tp_format_names[r->how.format], word_of(e, r, &r->in[1]), rows);
   if (!r->how.exact) {
@@ -100,12 +99,12 @@ static void put_terms(tp_emit *e, const tp_region *r, int rows) {
     return;
   }
   tp_emit_line(e, "TP_FLOATS_ADD(%s, ", f);
-  put_at(e, r, 0, "(top_ + r_)", "k_");
+  put_matrix_at(e, r, 0, "(top_ + r_)", "k_");
   tp_puts(e->b, ")\n");
 }
 
 /* Joins the threads of a column. With 8 bits the offsets add up apart. */
-static void put_sums(tp_emit *e, const tp_region *r, int rows) {
+static void put_joined_lanes(tp_emit *e, const tp_region *r, int rows) {
   tp_emit_line(e, "TP_UNROLLED\n");
   emit_open(e, "for (int r_ = 0; r_ < %d; r_++) {\n", rows);
   tp_emit_line(e, "if (r_ >= rows_) continue;\n");
@@ -120,15 +119,15 @@ static void put_sums(tp_emit *e, const tp_region *r, int rows) {
     tp_emit_line(e, "}\n");
   }
   tp_emit_line(e, "if (mine_ && lane_ == 0) ");
-  put_at(e, r, 2, "(top_ + r_)", "at_n_");
+  put_matrix_at(e, r, 2, "(top_ + r_)", "at_n_");
   tp_puts(e->b, " = sum_[r_];\n");
   emit_shut(e, 1);
 }
 
-static void put_rows(tp_emit *e, const tp_region *r, int rows) {
+static void put_block_rows(tp_emit *e, const tp_region *r, int rows) {
   tp_emit_line(e, "float sum_[%d] = { 0 }, off_[%d] = { 0 };\n", rows, rows);
-  put_terms(e, r, rows);
-  put_sums(e, r, rows);
+  put_block_terms(e, r, rows);
+  put_joined_lanes(e, r, rows);
 }
 
 static void put_product(tp_emit *e, const tp_region *r) {
@@ -136,7 +135,7 @@ static void put_product(tp_emit *e, const tp_region *r) {
   const char *lanes = r->how.exact ? "TP_FLOATS_LANES" : "TP_EIGHTS_LANES";
   int last = out->rank - 1, n = 0, each = TP_KERNEL_THREADS / (r->how.exact ? 32 : 16);
   tp_emit_axis ax[2 * TP_MAXRANK];
-  places at;
+  const char *at[TP_MAXRANK];
   for (int i = 0; i < r->nlead; i++)
     ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
   for (int i = 0; i < last - 1; i++)
@@ -159,13 +158,13 @@ static void put_product(tp_emit *e, const tp_region *r) {
   emit_open(e, "for (int64_t top_ = 0; top_ < m_; top_ += TP_EIGHTS_ROWS) {\n");
   tp_emit_line(e, "const int rows_ = (int)tp_index_min(m_ - top_, TP_EIGHTS_ROWS);\n");
   emit_open(e, "if (rows_ == 1) {\n");
-  put_rows(e, r, 1);
+  put_block_rows(e, r, 1);
   e->depth--;
   emit_open(e, "} else {\n");
-  if (!tp_is_number(out->shape[last - 1], 1)) put_rows(e, r, 4);
+  if (!tp_is_number(out->shape[last - 1], 1)) put_block_rows(e, r, 4);
   emit_shut(e, 3);
 }
 
 void emit_blocks(tp_emit *e, const tp_region *r) {
-  (r->op == TP_OP_DEQUANTIZE ? put_number : put_product)(e, r);
+  (r->op == TP_OP_DEQUANTIZE ? put_decoded : put_product)(e, r);
 }

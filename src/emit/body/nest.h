@@ -33,6 +33,11 @@ typedef struct {
   const bool *turned;
 } nest;
 
+/* Does window w lie along the axis? */
+static inline bool emit_moves(const nest *l, int w, int axis) {
+  return !tp_is_number(l->stride[w][axis], 0);
+}
+
 /* body.c */
 /* Finds the nest's axes. The summed axis of a product goes innermost or
  * around columns: its terms are added one by one either way. */

@@ -6,8 +6,8 @@
  * threads have as many columns, others beside them further blocks of TP_DOT_BLOCK terms; blocks are
  * added in order
  *
- * Other kept axes are tiles of their own, other summed axes go around. The number of rows is known
- * when the kernel runs: with more of them the caller's loop does it. */
+ * Other kept axes are tiles of their own, other summed axes go around. The number of rows is
+ * thin_extent when the kernel runs: with more of them the caller's loop does it. */
 #include "emit/body/nest.h"
 #include "kernels/prelude/fold.h"
 
@@ -21,43 +21,44 @@ typedef struct {
   const char *type, *sfx;
 } thin;
 
-static bool moves(const nest *l, int w, int axis) { return !tp_is_number(l->stride[w][axis], 0); }
-static int64_t known(const nest *l, int axis) {
+static int64_t thin_extent(const nest *l, int axis) {
   int64_t n;
   return tp_ix_is_const(l->ax[axis].n, &n) ? n : -1;
 }
 
-/* The longest axis along which window w moves and the other does not. */
-static int longest(const nest *l, int w) {
+/* The longest_of axis along which window w emit_moves and the other does not. */
+static int longest_of(const nest *l, int w) {
   int best = -1;
   for (int i = 0; i < l->nax; i++) {
-    if (l->ax[i].red || !moves(l, w, i) || moves(l, !w, i)) continue;
-    if (best < 0 || known(l, i) < 0 || (known(l, best) >= 0 && known(l, i) > known(l, best)))
+    if (l->ax[i].red || !emit_moves(l, w, i) || emit_moves(l, !w, i)) continue;
+    if (best < 0 || thin_extent(l, i) < 0 ||
+        (thin_extent(l, best) >= 0 && thin_extent(l, i) > thin_extent(l, best)))
       best = i;
   }
   return best;
 }
 
-static bool find_roles(const nest *l, thin *t) {
-  int axis[2] = { longest(l, 0), longest(l, 1) };
+static bool thin_roles(const nest *l, thin *t) {
+  int axis[2] = { longest_of(l, 0), longest_of(l, 1) };
   t->k = l->nax - 1;
   if (axis[0] < 0 || axis[1] < 0) return false;
   for (int i = 0; i < l->nax; i++) {
     if (l->ax[i].red) t->k = i;
-    t->batch |= !l->ax[i].red && i != axis[0] && i != axis[1] && moves(l, 0, i) && moves(l, 1, i);
+    t->batch |=
+        !l->ax[i].red && i != axis[0] && i != axis[1] && emit_moves(l, 0, i) && emit_moves(l, 1, i);
   }
-  int64_t m = known(l, axis[0]), n = known(l, axis[1]);
+  int64_t m = thin_extent(l, axis[0]), n = thin_extent(l, axis[1]);
   t->a = (n >= 0 && n < EMIT_TILE_LEAST && !(m >= 0 && m <= n)) || (m >= EMIT_TILE_LEAST && n < 0);
   t->b = !t->a;
   t->m = axis[t->a], t->n = axis[t->b];
-  return l->ax[t->k].red && moves(l, t->a, t->k) && moves(l, t->b, t->k);
+  return l->ax[t->k].red && emit_moves(l, t->a, t->k) && emit_moves(l, t->b, t->k);
 }
 
 /* Prints how many rows, or columns, there are in all. */
-static void put_all(const nest *l, int w, const char *name) {
+static void put_thin_count(const nest *l, int w, const char *name) {
   tp_emit_line(l->e, "const int64_t %s = 1", name);
   for (int i = 0; i < l->nax; i++)
-    if (!l->ax[i].red && moves(l, w, i) && !moves(l, !w, i))
+    if (!l->ax[i].red && emit_moves(l, w, i) && !emit_moves(l, !w, i))
       tp_putf(l->e->b, "*%s", emit_ix(l->e, l->ax[i].n));
   tp_puts(l->e->b, ";\n");
 }
@@ -85,7 +86,7 @@ static void open_rows(const nest *l, int rows) {
 }
 
 /* The terms from_ .. end_ - 1 of some rows, `step` apart, to part_. */
-static void put_terms(const nest *l, const thin *t, int rows, int step) {
+static void put_thin_terms(const nest *l, const thin *t, int rows, int step) {
   tp_emit *e = l->e;
   emit_open(
       e, "for (int64_t x%d = from_; mine_ && x%d < end_; x%d += %d) {\n", t->k, t->k, t->k, step);
@@ -102,14 +103,14 @@ static void put_terms(const nest *l, const thin *t, int rows, int step) {
   emit_shut(e, 2);
 }
 
-static void put_dots(const nest *l, const thin *t, int rows) {
+static void put_thin_dots(const nest *l, const thin *t, int rows) {
   tp_emit *e = l->e;
   emit_open(e, "for (int64_t deep_ = 0; deep_ < k_; deep_ += %d) {\n", t->ways * TP_DOT_LONG);
   tp_emit_line(e, "%s part_[%d] = { 0 };\n", t->type, rows);
   tp_emit_line(e, "const int64_t begin_ = deep_ + THREAD/%d%%%d*%d, from_ = begin_ + THREAD%%%d,\n",
       t->lanes, t->ways, TP_DOT_LONG, t->lanes);
   tp_emit_line(e, "              end_ = tp_index_min(begin_ + %d, k_);\n", TP_DOT_LONG);
-  put_terms(l, t, rows, t->lanes);
+  put_thin_terms(l, t, rows, t->lanes);
   open_rows(l, rows);
   tp_emit_line(e, "TP_GROUP_SUM(%s, part_[r_], %d, room_f)\n", t->type, t->lanes);
   tp_emit_line(e, "all_[r_] = all_[r_] + part_[r_];\n");
@@ -120,14 +121,14 @@ static void put_dots(const nest *l, const thin *t, int rows) {
   emit_shut(e, 2);
 }
 
-static void put_columns(const nest *l, const thin *t, int rows) {
+static void put_thin_columns(const nest *l, const thin *t, int rows) {
   tp_emit *e = l->e;
   int ways = TP_KERNEL_THREADS / THIN_SIDE;
   emit_open(e, "for (int64_t deep_ = 0; deep_ < k_; deep_ += %d) {\n", ways * TP_DOT_BLOCK);
   tp_emit_line(e, "%s part_[%d] = { 0 };\n", t->type, rows);
   tp_emit_line(e, "const int64_t from_ = deep_ + THREAD/%d*%d,\n", THIN_SIDE, TP_DOT_BLOCK);
   tp_emit_line(e, "              end_ = tp_index_min(from_ + %d, k_);\n", TP_DOT_BLOCK);
-  put_terms(l, t, rows, 1);
+  put_thin_terms(l, t, rows, 1);
   open_rows(l, rows);
   tp_emit_line(e, "BARRIER();\n");
   tp_emit_line(e, "room_f[THREAD] = part_[r_];\n");
@@ -138,13 +139,13 @@ static void put_columns(const nest *l, const thin *t, int rows) {
   emit_shut(e, 2);
 }
 
-static void put_rows(const nest *l, const thin *t, int rows) {
+static void put_thin_rows(const nest *l, const thin *t, int rows) {
   tp_emit *e = l->e;
   int inner = 0;
   tp_emit_line(e, "%s all_[%d] = { 0 };\n", t->type, rows);
   for (int i = 0; i < l->nax; i++)
     if (l->ax[i].red && i != t->k) emit_open_axis(l, i), inner++;
-  (t->dots ? put_dots : put_columns)(l, t, rows);
+  (t->dots ? put_thin_dots : put_thin_columns)(l, t, rows);
   emit_shut(e, inner);
   open_rows(l, rows);
   tp_emit_line(e, "const int64_t x%d = top_ + r_; (void)x%d;\n", t->m, t->m);
@@ -162,10 +163,10 @@ static void put_thin(const nest *l, const thin *t) {
   emit_open(e, "for (int64_t top_ = 0; top_ < m_; top_ += %d) {\n", THIN_ROWS);
   tp_emit_line(e, "const int rows_ = (int)tp_index_min(m_ - top_, %d);\n", THIN_ROWS);
   emit_open(e, "if (rows_ == 1) {\n");
-  put_rows(l, t, 1);
+  put_thin_rows(l, t, 1);
   e->depth--;
   emit_open(e, "} else {\n");
-  if (known(l, t->m) != 1) put_rows(l, t, THIN_ROWS);
+  if (thin_extent(l, t->m) != 1) put_thin_rows(l, t, THIN_ROWS);
   emit_shut(e, 3);
 }
 
@@ -173,20 +174,20 @@ bool emit_thin(const nest *l) {
   tp_emit *e = l->e;
   tp_dtype d = tp_compute(tp_emit_result_type(e, l->r, 0));
   thin t = { .type = tp_emit_type(d), .sfx = tp_emit_sfx(d) };
-  if (!l->product || !l->folds || !tp_dtype_float(d) || !find_roles(l, &t)) return false;
+  if (!l->product || !l->folds || !tp_dtype_float(d) || !thin_roles(l, &t)) return false;
   if (e->p->reproducible) return false; /* no lanes, and no blocks that are joined otherwise */
-  int64_t k = known(l, t.k);
+  int64_t k = thin_extent(l, t.k);
   t.dots = tp_is_number(l->stride[t.a][t.k], 1) && tp_is_number(l->stride[t.b][t.k], 1);
   t.lanes = d == TP_F64 ? TP_DOT_LEAST / 2 : TP_DOT_LEAST;
   t.ways = k > TP_DOT_LONG ? 2 : 1;
   if (!t.dots && !tp_is_number(l->stride[t.b][t.n], 1)) return false;
-  if (known(l, t.m) >= EMIT_TILE_LEAST ||
+  if (thin_extent(l, t.m) >= EMIT_TILE_LEAST ||
       (k >= 0 && k < (t.dots ? TP_DOT_LEAST : TP_DOT_BLOCK + 1)))
     return false;
   tp_emit_line(e, "const int64_t m_ = %s, n_ = %s, k_ = %s;\n", emit_ix(e, l->ax[t.m].n),
       emit_ix(e, l->ax[t.n].n), emit_ix(e, l->ax[t.k].n));
-  put_all(l, t.a, "rows_of_all_");
-  put_all(l, t.b, "columns_of_all_");
+  put_thin_count(l, t.a, "rows_of_all_");
+  put_thin_count(l, t.b, "columns_of_all_");
   tp_emit_line(e, "(void)rows_of_all_, (void)columns_of_all_;\n");
   if (t.dots)
     emit_open(e,
