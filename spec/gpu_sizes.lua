@@ -6,7 +6,9 @@ local helper = require "spec.helper"
 local r = helper.rng(5)
 local programs = {}
 
-local function array(of, shape, dtype) return helper.array(helper.numbers(shape, of), dtype, shape) end
+local function array(of, shape, dtype)
+  return helper.array(helper.numbers(shape, of), dtype, shape)
+end
 -- NaN, both zeros, and numbers of which many are equal
 local function number()
   local v = r(400) - 200
@@ -19,7 +21,8 @@ local function share() return r() - 0.3 end
 function programs.sorts(P)
   local t, T = P:dim "t"
   local x, y = P:input("x", { domain = { t } }), P:input("y", { domain = { t }, dtype = "i64" })
-  local z, h = P:input("z", { domain = { t }, shape = { 3 } }), P:input("h", { domain = { t }, dtype = "f16" })
+  local z = P:input("z", { domain = { t }, shape = { 3 } })
+  local h = P:input("h", { domain = { t }, dtype = "f16" })
   local at = P:input("at", { domain = { t }, dtype = "i64" })[0 .. T]
   local base, out = P:input("base", { shape = { 70, 3 } }), {}
   out.up, out.up_at = x[0 .. T]:sort(0)
@@ -38,7 +41,7 @@ function programs.sorts(P)
 end
 
 -- Products with weights in blocks, of B rows: `number` terms.
-local all = { q8_0 = 32, q4_0 = 32, q4_1 = 32, q5_0 = 32, q4_k = 256, q5_k = 256, q6_k = 256 }
+local every = { q8_0 = 32, q4_0 = 32, q4_1 = 32, q5_0 = 32, q4_k = 256, q5_k = 256, q6_k = 256 }
 local function in_blocks(precise, blocks, formats)
   return function(P)
     local b, B = P:dim "b"
@@ -63,7 +66,7 @@ local function in_blocks(precise, blocks, formats)
     end
   end
 end
-programs.blocks, programs.exact = in_blocks(false, 2, all), in_blocks(true, 2, all)
+programs.blocks, programs.exact = in_blocks(false, 2, every), in_blocks(true, 2, every)
 -- more than a block's memory holds
 programs.long_blocks = in_blocks(false, 17, { q5_k = 256, q6_k = 256 })
 

@@ -60,6 +60,8 @@ TP_FOUR(f64, double, 16)
     TP_LEAVE_IF(any_, to); \
   } while (0)
 
+#define TP_FINITE(x) ((x) - (x) == 0)
+
 /* The place of a parameter that was not loaded. */
 #define TP_MISSING (-2)
 

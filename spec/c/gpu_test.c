@@ -232,8 +232,8 @@ static void products(void) {
   CHECK(well(of->put(queue, (tp_gplace){ da, 0 }, a, K * (M + PAD) * 4, &err) &&
       of->put(queue, (tp_gplace){ db, 0 }, b, K * (L + PAD) * 4, &err) &&
       of->put(queue, (tp_gplace){ dc, 0 }, c, M * (L + PAD) * 4, &err)));
-  const tp_gproduct p = { TP_F32, TP_F32, M, L, K, 1, M + PAD, L + PAD, L + PAD, 0, 0, 0, true, false, true,
-    { da, 0 }, { db, 0 }, { dc, 0 } };
+  const tp_gproduct p = { TP_F32, TP_F32, M, L, K, 1, M + PAD, L + PAD, L + PAD, 0, 0, 0, true,
+    false, true, { da, 0 }, { db, 0 }, { dc, 0 } };
   CHECK(well(of->product(queue, &p, &did, &err)));
   if (!did) fprintf(stderr, "# %s: products are not a library's here\n", of->name);
   float *got = calloc(M * (L + PAD), 4);
@@ -247,8 +247,8 @@ static void products(void) {
       wrong += got[i * (L + PAD) + j] != want;
     }
   CHECKF(wrong == 0, "%d", wrong);
-  const tp_gproduct small = { TP_F32, TP_F32, 4, 4, 4, 1, 4, 4, 4, 0, 0, 0, false, false, false, { da, 0 },
-    { db, 0 }, { dc, 0 } };
+  const tp_gproduct small = { TP_F32, TP_F32, 4, 4, 4, 1, 4, 4, 4, 0, 0, 0, false, false, false,
+    { da, 0 }, { db, 0 }, { dc, 0 } };
   CHECK(well(of->product(queue, &small, &did, &err)) && !did);
   free(a), free(b), free(c), free(got);
   of->drop(da), of->drop(db), of->drop(dc);

@@ -23,14 +23,14 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
  * meet between two of them that touch one buffer (kernel/parts.c).
  *
  * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it, or
- * of all of them (tp_kernel_takes), that of sums by block, if it adds any; then the numbers: the seed, a loop's first value and end
- * (for a leaf 0, 0; for sums 0 and how many blocks), symbols `sym`. Sums are those that the blocks
- * of a loop by rows add up (tp_cut_loop). Notes are int64s: 1 + the position of the leaf that
- * failed first, 0 until then; by symbol, the variables of loops there; by buffer, its place in the
- * arena; has anything failed; how often blocks met; by symbol, an end by data as a LOAD found it last, and
- * the value at which a loop left that ends by data (ended.c). Then, for each block of a loop by
- * rows, the same as the first two, for blocks are not at one iteration. If something failed, kernels do
- * nothing. */
+ * of all of them (tp_kernel_takes), that of sums by block, if it adds any; then the numbers: the
+ * seed, a loop's first value and end (for a leaf 0, 0; for sums 0 and how many blocks), symbols
+ * `sym`. Sums are those that the blocks of a loop by rows add up (tp_cut_loop). Notes are int64s: 1
+ * + the position of the leaf that failed first, 0 until then; by symbol, the variables of loops
+ * there; by buffer, its place in the arena; has anything failed; how often blocks met; by symbol,
+ * an end by data as a LOAD found it last, and the value at which a loop left that ends by data
+ * (ended.c). Then, for each block of a loop by rows, the same as the first two, for blocks are not
+ * at one iteration. If something failed, kernels do nothing. */
 typedef struct tp_kernel {
   const tp_pnode *node;
   int n; /* nodes of a stretch, or of parts, `node` the first; else 1 */
@@ -95,7 +95,7 @@ typedef struct tp_export {
   int64_t *env;
   uint64_t seed; /* bounds by symbol */
   int nbound;
-  const tp_sym *const *bounds;
+  tp_dims bounds;
   /* By number of input, output, parameter. An output with param >= 0 is that parameter's last
    * value. A parameter's `at` is its place in the file of weights; value NULL: none yet. */
   int nin, nout, nparam;

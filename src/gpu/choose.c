@@ -19,7 +19,7 @@ bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
   return x != NULL;
 }
 
-tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
+tp_amount tp_gpu_amount(const tp_pnode *node, const tp_counted *at) {
   tp_amount a = { 0 };
   TP_EACH_NODE (k, node) {
     if (!k.x->rg && (k.x != node || node->kind != TP_P_LOAD)) continue;
@@ -127,12 +127,22 @@ static bool holds_rows(const tp_device *d, const tp_chosen *loop) {
   return false;
 }
 
+/* Does any leaf make much? Then others go to the device, too, for else values would go there and
+ * back. Where kernels can be joined, join.c sees to that. */
+static bool is_busy(const tp_exec *x, const tp_counted *at) {
+  const tp_device *d = x->device;
+  bool any = false;
+  for (int i = 0; i < d->n && !d->driver->spec(d->dev)->together; i++)
+    any |= !d->kernel[i].of->loop && tp_gpu_amount(d->kernel[i].of->node, at).work > LITTLE;
+  return any;
+}
+
 static void choose(tp_exec *x, const tp_counted *at) {
   tp_device *d = x->device;
   /* for tests: "all" whatever it costs, or "leaves" alone; "apart": as ever, none of parts */
   const char *asked = tp_setting("TEMPO_KERNELS");
   if (asked && !strcmp(asked, "apart")) asked = NULL;
-  bool leaves = asked && !strcmp(asked, "leaves");
+  bool leaves = asked && !strcmp(asked, "leaves"), busy = is_busy(x, at);
   /* the loop that was chosen last: kernels go from outside inwards */
   const tp_pnode *inside = NULL;
   for (int i = 0; i < d->n; i++) {
@@ -144,13 +154,14 @@ static void choose(tp_exec *x, const tp_counted *at) {
   }
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];
-    tp_amount a = tp_gpu_amount(x, k->of->node, at);
+    tp_amount a = tp_gpu_amount(k->of->node, at);
     double each = a.work / (double)TP_MAX(a.runs, 1) / (double)k->blocks;
     k->chosen = a.runs && !(inside && tp_gpu_is_around(inside, k->of->node));
     if (asked) k->chosen &= !leaves || !k->of->loop;
     else if (k->of->loop)
       k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
-    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE || k->of->node->kind == TP_P_LOAD;
+    else
+      k->chosen &= busy || a.runs > FEW_RUNS || a.work > LITTLE || k->of->node->kind == TP_P_LOAD;
     if (k->chosen && k->of->loop) inside = k->of->node;
     bool sums = k->chosen && k->of->by_rows && k->of->rows->nadded;
     if (sums && !k->sums) {
@@ -186,7 +197,7 @@ tp_chosen *tp_gpu_kernel_of(const tp_device *d, const tp_pnode *node) {
 
 static bool makes_little(const gathering *g, const tp_pnode *x) {
   TP_EACH_NODE (k, x) {
-    tp_amount a = tp_gpu_amount(g->x, k.x, g->at);
+    tp_amount a = tp_gpu_amount(k.x, g->at);
     int64_t runs = k.x->kind == TP_P_FOR ? g->runs : a.runs;
     if ((k.x->rg || k.x->kind == TP_P_FOR) && a.work > (double)TP_MAX(runs, 1) * LOOP_WORK)
       return false;

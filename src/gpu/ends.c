@@ -22,7 +22,7 @@ static bool is_kernel(const tp_device *d, const tp_pnode *x, bool *top) {
 }
 
 /* Is e, with the given bound in place of the end s, no less than with the end itself? */
-static bool grows_with(const tp_ix *e, const tp_sym *s) {
+static bool grows_with(tp_ix *e, tp_sym *s) {
   bool grows = !tp_ix_mentions(e, s) || tp_ix_as_sym(e) == s;
   if (grows || (tp_ix_kind(e) != TP_IX_MIN && tp_ix_kind(e) != TP_IX_MAX)) return grows;
   grows = true;
@@ -31,7 +31,7 @@ static bool grows_with(const tp_ix *e, const tp_sym *s) {
 }
 
 /* Has the host to know the end s to run the node? */
-static bool needs_end(const tp_device *d, const tp_pnode *x, const tp_sym *s) {
+static bool needs_end(const tp_device *d, const tp_pnode *x, tp_sym *s) {
   bool top;
   if (!tp_node_mentions_sym(x, s)) return false;
   if (!is_kernel(d, x, &top)) return true;

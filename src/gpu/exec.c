@@ -17,12 +17,11 @@ enum { MOST_BLOCKS = 16 }; /* of a launch, for each multiprocessor */
 
 /* ---- memory ---- */
 
-/* far: in the host's memory; only the arena changes sides */
-static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes, bool far) {
+static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes, tp_gside side) {
   tp_device *d = x->device;
-  if (*m && *has >= bytes && (m != &d->arena || far == d->is_far)) return true;
+  if (*m && *has >= bytes) return true;
   d->driver->drop(*m);
-  *m = d->driver->take(d->dev, bytes, far ? TP_G_FAR : TP_G_NEAR, x->err);
+  *m = d->driver->take(d->dev, bytes, side, x->err);
   *has = *m ? bytes : 0;
   return *m != NULL;
 }
@@ -46,19 +45,24 @@ static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
   int64_t one = sizeof *d->note, n = one * x->plan->bufs.n;
   bool noted = d->notes && !memcmp(d->noted, d->place, (size_t)n);
-  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x), false) || !forget_faults(x))
+  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x), TP_G_NEAR) || !forget_faults(x))
     return false;
   if (n) memcpy(d->noted, d->place, (size_t)n);
   return noted ||
       d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place, n, x->err);
 }
 
-/* What is selected by an end may be read before anything is there, and is not used. */
+/* What an end selects from, and what follows a fault, may be read before anything is there, and is
+ * not used. */
 static bool take_arena(tp_exec *x) {
   tp_device *d = x->device;
+  bool fills = x->plan->ends.n > 0;
+  for (int i = 0; i < x->nreg; i++) fills |= x->reg[i]->rg->check;
+  if (d->is_far != d->all_far) d->driver->drop(d->arena), d->arena = NULL;
+  d->is_far = d->all_far;
   int64_t was = d->arena ? d->arena_bytes : 0;
-  return take(x, &d->arena, &d->arena_bytes, d->need.arena, d->all_far) &&
-      (!x->plan->ends.n || d->arena_bytes == was ||
+  return take(x, &d->arena, &d->arena_bytes, d->need.arena, d->all_far ? TP_G_FAR : TP_G_NEAR) &&
+      (!fills || d->arena_bytes == was ||
           d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, d->need.arena, x->err));
 }
 
@@ -80,7 +84,7 @@ static bool place_buffers(tp_exec *x) {
   if (x->poison || tp_arena_spills(x)) return true;
   d->need.notes = (int64_t)sizeof *d->note * notes_of(x);
   if (!tp_gpu_bind(x, false) || !tp_gpu_find_room(x) || !take_arena(x) ||
-      (d->need.sums && !take(x, &d->sums, &d->sums_bytes, d->need.sums, false)) ||
+      (d->need.sums && !take(x, &d->sums, &d->sums_bytes, d->need.sums, TP_G_NEAR)) ||
       !tp_gpu_take_far(x))
     return false;
   return tp_gpu_after_moves(d->store, d->queue, x->err) && tp_gpu_bind(x, true) && put_notes(x);

@@ -174,8 +174,8 @@ static inline int64_t tp_gpu_bytes(const tp_exec *x, int buf) {
 static inline tp_gplace tp_gpu_place(const tp_exec *x, int buf) {
   const tp_device *d = x->device;
   if (d->twin[buf]) return (tp_gplace){ d->twin[buf]->mem, 0 };
-  return (tp_gplace){ d->arena,
-    d->place[buf] == -1 || d->place[buf] == TP_GPU_MISSING ? 0 : d->place[buf] };
+  int64_t at = d->place[buf];
+  return (tp_gplace){ d->arena, at == -1 || at == TP_GPU_MISSING ? 0 : at };
 }
 
 /* The place among the notes of the word that says whether there was a fault, and of ends. */
@@ -202,7 +202,7 @@ typedef struct tp_amount {
   int64_t runs;
   double work;
 } tp_amount;
-tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at);
+tp_amount tp_gpu_amount(const tp_pnode *node, const tp_counted *at);
 /* The kernel of a leaf or loop, or NULL. */
 tp_chosen *tp_gpu_kernel_of(const tp_device *d, const tp_pnode *node);
 /* Numbers that a kernel takes at most: symbols of bounds, of loops around, of ends by data. */

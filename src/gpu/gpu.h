@@ -36,7 +36,7 @@ typedef struct tp_gplace {
  * shares, at most; memory, most: bytes of all of it, and of one tp_gmem; parameters: bytes that a
  * kernel's take at most. ieee: are division and square root of f32 rounded to nearest, and
  * subnormal numbers kept? together: may blocks of a launch
- * wait for each other? pointers: is a place one parameter, which may lie beyond its memory, in
+ * wait for each other? pointers: is a place one parameter, and may it lie beyond its memory, in
  * another? */
 typedef struct tp_gspec {
   char name[96], arch[24];

@@ -35,7 +35,7 @@ static void take_part(joining *j, tp_chosen *k) {
 }
 
 static bool makes_much(const joining *j, const tp_pnode *x) {
-  tp_amount a = tp_gpu_amount(j->x, x, j->x->device->at);
+  tp_amount a = tp_gpu_amount(x, j->x->device->at);
   return a.work > PART_WORK * (double)a.runs;
 }
 
@@ -134,7 +134,7 @@ static void end_neighbours(joining *j) {
 
 /* May all that is in x be over soon? */
 static bool is_short(const joining *j, const tp_pnode *x) {
-  tp_amount a = tp_gpu_amount(j->x, x, j->x->device->at);
+  tp_amount a = tp_gpu_amount(x, j->x->device->at);
   return (double)a.runs * RUN_SECONDS + a.work * WORK_SECONDS <=
       JOINED_SECONDS * (double)TP_MAX(j->runs, 1);
 }

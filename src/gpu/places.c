@@ -163,7 +163,6 @@ void tp_gpu_choose_far(tp_exec *x, int64_t most) {
 
 bool tp_gpu_take_far(tp_exec *x) {
   tp_device *d = x->device;
-  d->is_far = d->all_far;
   if (!d->need.far) return true;
   if (d->far_bytes < d->need.far) {
     d->driver->drop(d->far_mem);

@@ -10,7 +10,7 @@ typedef struct {
   tp_counted *at;
 } counter;
 
-static bool region_moves(const tp_region *r, const tp_sym *v) {
+static bool region_moves(const tp_region *r, tp_sym *v) {
   bool any = false;
   for (int i = 0; i < r->nlead; i++) any |= tp_ix_mentions(r->lead[i], v);
   TP_WINDOWS (x, r)
@@ -19,7 +19,7 @@ static bool region_moves(const tp_region *r, const tp_sym *v) {
 }
 
 /* Does the count of x depend on v? */
-static bool count_moves(const tp_pnode *x, const tp_sym *v) {
+static bool count_moves(const tp_pnode *x, tp_sym *v) {
   TP_EACH_NODE (k, x) {
     const tp_pnode *y = k.x;
     if (y->kind == TP_P_FOR      ? tp_ix_mentions(y->lo, v) || tp_ix_mentions(y->hi, v)
@@ -30,7 +30,7 @@ static bool count_moves(const tp_pnode *x, const tp_sym *v) {
   return false;
 }
 
-static int64_t volume(int n, const tp_ix *const *extent, const int64_t *env) {
+static int64_t volume(int n, tp_ixs extent, const int64_t *env) {
   int64_t all = 1;
   for (int i = 0; i < n; i++) all *= TP_MAX(tp_ix_evalq(extent[i], env), 0);
   return all;

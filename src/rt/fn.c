@@ -8,7 +8,7 @@ int64_t tp_fn_peak(const tp_fn *f) {
   return f->peak ? tp_sum_bytes(f->peak, tp_loaded_bytes(f)) : 0;
 }
 
-int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
+int tp_fn_bounds(tp_fn *f, tp_dims *out) {
   *out = f->bounds;
   return f->nbound;
 }

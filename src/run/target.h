@@ -33,13 +33,13 @@ typedef struct tp_dxterm {
   int sym;
 } tp_dxterm;
 typedef struct tp_dx {
-  const tp_ix *e;
+  tp_ix *e;
   bool var, generic;
   int n;
   int64_t c;
   tp_dxterm *t;
 } tp_dx;
-tp_dx tp_dx_new(tp_arena *a, const tp_ix *e); /* NULL is 0 */
+tp_dx tp_dx_new(tp_arena *a, tp_ix *e); /* NULL is 0 */
 void tp_dx_bind(tp_dx *d, const int64_t *env);
 static inline int64_t tp_dx_get(const tp_dx *d, const int64_t *env) {
   if (d->generic) return tp_ix_evalq(d->e, env);

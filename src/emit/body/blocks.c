@@ -11,9 +11,9 @@
 typedef const char *places[TP_MAXRANK];
 
 /* Bytes, up to 4, of which the expression is a multiple. */
-static int unit_of(tp_emit *e, const tp_ix *x) {
+static int unit_of(tp_emit *e, tp_ix *x) {
   for (int unit = 4; unit > 1; unit /= 2)
-    if (tp_ix_divexact(e->ix, x, tp_ix_const(e->ix, unit))) return unit;
+    if (tp_ix_divexact(x, tp_ix_const(e->ix, unit))) return unit;
   return 1;
 }
 
@@ -141,8 +141,7 @@ static void put_product(tp_emit *e, const tp_region *r) {
     ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
   for (int i = 0; i < last - 1; i++)
     ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), out->shape[i] };
-  ax[n++] = (tp_emit_axis){ "tile_",
-    tp_ix_fdiv(e->ix, tp_ix_addc(e->ix, out->shape[last], each - 1), each) };
+  ax[n++] = (tp_emit_axis){ "tile_", tp_ix_fdiv(tp_ix_addc(out->shape[last], each - 1), each) };
   tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
   tp_emit_line(e, "const int64_t m_ = %s, n_ = %s, terms_ = %s;\n",
       emit_ix(e, out->shape[last - 1]), emit_ix(e, out->shape[last]),

@@ -29,9 +29,7 @@ nest emit_nest_of(tp_emit *e, const tp_pnode *x) {
 
 /* ---- places ---- */
 
-static const tp_ix *offset_at(const nest *l, const tp_nd *nd) {
-  return tp_emit_offset(l->e, l->r, nd, l->at);
-}
+static tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->r, nd, l->at); }
 
 /* The place on its ring at which the window begins, and `place` further. */
 static const char *wrapped(const nest *l, const tp_nd *nd, const char *place) {
@@ -75,7 +73,7 @@ void emit_windows(const nest *l) {
     int wrap = nd->wrap;
     if (nd->buf < 0) continue;
     bool one = wrap >= 0 && tp_is_number(l->r->lead[wrap], 1);
-    const tp_ix *step = nd->lead && one ? nd->lead[wrap] : tp_ix_const(e->ix, 0);
+    tp_ix *step = nd->lead && one ? nd->lead[wrap] : tp_ix_const(e->ix, 0);
     const char *cell = tp_emit_cell(e, tp_emit_dtype(e, nd)),
                *more = one ? tp_printf(e->a, " + %s*%s", wrapped(l, nd, ""), emit_ix(e, step)) : "";
     tp_emit_window(e, w < l->r->nin ? tp_printf(e->a, "const %s", cell) : cell, w, nd, more);
@@ -188,9 +186,9 @@ static void put_at(const nest *l, int i) {
   for (int k = 0; k < l->nax && !l->at; k++)
     for (int j = 0; j < l->ax[k].nof; j++) {
       if (l->ax[k].of[j] != i) continue;
-      const tp_ix *inner = tp_ix_const(e->ix, 1);
+      tp_ix *inner = tp_ix_const(e->ix, 1);
       for (int q = j + 1; q < l->ax[k].nof; q++)
-        inner = tp_ix_mul(e->ix, inner, l->r->lead[l->ax[k].of[q]]);
+        inner = tp_ix_mul(inner, l->r->lead[l->ax[k].of[q]]);
       tp_putf(e->b, "x%d", k);
       if (!tp_is_number(inner, 1)) tp_putf(e->b, "/%s", emit_ix(e, inner));
       if (j) tp_putf(e->b, "%%%s", emit_ix(e, l->r->lead[i]));

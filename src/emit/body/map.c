@@ -19,7 +19,7 @@ void emit_open_axis(const nest *l, int k) {
 /* Are iterations along axis k independent if they read operands and store results from..to? Turned
  * windows stand in locals. */
 static bool is_axis_alone(const nest *l, int k, int from, int to) {
-  const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
+  tp_ix **step = TP_NEWN(l->e->a, tp_ix *, l->nw);
   for (int w = 0; w < l->nw; w++) {
     bool result = w >= l->r->nin, stored = w >= l->r->nin + from && w < l->r->nin + to;
     if ((!result || stored) && !(l->turned && l->turned[w])) step[w] = l->stride[w][k];
@@ -101,8 +101,8 @@ void emit_open_work(const nest *of, int axis, const char *count, int most, int f
 /* ---- points of threads ---- */
 
 /* A quarter of x; NULL: it is no multiple of four. */
-static const tp_ix *quarter_of(const nest *l, const tp_ix *x) {
-  return tp_ix_divexact(l->e->ix, x, tp_ix_const(l->e->ix, 4));
+static tp_ix *quarter_of(const nest *l, tp_ix *x) {
+  return tp_ix_divexact(x, tp_ix_const(l->e->ix, 4));
 }
 
 /* Does the window begin at a multiple of four elements, wherever the other axes stand? */
@@ -117,7 +117,7 @@ static bool begins_at_fours(const nest *l, int w) {
 bool emit_by_fours(const nest *l) {
   int in = l->nax - 1;
   int64_t n = tp_emit_count(l->r);
-  if (l->folds || in < 0 || l->ax[in].red || (n >= 0 && n < MANY_POINTS) ||
+  if (l->folds || l->r->check || in < 0 || l->ax[in].red || (n >= 0 && n < MANY_POINTS) ||
       !quarter_of(l, l->ax[in].n) || tp_emit_faults(l->e, l->r))
     return false;
   for (int k = 0; k < l->r->nlead; k++)
@@ -136,7 +136,8 @@ static void put_fours(const nest *l, bool writes) {
   there.fours = false;
   for (int w = 0; w < l->nw; w++) {
     bool out = w >= l->r->nin;
-    if (l->w[w]->buf < 0 || !tp_is_number(l->stride[w][l->nax - 1], 1) || (writes && !out)) continue;
+    if (l->w[w]->buf < 0 || !tp_is_number(l->stride[w][l->nax - 1], 1) || (writes && !out))
+      continue;
     const char *type = tp_dtype_name(tp_emit_dtype(l->e, l->w[w]));
     tp_emit_line(l->e, writes ? "*(GLOBAL tp_four_%s *)&" : "tp_four_%s f%d", type, w);
     if (writes) emit_element(&there, w), tp_putf(l->e->b, " = f%d", w);
@@ -163,6 +164,10 @@ static int open_points(const nest *l) {
 }
 
 void emit_for_threads(const nest *l) {
+  if (l->looks && l->r->acc) {
+    emit_look_at_sum(l);
+    return;
+  }
   int opened = open_points(l);
   if (l->folds) emit_fold_point(l);
   else {
@@ -170,7 +175,8 @@ void emit_for_threads(const nest *l) {
     if (l->fours) put_fours(l, false);
     if (l->fours) emit_open(l->e, "TP_EACH_OF_FOUR {\n");
     emit_work(l);
-    emit_results(l, 0);
+    if (l->checks) emit_look_at_values(l);
+    if (!l->looks) emit_results(l, 0);
     emit_shut(l->e, l->fours);
     if (l->fours) put_fours(l, true);
   }

@@ -22,10 +22,11 @@ typedef struct {
   /* near: operators assume that operands are near, and set `far` if one is not; again: the strip is
    * made once more by the form that is right for all */
   bool near, again;
-  bool together; /* a block's threads fold a kept point (emit_folds_together) */
-  bool lanes;    /* the same by TP_FOLD_LANES of them, a point for each group */
-  bool fours;    /* a thread makes four neighbours at once (emit_by_fours) */
-  int across;    /* the axis along which turned windows lie */
+  bool together;      /* a block's threads fold a kept point (emit_folds_together) */
+  bool lanes;         /* the same by TP_FOLD_LANES of them, a point for each group */
+  bool fours;         /* a thread makes four neighbours at once (emit_by_fours) */
+  bool checks, looks; /* values are looked at; and nothing is stored (look.c) */
+  int across;         /* the axis along which turned windows lie */
   /* the axis along which windows wrap, gone through from one seam to the next; -1: none */
   int seam;
   /* by window: are its elements of a tile turned into t<w>? NULL: there are no tiles */
@@ -69,6 +70,11 @@ bool emit_by_fours(const nest *l);
 /* Prints the points of axes that are kept for threads, each with all that is added to it. */
 void emit_for_threads(const nest *l);
 void emit_tiles(const nest *l);
+
+/* look.c */
+void emit_look_at_values(const nest *l);
+void emit_look_at_sum(const nest *l);
+void emit_look_behind(tp_emit *e, const tp_pnode *x);
 
 /* tile.c */
 /* Prints a product of matrices, of which all blocks of a device make tiles; false: it is none, or

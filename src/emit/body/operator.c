@@ -5,14 +5,6 @@
 
 typedef const char *places[TP_MAXRANK]; /* by axis of a window */
 
-enum { SHORT_SCAN = 64 };
-bool emit_scans_short_rows(const tp_region *r) {
-  const tp_nd *o = &r->out[0];
-  int64_t n;
-  return tp_ops[r->op].cls == TP_CLS_SCAN && r->how.axis == o->rank - 1 &&
-      tp_ix_is_const(o->shape[o->rank - 1], &n) && n <= SHORT_SCAN;
-}
-
 static tp_dtype dtype_of(const tp_emit *e, const tp_region *r) {
   return tp_emit_dtype(e, &r->out[0]);
 }
@@ -56,7 +48,7 @@ static void put_whole(tp_emit *e, const tp_region *r, const char *value) {
       tp_dtype_name(d), tp_half(d) ? value : tp_emit_type(d), value);
 }
 
-static int open_count(tp_emit *e, const char *name, const tp_ix *n) {
+static int open_count(tp_emit *e, const char *name, tp_ix *n) {
   emit_open(e, "for (int64_t %s = 0; %s < %s; %s++) {\n", name, name, emit_ix(e, n), name);
   return 1;
 }
@@ -191,7 +183,7 @@ static void put_ranks(tp_emit *e, const tp_region *r) {
 }
 
 static void put_sort(tp_emit *e, const tp_region *r) {
-  const tp_ix *n = r->in[0].shape[r->how.axis];
+  tp_ix *n = r->in[0].shape[r->how.axis];
   int64_t known = EMIT_SORT_MOST;
   bool is_known = tp_ix_is_const(n, &known);
   if (known <= EMIT_SORT_FEW) {

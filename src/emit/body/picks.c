@@ -183,10 +183,10 @@ static void put_sums_by_parts(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int axis = r->how.axis;
-  const tp_ix *numbers = each->shape[axis];
+  tp_ix *numbers = each->shape[axis];
   tp_nd rows = *each;
   rows.rank = indexed_axes(r);
-  for (int i = rows.rank; i < each->rank; i++) numbers = tp_ix_mul(e->ix, numbers, each->shape[i]);
+  for (int i = rows.rank; i < each->rank; i++) numbers = tp_ix_mul(numbers, each->shape[i]);
   int opened = emit_open_shares(e, r, &rows, axis, numbers);
   tp_emit_line(e, "%s sums_[TP_SORT_EACH];\n", type_of_sum(e, r));
   tp_emit_line(e, "int64_t place_[TP_SORT_EACH];\n");
@@ -255,7 +255,7 @@ static void put_counted_sums(tp_emit *e, const tp_pnode *x) {
 static void put_sums(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
-  const tp_ix *n = each->shape[r->how.axis];
+  tp_ix *n = each->shape[r->how.axis];
   int64_t known = EMIT_SORT_MOST;
   bool is_known = tp_ix_is_const(n, &known);
   int still = emit_open_stays(e, r);

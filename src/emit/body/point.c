@@ -50,8 +50,16 @@ static bool has_whole_blocks(const tp_region *r) {
   return tp_is_number(w->stride[w->rank - 1], 1) && w->wrap != r->nlead + w->rank - 1;
 }
 
+enum { SHORT_SCAN = 64 };
+static bool scans_short_rows(const tp_region *r) {
+  const tp_nd *o = &r->out[0];
+  int64_t n;
+  return tp_ops[r->op].cls == TP_CLS_SCAN && r->how.axis == o->rank - 1 &&
+      tp_ix_is_const(o->shape[o->rank - 1], &n) && n <= SHORT_SCAN;
+}
+
 bool emit_has_operator(const tp_emit *e, const tp_region *r) {
-  if (e->to->host) return emit_scans_short_rows(r);
+  if (e->to->host) return scans_short_rows(r);
   if (!e->to->threads || (r->acc && r->op != TP_OP_CONV_WEIGHT)) return false;
   switch (tp_ops[r->op].cls) {
   case TP_CLS_SCAN:
@@ -63,7 +71,7 @@ bool emit_has_operator(const tp_emit *e, const tp_region *r) {
 }
 
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
-  if (r->kind != TP_RG_OP || r->check || !r->nout) return false;
+  if (r->kind != TP_RG_OP || (r->check && !e->to->threads) || !r->nout) return false;
   if (emit_has_operator(e, r)) return true;
   if (r->acc) return false;
   switch (r->op) {
@@ -94,14 +102,14 @@ void tp_emit_point_windows(tp_emit *e, const tp_region *r) {
 }
 
 /* ` + at*stride`, of place `at` along axis i of the region's, then of the window's own. */
-static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, const tp_ix *stride) {
+static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, tp_ix *stride) {
   if (axis == nd->wrap)
     at = tp_printf(e->a, "tp_ring_at(%s + %s, %s)", emit_ix(e, nd->wlo), at, emit_ix(e, nd->wmod));
   tp_putf(e->b, " + %s*%s", at, emit_ix(e, stride));
 }
 
 /* Opens the element of window i at the point, `off` on, for steps that follow. */
-static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
+static void open_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
   const tp_nd *nd = tp_window_at(r, i);
   char at[16];
   tp_putf(e->b, "w%d[%s", i, emit_ix(e, off));
@@ -112,15 +120,14 @@ static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *
   }
 }
 
-void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
+void emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
   open_point_cell(e, r, i, off);
   tp_puts(e->b, "]");
 }
 
-const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
-  const tp_ix *off = tp_ix_const(e->ix, 0);
-  for (int i = 0; i < nd->rank; i++)
-    off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->stride[i], at[i]));
+tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
+  tp_ix *off = tp_ix_const(e->ix, 0);
+  for (int i = 0; i < nd->rank; i++) off = tp_ix_add(off, tp_ix_mulc(nd->stride[i], at[i]));
   return off;
 }
 
@@ -166,8 +173,7 @@ void emit_open_element(tp_emit *e, const tp_nd *nd, int i) {
 }
 
 void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at) {
-  const tp_ix **step = TP_NEWN(e->a, const tp_ix *, r->nin + r->nout),
-              *still = tp_ix_const(e->ix, 0);
+  tp_ix **step = TP_NEWN(e->a, tp_ix *, r->nin + r->nout), *still = tp_ix_const(e->ix, 0);
   for (int w = 0; w < r->nin + r->nout; w++) {
     const tp_nd *nd = tp_window_at(r, w);
     if (nd->buf < 0) continue;
@@ -209,12 +215,11 @@ static int shared_axes(
   return n;
 }
 
-int emit_open_shares(
-    tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, const tp_ix *numbers) {
+int emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *numbers) {
   tp_emit_axis ax[2 * TP_MAXRANK];
   int n = shared_axes(e, r, nd, 0, axis, ax);
   ax[n++] = (tp_emit_axis){ "share_",
-    tp_ix_fdiv(e->ix, tp_ix_addc(e->ix, numbers, EMIT_SORT_SHARE - 1), EMIT_SORT_SHARE) };
+    tp_ix_fdiv(tp_ix_addc(numbers, EMIT_SORT_SHARE - 1), EMIT_SORT_SHARE) };
   tp_emit_line(e, "const int64_t numbers_ = %s;\n", emit_ix(e, numbers));
   tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
   emit_open_threads(e, n, ax, false);

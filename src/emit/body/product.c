@@ -15,7 +15,7 @@ enum { PRODUCT_TERMS = 4096, TINY = 8 };
 enum { OF_X, OF_Y, OF_MADE };
 typedef struct {
   int n;
-  const tp_ix **extent, **stride[3];
+  tp_ix **extent, **stride[3];
 } product_axes;
 
 static bool is_plain(const tp_emit *e, const tp_nd *nd, int rank) {
@@ -26,13 +26,13 @@ static bool is_plain(const tp_emit *e, const tp_nd *nd, int rank) {
 static product_axes axes_of(const tp_emit *e, const tp_region *r) {
   const tp_nd *nd[] = { &r->in[0], &r->in[1], &r->out[0] };
   int more = nd[OF_MADE]->rank - 2, first = r->nlead + more;
-  const tp_ix *zero = tp_ix_const(e->ix, 0);
-  product_axes p = { .n = first + 3, .extent = TP_NEWN(e->a, const tp_ix *, first + 3) };
+  tp_ix *zero = tp_ix_const(e->ix, 0);
+  product_axes p = { .n = first + 3, .extent = TP_NEWN(e->a, tp_ix *, first + 3) };
   for (int i = 0; i < first + 2; i++)
     p.extent[i] = i < r->nlead ? r->lead[i] : nd[OF_MADE]->shape[i - r->nlead];
   p.extent[first + 2] = nd[OF_X]->shape[more + 1];
   for (int w = 0; w < 3; w++) {
-    const tp_ix **s = p.stride[w] = TP_NEWN(e->a, const tp_ix *, p.n);
+    tp_ix **s = p.stride[w] = TP_NEWN(e->a, tp_ix *, p.n);
     for (int i = 0; i < r->nlead; i++) s[i] = nd[w]->lead ? nd[w]->lead[i] : zero;
     /* a batch of one matrix does not move */
     for (int i = 0; i < more; i++)
@@ -103,7 +103,7 @@ static int axis_of(const tp_region *r, int w, int i) {
   return w == OF_X ? m + 2 * (i - m) : w == OF_Y ? m + 2 - (i - m) : i;
 }
 
-static tp_nd window(const tp_region *r, int w, const tp_ix **lead) {
+static tp_nd window(const tp_region *r, int w, tp_ix **lead) {
   tp_nd nd = *tp_window_at(r, w);
   nd.rank = 0;
   nd.lead = lead;
@@ -147,7 +147,7 @@ static const tp_region *product(
 
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
-  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || r->check) return r;
+  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || (r->check && !e->to->threads)) return r;
   if (e->as[x->pos]) return e->as[x->pos];
   int rank = r->out[0].rank;
   bool plain = r->nin == 2 && rank >= 2 && r->nlead + rank < TP_MAXRANK - 1;

@@ -71,8 +71,7 @@ static void open_columns(const nest *l, const thin *t, int each, const char *own
   for (int i = 0; i < l->nax; i++)
     if (!l->ax[i].red && i != t->m && i != t->n)
       ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), l->ax[i].n };
-  ax[n++] = (tp_emit_axis){ "tile_",
-    tp_ix_fdiv(e->ix, tp_ix_addc(e->ix, l->ax[t->n].n, each - 1), each) };
+  ax[n++] = (tp_emit_axis){ "tile_", tp_ix_fdiv(tp_ix_addc(l->ax[t->n].n, each - 1), each) };
   emit_open_threads(e, n, ax, false);
   tp_emit_line(e, "const int64_t own_ = tile_*%d + %s;\n", each, own);
   tp_emit_line(e, "const int mine_ = own_ < n_;\n");
@@ -175,6 +174,7 @@ bool emit_thin(const nest *l) {
   tp_dtype d = tp_compute(tp_emit_result_type(e, l->r, 0));
   thin t = { .type = tp_emit_type(d), .sfx = tp_emit_sfx(d) };
   if (!l->product || !l->folds || !tp_dtype_float(d) || !find_roles(l, &t)) return false;
+  if (e->p->reproducible) return false; /* no lanes, and no blocks that are joined otherwise */
   int64_t k = known(l, t.k);
   t.dots = tp_is_number(l->stride[t.a][t.k], 1) && tp_is_number(l->stride[t.b][t.k], 1);
   t.lanes = d == TP_F64 ? TP_DOT_LEAST / 2 : TP_DOT_LEAST;

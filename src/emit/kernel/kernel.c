@@ -20,25 +20,24 @@ static const tp_emit_target device = { false, true, device_cells, NULL };
 /* ---- which leaves ---- */
 
 /* The place of the window's first element in memory, or (most) of its last. */
-static const tp_ix *edge_of(tp_emit *e, const tp_region *r, const tp_nd *nd, bool most) {
-  const tp_ix *at = nd->off;
+static tp_ix *edge_of(const tp_region *r, const tp_nd *nd, bool most) {
+  tp_ix *at = nd->off;
   for (int i = 0; i < r->nlead && nd->lead; i++) {
     int64_t k;
-    bool up =
-        tp_ix_is_const(nd->lead[i], &k) ? k > 0 : tp_ix_prove_ge0(e->ix, nd->lead[i], 0, NULL);
+    bool up = tp_ix_is_const(nd->lead[i], &k) ? k > 0 : tp_ix_prove_ge0(nd->lead[i], 0, NULL);
     if (up != most) continue;
-    at = tp_ix_add(e->ix, at, tp_ix_mul(e->ix, nd->lead[i], tp_ix_addc(e->ix, r->lead[i], -1)));
+    at = tp_ix_add(at, tp_ix_mul(nd->lead[i], tp_ix_addc(r->lead[i], -1)));
   }
   return at;
 }
 
-static bool is_below(tp_emit *e, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_prove_ge0(e->ix, tp_ix_addc(e->ix, tp_ix_sub(e->ix, b, a), -1), 0, NULL);
+static bool is_below(tp_ix *a, tp_ix *b) {
+  return tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(b, a), -1), 0, NULL);
 }
 
 /* Are both on the same rings, at one place of each but ring *other, in which their places differ?
  * *other -1: they are at one place in all. */
-static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other) {
+static bool rings_differ(const tp_nd *a, const tp_nd *b, int *other) {
   *other = -1;
   if (a->nring != b->nring) return false;
   for (int i = 0; i < a->nring; i++) {
@@ -46,7 +45,7 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
     int64_t far, width;
     if (x->width != y->width || x->stride != y->stride) return false;
     if (x->idx == y->idx) continue;
-    if (*other >= 0 || !tp_ix_is_const(tp_ix_sub(e->ix, x->idx, y->idx), &far) ||
+    if (*other >= 0 || !tp_ix_is_const(tp_ix_sub(x->idx, y->idx), &far) ||
         !tp_ix_is_const(x->width, &width) || far % width == 0)
       return false;
     *other = i;
@@ -54,24 +53,22 @@ static bool rings_differ(tp_emit *e, const tp_nd *a, const tp_nd *b, int *other)
   return true;
 }
 
-bool kernel_apart(
-    tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b) {
+bool kernel_apart(const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b) {
   int other;
-  if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(e, a, b, &other)) return false;
-  const tp_ix *lo_a = edge_of(e, r, a, false), *hi_a = edge_of(e, r, a, true),
-              *lo_b = edge_of(e, q, b, false), *hi_b = edge_of(e, q, b, true);
-  if (other < 0) return is_below(e, hi_a, lo_b) || is_below(e, hi_b, lo_a);
-  const tp_ix *slot = a->ring[other].stride;
-  return is_below(e, tp_ix_sub(e->ix, hi_a, lo_b), slot) &&
-      is_below(e, tp_ix_sub(e->ix, hi_b, lo_a), slot);
+  if (a->wrap >= 0 || b->wrap >= 0 || !rings_differ(a, b, &other)) return false;
+  tp_ix *lo_a = edge_of(r, a, false), *hi_a = edge_of(r, a, true), *lo_b = edge_of(q, b, false),
+        *hi_b = edge_of(q, b, true);
+  if (other < 0) return is_below(hi_a, lo_b) || is_below(hi_b, lo_a);
+  tp_ix *slot = a->ring[other].stride;
+  return is_below(tp_ix_sub(hi_a, lo_b), slot) && is_below(tp_ix_sub(hi_b, lo_a), slot);
 }
 
-bool kernel_is_shared(tp_emit *e, const tp_region *r) {
+bool kernel_is_shared(const tp_region *r) {
   for (int i = r->nin; i < r->nin + r->nout; i++)
     for (int k = 0; k < r->nin + r->nout; k++) {
       const tp_nd *out = tp_window_at(r, i), *x = tp_window_at(r, k);
       if (k == i || out->buf < 0 || x->buf != out->buf) continue;
-      if (!tp_emit_same_elements(r, x, out) && !kernel_apart(e, r, x, r, out)) return false;
+      if (!tp_emit_same_elements(r, x, out) && !kernel_apart(r, x, r, out)) return false;
     }
   return true;
 }
@@ -84,11 +81,32 @@ static bool has_pinit(const tp_emit *e, const tp_region *r) {
   return true;
 }
 
+/* How threads look for NaN (emit/body/look.c). ON_HOST: they do not. */
+typedef enum { NOT_LOOKED, AT_ONCE, BEFORE, BEHIND, ON_HOST } looking;
+
+static looking looking_of(tp_emit *e, const tp_region *r) {
+  bool loop = r->kind == TP_RG_LOOP, wraps = false, over = false, sums = false;
+  if (!r->check) return NOT_LOOKED;
+  TP_WINDOWS (w, r) {
+    wraps |= w->wrap >= 0;
+    if (w->buf < 0 || (w >= r->out && w < r->out + r->nout)) continue;
+    for (int k = 0; k < r->nout; k++)
+      over |= r->out[k].buf == w->buf && !(loop && kernel_apart(r, w, r, &r->out[k]));
+  }
+  for (int i = 0; i < r->nlead; i++) sums |= r->sums >> i & 1;
+  if (loop && r->acc) {
+    bool adds = r->red == TP_RED_SUM || r->red == TP_RED_PROD;
+    return wraps || over || !adds || r->nout != 1 ? ON_HOST : BEFORE;
+  }
+  if (loop && !sums) return !r->nmicro ? NOT_LOOKED : over ? BEFORE : AT_ONCE;
+  return wraps || over || r->acc || (loop && r->nmicro) ? ON_HOST : BEHIND;
+}
+
 static bool has_kernel(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   bool op = r->kind == TP_RG_OP;
   if (r->kind == TP_RG_PINIT) return has_pinit(e, r);
-  if (r->check || (r->kind != TP_RG_LOOP && !op)) return false;
+  if ((r->kind != TP_RG_LOOP && !op) || looking_of(e, r) == ON_HOST) return false;
   if (op && tp_op_is_env(r->op) && !tp_env_text(r->how.str)) return false;
   return tp_emit_knows(e, x);
 }
@@ -96,7 +114,9 @@ static bool has_kernel(tp_emit *e, const tp_pnode *x) {
 /* Do threads meet inside of the leaf, or does one of them do it all? */
 static bool takes_one_block(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  if (r->kind == TP_RG_LOOP) return !kernel_is_shared(e, r);
+  looking how = looking_of(e, x->rg);
+  if (how == BEFORE || how == BEHIND) return true;
+  if (r->kind == TP_RG_LOOP) return !kernel_is_shared(r);
   return tp_emit_takes_one_block(r);
 }
 
@@ -116,11 +136,13 @@ static bool has_kernels(tp_emit *e, const tp_pnode *x) {
 
 /* ---- printing ---- */
 
-/* whole: it is all of a kernel. */
-static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
+/* whole: it is all of a kernel. looks: nothing is stored. */
+static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole, bool looks) {
   nest l = emit_nest_of(e, x);
+  l.looks = looks;
+  l.checks = looks || looking_of(e, x->rg) == AT_ONCE;
   emit_find_axes(&l);
-  bool shared = kernel_is_shared(e, l.r) && (whole || !kernel_has_one_point(&l));
+  bool shared = kernel_is_shared(l.r) && (whole || !kernel_has_one_point(&l));
   emit_open(e, shared ? "{ /* %d */\n" : "if (first_ == 0) { /* %d */\n", x->pos);
   if (!shared) tp_emit_line(e, "const int64_t first_ = 0, step_ = 1;\n");
   emit_windows(&l);
@@ -172,22 +194,41 @@ static void put_pinit(tp_emit *e, const tp_pnode *x) {
 static void put_leaf_of(tp_emit *e, const tp_pnode *x, bool whole) {
   if (x->rg->kind == TP_RG_PINIT) put_pinit(e, x);
   else if (tp_emit_is_pointwise(e, tp_emit_region(e, x))) tp_emit_pointwise(e, x);
-  else put_loop_leaf(e, x, whole);
+  else put_loop_leaf(e, x, whole, false);
 }
 
-static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole) {
+/* Threads of a block leave together if there was a fault: part as for kernel_put_body. */
+static void put_leave(tp_emit *e, int part) {
+  if (part) tp_emit_line(e, "TP_LEAVE_IF(fault_[0], ends_%d);\n", part);
+  else tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
+}
+
+static void put_looked_leaf(tp_emit *e, const tp_pnode *x, bool whole, int part) {
+  looking how = looking_of(e, x->rg);
+  if (how == BEFORE) {
+    put_loop_leaf(e, x, whole, true);
+    tp_emit_line(e, "BARRIER();\n");
+    put_leave(e, part);
+  }
+  put_leaf_of(e, x, whole);
+  if (how != BEHIND) return;
+  tp_emit_line(e, "BARRIER();\n");
+  emit_look_behind(e, x);
+}
+
+static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole, int part) {
   const tp_region *first = x->rg->first && x->rg->kind != TP_RG_PINIT ? pinit_of(e, x) : NULL;
   e->at = x;
   if (first) {
     emit_open(e, "if (!(%s)) {\n", is_loaded(e, first));
-    put_leaf_of(e, x, whole);
+    put_looked_leaf(e, x, whole, part);
     emit_shut(e, 1);
-  } else put_leaf_of(e, x, whole);
+  } else put_looked_leaf(e, x, whole, part);
 }
 
 /* Prints the leaf of a kernel of several. Symbols are hidden in it, or what all leaves make of them
  * were kept in registers through the whole kernel. */
-static void put_hidden_leaf(tp_emit *e, const tp_pnode *x) {
+static void put_hidden_leaf(tp_emit *e, const tp_pnode *x, int part) {
   tp_buf body, *whole = e->b;
   tp_hold hold;
   bool *all = e->sym;
@@ -196,7 +237,7 @@ static void put_hidden_leaf(tp_emit *e, const tp_pnode *x) {
   e->b = &body;
   e->sym = TP_NEWN(e->a, bool, n + 1);
   e->depth++;
-  put_kernel_leaf(e, x, false);
+  put_kernel_leaf(e, x, false, part);
   e->depth--;
   e->b = whole;
   tp_emit_line(e, "{ const int64_t at_first_ = first_, by_step_ = step_");
@@ -217,6 +258,7 @@ static void put_hidden_leaf(tp_emit *e, const tp_pnode *x) {
 
 bool kernel_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
+  if (r->check) return true;
   if (r->kind == TP_RG_PINIT) return false;
   if (r->kind == TP_RG_LOOP) return tp_loop_fails(p, r);
   if (r->op == TP_OP_ARGMAX || r->op == TP_OP_ARGMIN)
@@ -290,15 +332,14 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     if (meet_before(m, x)) tp_emit_line(e, "MEET();\n");
     if (!meet_is_by_one(m)) put_leaf_ends(m);
     emit_open(e, "LEAF(c%d) {\n", m->branch);
-    put_hidden_leaf(e, x);
+    put_hidden_leaf(e, x, m->part);
     emit_shut(e, 1);
     m->open = true;
     if (kernel_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
     if (!kernel_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
     put_barrier(m);
-    if (m->part) tp_emit_line(e, "TP_LEAVE_IF(fault_[0], ends_%d);\n", m->part);
-    else tp_emit_line(e, "TP_RETURN_IF(fault_[0]);\n");
+    put_leave(e, m->part);
     return;
   default: return;
   }
@@ -418,7 +459,7 @@ void kernel_put_body(tp_emit *e, const tp_kernel *k, int part, int home) {
   if (k->loop) put_node(&m, s ? k->rows->as : k->node, !part);
   else if (k->sums) put_block_sums(e, k);
   else if (!k->stretch && !k->node->rg) kernel_put_load(e, k->node, true);
-  else if (!k->stretch) put_kernel_leaf(e, k->node, true);
+  else if (!k->stretch) put_kernel_leaf(e, k->node, true, part);
   for (int i = 0; i < k->n && k->stretch; i++) put_node(&m, k->all[i], false);
   if (s) e->sym[s->from->id] = e->sym[s->n->id] = false;
   for (int i = 0; i < e->p->bufs.n; i++) e->buf[i] &= k->sums || !adds_to(k, i);

@@ -4,10 +4,9 @@
 #include "emit/body/nest.h"
 
 /* kernel.c: may threads share the points of a LOOP? */
-bool kernel_is_shared(tp_emit *e, const tp_region *r);
+bool kernel_is_shared(const tp_region *r);
 /* Have windows of two LOOPs no element in common? */
-bool kernel_apart(
-    tp_emit *e, const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b);
+bool kernel_apart(const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b);
 /* Does the leaf, or one of the kernel, note faults? */
 bool kernel_fails(const tp_plan *p, const tp_region *r);
 bool kernel_may_fail(const tp_plan *p, const tp_kernel *k);

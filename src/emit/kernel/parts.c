@@ -173,7 +173,7 @@ static void put_all_parts(tp_emit *e, const tp_kernel *k) {
   for (int i = 0; i < k->n; i++) put_parts_of(&t, k->all[i]);
 }
 
-static int64_t known(const tp_ix *e) {
+static int64_t known(tp_ix *e) {
   int64_t n;
   return tp_ix_is_const(e, &n) && n <= TP_KERNEL_THREADS ? n : TP_KERNEL_THREADS + 1;
 }
