@@ -88,3 +88,46 @@ describe("an emulated device that is lost", function()
     end
   end)
 end)
+
+-- NVRTC that refuses every text.
+local refusing = [=[
+  #include <string.h>
+  int nvrtcVersion(int *a, int *b) { return *a = 13, *b = 0; }
+  int nvrtcGetNumSupportedArchs(int *n) { return *n = 1, 0; }
+  int nvrtcGetSupportedArchs(int *v) { return *v = 90, 0; }
+  int nvrtcCreateProgram(void **p) { return *p = "", 0; }
+  int nvrtcCompileProgram(void *p) { return 6; }
+  int nvrtcGetProgramLogSize(void *p, size_t *n) { return *n = 60, 0; }
+  int nvrtcGetProgramLog(void *p, char *s) {
+    return strcpy(s, "kernels.cu(12): error: not this\nand more\n"), 0;
+  }
+  int nvrtcGetPTXSize(void) { return 6; }
+  int nvrtcGetPTX(void) { return 6; }
+  int nvrtcGetCUBINSize(void) { return 6; }
+  int nvrtcGetCUBIN(void) { return 6; }
+  int nvrtcDestroyProgram(void **p) { return 0; }
+  const char *nvrtcGetErrorString(int rc) { return ""; }
+]=]
+
+describe("a kernel that the compiler refuses", function()
+  it("is an error with the log's first line and the plan's positions; others run", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    assert(os.execute(("mkdir %s && cat > %s/rtc.c << 'END'\n%s\nEND\n"):format(folder, folder,
+      refusing)))
+    assert(os.execute(("cc -w -shared -fPIC -o %s/libnvrtc.so.13 %s/rtc.c"):format(folder, folder)))
+    local said = helper.script([=[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local x = P:input("x", { shape = { 3 } })
+      for _, device in ipairs { "cuda", "cpu" } do
+        local f = P:compile { outputs = { y = x:exp():sum() }, device = device }
+        local ok, got = pcall(f, { x = { 0, 0, 0 } }, {})
+        print(ok and got.y:item() == 3 and "right" or got)
+      end]=], nil, ("export TEMPO_KERNELS=all TEMPO_CACHE=%s TEMPO_CUDA_LIBS=%s "
+      .. "TEMPO_CUDA=$PWD/build/gpu/libcuda.so.1; "):format(folder, folder))
+    os.execute("rm -rf " .. folder)
+    assert.truthy(said:find("device: NVRTC refuses a kernel for tempo emulator: kernels.cu(12): "
+      .. "error: not this\nthe kernels are of positions 0..0 of the plan\nright\n", 1, true), said)
+  end)
+end)

@@ -196,6 +196,16 @@ static void join_kernels(tp_exec *x) {
 
 /* ---- building ---- */
 
+/* Says which of the plan's regions the kernels are made of. */
+static void tell_positions(tp_error *err, tp_kernel *const *v, int n) {
+  tp_buf b;
+  tp_buf_init(&b);
+  for (int i = 0; i < n; i++)
+    tp_putf(&b, "%s%d..%d", i ? ", " : "", v[i]->node->pos, v[i]->all[v[i]->n - 1]->lastpos);
+  tp_note(err, "the kernels are of positions %.400s of the plan", b.n ? b.s : "?");
+  tp_buf_free(&b);
+}
+
 /* Makes those kernels that are chosen for the first time. */
 static bool build(tp_exec *x) {
   tp_device *d = x->device;
@@ -216,6 +226,7 @@ static bool build(tp_exec *x) {
   if (text.failed) tp_oom();
   if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
   tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
+  if (!m && x->err->code == TP_E_DEVICE) tell_positions(x->err, v, n);
   for (int i = 0; m && i < n; i++)
     if (!(new[i]->fn = d->driver->kernel(m, v[i]->name, x->err))) m = NULL;
   for (int i = 0; m && i < n; i++) {

@@ -318,7 +318,8 @@ static bool cl_is_pocl(void *device) {
 }
 
 static void cl_options(const cl_dev *d, char options[160]) {
-  snprintf(options, 160, "-cl-std=CL1.2%s%s%s", cl_is_pocl(d->device) ? " -cl-opt-disable" : "",
+  /* without warnings, which pocl prints */
+  snprintf(options, 160, "-cl-std=CL1.2 -w%s%s%s", cl_is_pocl(d->device) ? " -cl-opt-disable" : "",
       d->rounded ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
       tp_setting("TEMPO_CHECK") ? " -g" : "");
 }
