@@ -18,7 +18,7 @@ local function whole(rng, n, most)
 end
 
 describe("a table that is changed under another shape", function()
-  it("is changed in place, as tensor and as parameter", function()
+  it("is changed right as tensor and as parameter, in place as tensor", function()
     local T, rng = 40, helper.rng(3)
     local rows, columns = whole(rng, T * 6, 5), whole(rng, T * 6, 7)
     for _, kind in ipairs { "tensor", "parameter" } do
@@ -58,7 +58,7 @@ describe("a table that is changed under another shape", function()
       helper.compile(P, outputs)(inputs, { T = T })
       local plan = P:compile { outputs = outputs, tier = "interpreter" }:explain "plan"
       local to, from = plan:match "op scatter_add out (b%d+){.- in (b%d+){"
-      assert.equal(to, from)
+      if kind == "tensor" then assert.equal(to, from) end
     end
   end)
 
