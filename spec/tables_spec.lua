@@ -73,11 +73,10 @@ describe("a table that is changed under another shape", function()
           local k = P:input("k", { shape = { n }, dtype = "i64" })
           local x = P:input("x", { shape = { n }, dtype = dtype })
           local base = tempo.ones({ places }, { dtype = dtype })
-          local lines = base:unsqueeze(1):expand { places, 3 }
+          local function wide(y, width) return y:unsqueeze(1):expand { -1, width } end
           helper.compile(P, { y = base:scatter_add(0, k, x),
-            z = lines:scatter_add(0, k:unsqueeze(1):expand { n, 3 }, x:unsqueeze(1):expand { n, 3 }),
-            w = base:unsqueeze(1):expand { places, 4 }:scatter_add(0, k:unsqueeze(1):expand { n, 4 },
-              x:unsqueeze(1):expand { n, 4 }) },
+            z = wide(base, 3):scatter_add(0, wide(k, 3), wide(x, 3)),
+            w = wide(base, 4):scatter_add(0, wide(k, 4), wide(x, 4)) },
             { tol = 0 })({ k = tempo.array(at, "i64"), x = tempo.array(v, dtype) }, {})
         end
       end
@@ -115,7 +114,8 @@ describe("a table over two dims", function()
       local f = { P:compile { outputs = outputs, tier = "native" },
         P:compile { outputs = { most = outputs.most }, tier = "native" } }
       local rng = helper.rng(7)
-      for _, size in ipairs { { 1, 1 }, { 2, 40 }, { 17, 16 }, { 34, 33 }, { 70, 21 }, { 40, 5 } } do
+      for _, size in ipairs { { 1, 1 }, { 2, 40 }, { 17, 16 }, { 34, 33 }, { 70, 21 },
+        { 40, 5 } } do
         local n, m = size[1], size[2]
         local x, y, H, most, least = whole(rng, n, 3), whole(rng, m, 3), {}, -1 / 0, 1 / 0
         for p = 1, n do
