@@ -553,6 +553,146 @@ function programs.words()
   return function() return f({ first = a, mid = b, near = c }, { I = 200 }).l:item() end
 end
 
+-- Counts pairs of places in a table of 100 x 100: 256 of them in each of 2,000 steps.
+function programs.visits()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local i = P:input("i", { domain = { t }, shape = { 256 }, dtype = "i64" })
+  local j = P:input("j", { domain = { t }, shape = { 256 }, dtype = "i64" })
+  local m = P:tensor { domain = { t }, shape = { 100, 100 } }
+  m[0] = tempo.zeros { 100, 100 }
+  local k = i * 100 + j
+  m[t] = m[t - 1]:flatten():scatter_add(0, k, tempo.ones { 256 }):reshape { 100, 100 }
+  local f = P:compile { outputs = { m = m[T - 1] }, tier = tier }
+  local a, b = numbers({ 2000, 256 }, 1, "i64", below(100)),
+    numbers({ 2000, 256 }, 2, "i64", below(100))
+  return function() return f({ i = a, j = b }, { T = 2000 }).m:get(3, 5) end
+end
+
+-- Soft Q-learning of 32 walkers among 500 places, 6 moves, 2,000 steps.
+function programs.softq()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local S, A, W = 500, 6, 32
+  local to = P:input("to", { shape = { S * A }, dtype = "i64" })
+  local r = P:input("r", { shape = { S * A } })
+  local u = P:input("u", { domain = { t }, shape = { W } })
+  local s, q = P:tensor { domain = { t }, shape = { W }, dtype = "i64" },
+    P:tensor { domain = { t }, shape = { S, A } }
+  s[0], q[0] = tempo.arange({ W }, { dtype = "i64" }), tempo.zeros { S, A }
+  local now, flat = q[t - 1], q[t - 1]:flatten()
+  local p = (now:index_select(0, s[t - 1]) / 0.1):softmax(1)
+  local a = p:cumsum(1):lt(u:unsqueeze(1) + 0.5):to "i64":sum(1):minimum(A - 1)
+  local k = s[t - 1] * A + a
+  s[t] = to:index_select(0, k)
+  local v = 0.1 * (now:index_select(0, s[t]) / 0.1):logsumexp(1)
+  local wrong = r:index_select(0, k) + 0.95 * v - flat:index_select(0, k)
+  q[t] = flat:scatter_add(0, k, 0.1 * wrong):reshape { S, A }
+  local f = P:compile { outputs = { q = q[T - 1]:sum() }, tier = tier }
+  local x, y, z = numbers({ S * A }, 1, "i64", below(S)), numbers({ S * A }, 2),
+    numbers({ 2000, W }, 3)
+  return function() return f({ to = x, r = y, u = z }, { T = 2000 }).q:item() end
+end
+
+-- Fourier's transform of 8 signals of 4,096 points by places: 12 stages of butterflies.
+function programs.fft()
+  local P = tempo.program()
+  local s, S = P:dim "s"
+  local n, B = 4096, 8
+  local re, im = P:input("re", { shape = { B, n } }), P:input("im", { shape = { B, n } })
+  local half = P:input("half", { domain = { s }, dtype = "i64" })
+  local x, y = P:tensor { domain = { s }, shape = { B, n } },
+    P:tensor { domain = { s }, shape = { B, n } }
+  x[0], y[0] = re, im
+  local k = tempo.arange({ n }, { dtype = "i64" })
+  local j = k % (2 * half)
+  local top = k // (2 * half) * half + j % half
+  local bottom = top + n // 2
+  local angle = j:to "f32" * -math.pi / half:to "f32"
+  local c, d = angle:cos(), angle:sin()
+  local a, b = x[s - 1]:index_select(1, bottom), y[s - 1]:index_select(1, bottom)
+  x[s] = x[s - 1]:index_select(1, top) + c * a - d * b
+  y[s] = y[s - 1]:index_select(1, top) + c * b + d * a
+  local f = P:compile { outputs = { x = x[S - 1], y = y[S - 1] }, tier = tier }
+  local h = { 1 }
+  for q = 0, 11 do h[q + 2] = 1 << q end
+  local u, v = numbers({ B, n }, 1), numbers({ B, n }, 2)
+  h = tempo.array(h, "i64")
+  return function() return f({ re = u, im = v, half = h }, { S = 13 }).x:get(3, 1001) end
+end
+
+-- The best local alignment of two texts of 600 letters.
+function programs.align()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local j, J = P:dim "j"
+  local a = P:input("a", { domain = { i }, dtype = "i64" })
+  local b = P:input("b", { domain = { j }, dtype = "i64" })
+  local h = P:tensor { domain = { i, j } }
+  local s = tempo.where(a:eq(b), 2, -1):to "f32"
+  h[{ i = 0 }], h[{ j = 0 }] = s:relu(), s:relu()
+  h:otherwise((h[{ i = i - 1, j = j - 1 }] + s):maximum(h[{ i = i - 1 }] - 1)
+    :maximum(h[{ j = j - 1 }] - 1):relu())
+  local f = P:compile { outputs = { best = h[{ i = 0 .. I, j = 0 .. J }]:max() }, tier = tier }
+  local x, y = numbers({ 600 }, 1, "i64", below(4)), numbers({ 600 }, 2, "i64", below(4))
+  return function() return f({ a = x, b = y }, { I = 600, J = 600 }).best:item() end
+end
+
+-- Two layers over a graph of 2,000 nodes and 16,000 edges, 20 steps of gradient descent.
+function programs.graph()
+  local P = tempo.program()
+  local i, I = P:dim "i"
+  local n, E, D, H, C = 2000, 16000, 16, 32, 7
+  local x = P:input("x", { shape = { n, D } })
+  local from, to = P:input("from", { shape = { E }, dtype = "i64" }),
+    P:input("to", { shape = { E }, dtype = "i64" })
+  local y = P:input("y", { shape = { n }, dtype = "i64" })
+  local w0, v0 = P:input("w0", { shape = { D, H } }), P:input("v0", { shape = { H, C } })
+  local w = P:param("w", { along = { i }, shape = { D, H }, init = w0 })
+  local v = P:param("v", { along = { i }, shape = { H, C }, init = v0 })
+  local function gathered(h, d)
+    return tempo.zeros { n, d }:scatter_add(0, to:unsqueeze(1):expand { E, d },
+      h:index_select(0, from))
+  end
+  local loss = gathered(gathered(x:matmul(w), H):relu():matmul(v), C):cross_entropy(y)
+  tempo.optim.SGD({ w, v }, { lr = 0.1 }):step(loss)
+  local f = P:compile { outputs = { l = loss[I - 1] }, tier = tier }
+  local ins = { x = numbers({ n, D }, 1), from = numbers({ E }, 2, "i64", below(n)),
+    to = numbers({ E }, 3, "i64", below(n)), y = numbers({ n }, 4, "i64", below(C)),
+    w0 = numbers({ D, H }, 5), v0 = numbers({ H, C }, 6) }
+  return function() return f(ins, { I = 20 }).l:item() end
+end
+
+-- Where a hidden Markov model of 16 states was, 2,000 steps, there and back.
+function programs.posterior()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local S = 16
+  local A, e = P:input("A", { shape = { S, S } }), P:input("e", { domain = { t }, shape = { S } })
+  local a, b = P:tensor { domain = { t }, shape = { S } },
+    P:tensor { domain = { t }, shape = { S } }
+  a[0], b[T - 1] = e, tempo.zeros { S }
+  a[t] = e + (a[t - 1]:unsqueeze(1) + A):logsumexp(0)
+  b[t] = (A + (b[t + 1] + e[t + 1]):unsqueeze(0)):logsumexp(1)
+  local f = P:compile { outputs = { g = (a + b):softmax(0) }, tier = tier }
+  local x, y = numbers({ S, S }, 1), numbers({ 2000, S }, 2)
+  return function() return f({ A = x, e = y }, { T = 2000 }).g:get(1000, 3) end
+end
+
+-- The least number that each of 10,000 nodes of a graph sees, 4 edges each, 50 rounds.
+function programs.labels()
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local n = 10000
+  local near = P:input("near", { shape = { n, 4 }, dtype = "i64" })
+  local l = P:tensor { domain = { t }, shape = { n }, dtype = "i64" }
+  l[0] = (tempo.arange({ n }, { dtype = "i64" }) * 7919) % n
+  l[t] = l[t - 1]:minimum(l[t - 1]:index_select(0, near:flatten()):reshape { n, 4 }:min(1))
+  local f = P:compile { outputs = { l = l[T - 1] }, tier = tier }
+  local a = numbers({ n, 4 }, 1, "i64", below(n))
+  return function() return f({ near = a }, { T = 51 }).l:get(17) end
+end
+
 -- ---- one side: milliseconds and what it computes ------------------------------------------------
 if arg[1] == "one" then
   local run = programs[arg[2]]()

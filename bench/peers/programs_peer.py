@@ -577,6 +577,151 @@ def words():
     return lambda: float(jax.block_until_ready(f(first, mid, near))[0])
 
 
+def below(n):
+    return lambda x: (x // 256) % n
+
+
+@reg
+def visits():
+    i, j = (arr((2000, 256), n, np.int32, below(100)) for n in (1, 2))
+
+    @jax.jit
+    def f(i, j):
+        return lax.scan(lambda m, x: (m.at[x[0], x[1]].add(1.0), None), jnp.zeros((100, 100)), (i[1:], j[1:]))[0]
+
+    return lambda: float(f(i, j)[3, 5])
+
+
+@reg
+def softq():
+    S, A, W = 500, 6, 32
+    to, r = arr((S * A,), 1, np.int32, below(S)), arr((S * A,), 2)
+    u = arr((2000, W), 3)
+
+    @jax.jit
+    def f(to, r, u):
+        def st(c, u):
+            s, q = c
+            p = jax.nn.softmax(q[s] / 0.1, 1)
+            a = jnp.minimum((jnp.cumsum(p, 1) < u[:, None] + 0.5).sum(1), A - 1)
+            n = to[s * A + a]
+            wrong = r[s * A + a] + 0.095 * jax.nn.logsumexp(q[n] / 0.1, 1) - q[s, a]
+            return (n, q.at[s, a].add(0.1 * wrong)), None
+
+        return lax.scan(st, (jnp.arange(W), jnp.zeros((S, A))), u[1:])[0][1].sum()
+
+    return lambda: float(f(to, r, u))
+
+
+@reg
+def fft():
+    n = 4096
+    re, im = arr((8, n), 1), arr((8, n), 2)
+
+    @jax.jit
+    def f(x, y):
+        k = jnp.arange(n)
+
+        def st(c, half):
+            x, y = c
+            j = k % (2 * half)
+            top = k // (2 * half) * half + j % half
+            angle = j.astype(jnp.float32) * -np.pi / half.astype(jnp.float32)
+            c, d = jnp.cos(angle), jnp.sin(angle)
+            a, b = x[:, top + n // 2], y[:, top + n // 2]
+            return (x[:, top] + c * a - d * b, y[:, top] + c * b + d * a), None
+
+        return lax.scan(st, (x, y), 1 << jnp.arange(12))[0]
+
+    return lambda: float(jax.block_until_ready(f(re, im))[0][3, 1001])
+
+
+@reg
+def align():
+    n = 600
+    a, b = (arr((n,), k, np.int32, below(4)) for k in (1, 2))
+
+    # by anti-diagonals
+    @jax.jit
+    def f(a, b):
+        i = jnp.arange(n)
+
+        def st(c, k):
+            p1, p2, best = c
+            j = k - i
+            s = jnp.where(a == b[jnp.clip(j, 0, n - 1)], 2.0, -1.0)
+            up = jnp.concatenate([jnp.zeros(1), p1[:-1]])
+            corner = jnp.concatenate([jnp.zeros(1), p2[:-1]])
+            d = jnp.maximum(jnp.maximum(jnp.maximum(corner + s, up - 1), p1 - 1), 0)
+            d = jnp.where((i == 0) | (j == 0), jnp.maximum(s, 0), d)
+            d = jnp.where((j >= 0) & (j < n), d, 0)
+            return (d, p1, jnp.maximum(best, d)), None
+
+        zero = jnp.zeros(n)
+        return lax.scan(st, (zero, zero, zero), jnp.arange(2 * n - 1))[0][2].max()
+
+    return lambda: float(f(a, b))
+
+
+@reg
+def graph():
+    n, E, D, H, C = 2000, 16000, 16, 32, 7
+    x, y = arr((n, D), 1), arr((n,), 4, np.int32, below(C))
+    source, to = (arr((E,), k, np.int32, below(n)) for k in (2, 3))
+    w, v = arr((D, H), 5), arr((H, C), 6)
+
+    def loss(p):
+        def gathered(h):
+            return jnp.zeros((n, h.shape[1])).at[to].add(h[source])
+
+        z = gathered(jax.nn.relu(gathered(x @ p[0])) @ p[1])
+        return -jnp.take_along_axis(jax.nn.log_softmax(z), y[:, None], 1).mean()
+
+    @jax.jit
+    def f(w, v):
+        def st(p, _):
+            l, g = jax.value_and_grad(loss)(p)
+            return jax.tree.map(lambda a, b: a - 0.1 * b, p, g), l
+
+        return lax.scan(st, (w, v), None, 20)
+
+    return lambda: float(jax.block_until_ready(f(w, v))[1][-1])
+
+
+@reg
+def posterior():
+    A, e = arr((16, 16), 1), arr((2000, 16), 2)
+
+    @jax.jit
+    def f(A, e):
+        def there(a, e):
+            a = e + jax.nn.logsumexp(a[:, None] + A, 0)
+            return a, a
+
+        def back(b, e):
+            b = jax.nn.logsumexp(A + (b + e)[None], 1)
+            return b, b
+
+        a = jnp.concatenate([e[:1], lax.scan(there, e[0], e[1:])[1]])
+        b = lax.scan(back, jnp.zeros(16), e[1:], reverse=True)[1]
+        return jax.nn.softmax(a + jnp.concatenate([b, jnp.zeros((1, 16))]), 1)
+
+    return lambda: float(f(A, e)[1000, 3])
+
+
+@reg
+def labels():
+    n = 10000
+    near = arr((n, 4), 1, np.int32, below(n))
+
+    @jax.jit
+    def f(near):
+        first = (jnp.arange(n) * 7919) % n
+        return lax.scan(lambda l, _: (jnp.minimum(l, l[near].min(1)), None), first, None, 50)[0]
+
+    return lambda: int(f(near)[17])
+
+
 run = P[sys.argv[1]]()
 value, best, begin = run(), 1e9, time.process_time()
 while time.process_time() - begin < 1:

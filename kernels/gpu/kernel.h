@@ -87,7 +87,6 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
 
 /* ---- operators (emit/body/operator.c) ---- */
 
-TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c; }
 /* Adds a term to sum_, whose blocks of TP_DOT_BLOCK terms are added up in all_. */
 #define TP_TERM(mad, x, y) \
   do { \

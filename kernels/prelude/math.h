@@ -57,8 +57,9 @@ TP_FN double tp_of_f64(uint64_t u) {
 #define TP_INF_F64 tp_of_f64(TP_U64(0x7ff0000000000000))
 #define TP_NAN_F64 tp_of_f64(TP_U64(0x7ff8000000000000))
 
-/* tp_mad: a * b + c, rounded once with TP_FMA, twice without. tp_fma: once everywhere (f32: but for
- * ties once in 2^29). */
+/* tp_mad: a * b + c, of floats rounded once with TP_FMA, twice without. tp_fma: once everywhere
+ * (f32: but for ties once in 2^29). */
+TP_FN uint64_t tp_mad_u64(uint64_t a, uint64_t b, uint64_t c) { return a * b + c; }
 #if TP_FMA
 TP_FN float tp_mad_f32(float a, float b, float c) { return fmaf(a, b, c); }
 TP_FN float tp_fma_f32(float a, float b, float c) { return fmaf(a, b, c); }

@@ -78,15 +78,30 @@ static bool is_one_point(const wave *w, const tp_pnode *x) {
       !x->rg->nlead && ((x->rg->nout == 1 && !x->rg->acc) || keeps_best(w, x->rg));
 }
 
+/* Is the window, of X, the cell left of the row? */
+static bool is_left(const wave *w, const tp_nd *nd) {
+  tp_ix *left = tp_ix_addc(w->q->lo, -1);
+  return tp_same_rings(nd, w->x, 0, NULL, NULL) &&
+      nd->off == tp_ix_subst(w->x->off, 1, &w->q->var, &left);
+}
+
+/* Does x take that cell for the greatest or least of all? */
+static bool takes_left(const wave *w, const tp_pnode *x) {
+  const tp_region *r = x->kind == TP_P_REGION && w->cell ? x->rg : NULL;
+  bool ok = r && tp_emit_is_points(w->e, x) && !tp_emit_faults(w->e, r) && !r->nlead &&
+      r->nout == 1 && r->acc && r->red == w->r->red && r->out[0].buf == w->r->out[0].buf;
+  for (int i = 0; ok && i < r->nin; i++)
+    ok = r->in[i].buf != r->out[0].buf && (r->in[i].buf != w->x->buf || is_left(w, &r->in[i]));
+  return ok;
+}
+
 /* Is x a point before the inner loop that makes the cell left of the row? Among cells it may read
  * only the one above. */
 static bool makes_left(const wave *w, const tp_pnode *x) {
-  tp_ix *left = tp_ix_addc(w->q->lo, -1);
-  if (!is_one_point(w, x)) return false;
+  if (!is_one_point(w, x)) return takes_left(w, x);
   const tp_nd *o = &x->rg->out[x->rg->nout - 1];
   bool ok = o->buf == w->x->buf && (x->rg->nout == 1 || x->rg->out[0].buf == w->r->out[0].buf) &&
-      tp_same_rings(o, w->x, 0, NULL, NULL) &&
-      o->off == tp_ix_subst(w->x->off, 1, &w->q->var, &left);
+      is_left(w, o);
   for (int i = 0; ok && i < x->rg->nin; i++)
     ok = x->rg->in[i].buf != w->x->buf || is_there(w, &x->rg->in[i], 1, 0, o);
   return ok;
@@ -122,18 +137,18 @@ static bool fits_lanes(wave *w) {
   return ok && left && rows_kept(w);
 }
 
-/* Rows under a condition that holds from some row on. */
+/* Takes a row's statements; the last ones may be under a condition that holds from some row on. */
 static void put_rows(wave *w) {
-  const tp_pnode *x = w->p->kid[0];
   tp_ix *rest;
   int64_t k;
-  while (tp_is_row(x) && x->n == 1) x = x->kid[0];
-  if (x->kind == TP_P_IF && tp_ix_kind(x->cond) == TP_IX_GE0 &&
-      tp_ix_linear_in(tp_ix_arg(x->cond, 0), w->p->var, &k, &rest) && k > 0) {
-    w->cond = x->cond;
-    x = x->kid[0];
-  }
-  emit_put_row(w->e, x, &w->v);
+  emit_put_row(w->e, w->p->kid[0], &w->v);
+  const tp_pnode *x = w->v.n ? w->v.v[w->v.n - 1] : NULL;
+  if (!x || x->kind != TP_P_IF || tp_ix_kind(x->cond) != TP_IX_GE0 ||
+      !tp_ix_linear_in(tp_ix_arg(x->cond, 0), w->p->var, &k, &rest) || k <= 0)
+    return;
+  w->cond = x->cond;
+  w->v.n--;
+  emit_put_row(w->e, x->kid[0], &w->v);
 }
 
 enum { BEFORE = 4 };

@@ -93,7 +93,8 @@ static bool turn_state(reshaped *c) {
 bool tp_reshape_state(tp_mk mk, tp_node *m) {
   reshaped c = { .mk = mk, .m = m };
   bool found = false;
-  for (int k = 0; k < m->nin && !found && is_constant(&m->out[0]); k++) {
+  bool may = !m->attr.nalong && is_constant(&m->out[0]); /* a parameter's shape is its own */
+  for (int k = 0; k < m->nin && !found && may; k++) {
     tp_val v = tp_shown_point(m->in[k].src);
     if (v.node->op != TP_OP_RESHAPE) continue;
     c.flat = tp_inof(v.node, 0);
