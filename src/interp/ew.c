@@ -460,8 +460,7 @@ void tp_put_numbers(tp_exec *x, const tp_dreg *r, const tp_dx *e, tp_dtype d, co
   tp_walk w;
   for (tp_walk_start(&w, walked, v->shape); w.ok; tp_walk_next(&w)) {
     for (int k = 0; k < r->nlead; k++)
-      x->env[r->rg->leadvar[k]->id] =
-          tp_dx_get(&r->leadlo[k], x->env) + (k < walked ? w.at[k] : 0);
+      x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + (k < walked ? w.at[k] : 0);
     int64_t at = tp_walk_offset(&w, v->stride), value = tp_dx_get(e, x->env);
     for (int64_t j = 0; j < n; j++, at += stride) {
       int64_t now = (int64_t)((uint64_t)value + (uint64_t)by * (uint64_t)j);
