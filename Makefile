@@ -215,7 +215,7 @@ $(B)/libtempo-lua5.4.a: $(call lua_obj,lua5.4)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 CEXAMPLE_TEXT := $(B)/examples/c/cartpole_train.sdg $(B)/examples/c/cartpole_play.sdg
-$(CEXAMPLE_TEXT): $(B)/examples/c/cartpole_%.sdg: examples/c/cartpole.lua $(B)/5.4/tempo.so $(wildcard lua/tempo/*.lua)
+$(CEXAMPLE_TEXT): $(B)/examples/c/cartpole_%.sdg: examples/c/cartpole.lua $(B)/5.4/tempo.so $(wildcard lua/tempo/*.lua lua/tempo/*/*.lua)
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  TEXT $@")
 	$(Q)$(IN_TREE) $(PRELOAD) lua5.4 $< $* > $@

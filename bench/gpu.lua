@@ -91,6 +91,33 @@ function programs.adam(device, n)
   return f:explain "kernels"
 end
 
+-- Calls with the same arrays, whose result the next call takes; the last one is looked at.
+function programs.calls(device, n)
+  local P = tempo.program()
+  local x, w = P:input("x", { shape = { ROWS, WIDTH } }), P:input("w", { shape = { WIDTH, WIDTH } })
+  local f = P:compile { outputs = { y = x:matmul(w) }, device = device }
+  local y, weights = numbers { ROWS, WIDTH }, numbers { WIDTH, WIDTH }
+  for _ = 1, n do y = f({ x = y, w = weights }, {}).y end
+  y:get(0, 0)
+  return f:explain "kernels"
+end
+
+-- A gradient through n steps of a state, for which the device has no room.
+function programs.far(device, n)
+  local P = tempo.program()
+  local t, T = P:dim "t"
+  local x = P:input("x", { shape = { ROWS, WIDTH } })
+  local w = P:param("w", { shape = { WIDTH }, init = 1 })
+  local h = P:tensor { domain = { t }, shape = { ROWS, WIDTH } }
+  h[0] = x
+  h:otherwise((h[t - 1] * w + x):tanh())
+  local loss = (h * h):sum()[{ t = 0 .. T }]:sum()
+  local f = P:compile { outputs = { g = tempo.grad(loss, { w })[1] }, device = device,
+    memory = 8 * ROWS * WIDTH * 4 }
+  f({ x = numbers { ROWS, WIDTH } }, { T = n })
+  return f:explain "kernels"
+end
+
 if arg[1] == "--child" then
   io.write(programs[arg[2]](arg[4], tonumber(arg[3])))
   os.exit(0)
@@ -119,7 +146,8 @@ local function counts(said)
   local launches, copies = said:match "(%d+) launches, (%d+) copies of"
   local bytes = 0
   for n in said:gmatch ", (%d+) bytes a call" do bytes = bytes + n end
-  return { launches = tonumber(launches), copies = tonumber(copies), bytes = bytes }
+  bytes = said:match "of which a call moves (%d+)" or bytes
+  return { launches = tonumber(launches), copies = tonumber(copies), bytes = tonumber(bytes) }
 end
 
 -- Counts one iteration more.
@@ -171,6 +199,8 @@ for _, row in ipairs {
   { "softmax", 4, bytes = 2 * ROW },
   { "norm", 4, bytes = 2 * ROW },
   { "adam", 2, bytes = 8 * ROW },
+  { "calls", 3, launches = 1, copies = 0 },
+  { "far", 30, bytes = 2 * ROW }, -- over the bus
 } do
   local name = row[1]
   local x = (not arg[2] or arg[2] == name) and one_more(name, row[2])

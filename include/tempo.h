@@ -95,7 +95,9 @@ TP_API TEMPO_GIVE tempo_array *tempo_array_copy(TEMPO_KEEP const tempo_array *a)
 TP_API TEMPO_GIVE tempo_array *tempo_array_ref(tempo_array *a);
 /* Drops one reference; NULL is fine. */
 TP_API void tempo_array_free(TEMPO_TAKE tempo_array *a);
-TP_API TEMPO_KEEP void *tempo_array_data(tempo_array *a); /* as long as the array */
+/* As long as the array. From then on its elements may change at any time, so a device copies it in
+ * each run; NULL: the device that had them was lost. */
+TP_API TEMPO_KEEP void *tempo_array_data(tempo_array *a);
 TP_API int tempo_array_rank(const tempo_array *a);
 TP_API int64_t tempo_array_extent(const tempo_array *a, int axis);     /* 0: no such axis */
 TP_API int64_t tempo_array_count(const tempo_array *a);                /* elements */

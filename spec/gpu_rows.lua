@@ -86,14 +86,27 @@ function programs.epochs()
   P:sink({ loss[{ k = 0 }] }, function() end)
   return { loss = loss }
 end
--- a state of 96 elements: two leaves that go on at their own elements, then one that reads its
--- neighbours'
+-- a state of 384 elements, four to a thread of three warps: two leaves that go on at their own
+-- elements, then one that reads its neighbours'
 function programs.crossing()
-  local h = P:tensor { domain = { b, t }, shape = { 96 } }
-  local u = (tempo.prev(h, t, 0) * 0.5 + tempo.arange({ 96 }):to "f32"):tanh()
+  local h = P:tensor { domain = { b, t }, shape = { 384 } }
+  local u = (tempo.prev(h, t, 0) * 0.5 + tempo.arange({ 384 }):to "f32"):tanh()
   h:otherwise(u + u:roll(1, 0) * 0.3)
   return { h = h + x:sum(-1) * 0 }
 end
+-- states of each dtype whose elements lie together, by fours; of 62 they do not
+local function states(n)
+  local v, all = input("v", { n }, { b, t }), {}
+  for _, d in ipairs { "bool", "u8", "i32", "i64", "f16", "bf16", "f32", "f64" } do
+    local h = P:tensor { domain = { b, t }, shape = { n }, dtype = d }
+    h:otherwise((tempo.prev(h, t, 0):to "f32" * 0.5 + v * v * 3 + x:sum(-1) * 0):to(d))
+    all["h" .. d] = h:to "f32"
+  end
+  all.sum = v[{ t = 0 .. T }]:sum(0)
+  return all
+end
+function programs.fours() return states(64) end
+function programs.odd() return states(62) end
 -- which row may fail, and when, is data: an index
 function programs.fails()
   local k = P:input("k", { domain = { b, t }, dtype = "i64" })

@@ -14,7 +14,12 @@ local library = {}
 
 --- File, name, and how its functions are written; its rooms, files of the folder with its name.
 local files = {
-  { "nn", "tempo.nn", "nn" }, { "initial", "tempo.nn.init", "init" }, { "optim", "tempo.optim", "optim" },
+  { "nn", "tempo.nn", "nn", [[
+    module
+    layers
+    cells
+  ]] },
+  { "initial", "tempo.nn.init", "init" }, { "optim", "tempo.optim", "optim" },
   { "dist", "tempo.dist", "dist" },
   { "rl", "tempo.rl", "rl", [[
     env

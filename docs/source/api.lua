@@ -907,7 +907,8 @@ tempo.array({ 1, 2 }):save(path)
 print(tempo.load(path))
 os.remove(path)]] },
       { name = "data", args = {}, returns = { { "lightuserdata" } },
-        text = "The address of the elements, for LuaJIT's `ffi.cast`.", example = shown.shape_2 },
+        text = "The address of the elements, for LuaJIT's `ffi.cast`. A [device](../gpu.md) copies the array in each call "
+          .. "from then on, as it may change without a word; so after `pointer` and `int64`.", example = shown.shape_2 },
       { name = "int64", args = {}, returns = { { "table|integer" } },
         text = "As `totable` with exact 64-bit integers (LuaJIT: cdata).",
         example = shown.shape_2 },

@@ -1,12 +1,28 @@
 /* Every kernel begins with this. It comes after dialect.h and the prelude. */
-#define TP_KERNEL_THREADS      256
-#define TP_UNROLLED            _Pragma("unroll")
-#define TP_IVDEP               TP_UNROLLED
+#define TP_KERNEL_THREADS 256
+#define TP_UNROLLED       _Pragma("unroll")
+#define TP_IVDEP          TP_UNROLLED
+#define TP_EACH                _Pragma("unroll 1") for /* a thread has one point, or few */
 #define __builtin_expect(x, y) (x)
 
 typedef struct {
   uint64_t seed;
 } tp_kernel_host;
+
+/* Four neighbours in memory, which begin at a multiple of as many bytes as one access may have. */
+#define TP_FOUR(name, T, bytes) \
+  typedef struct __attribute__((aligned(bytes))) { \
+    T v[4]; \
+  } tp_four_##name;
+TP_FOUR(bool, uint8_t, 4)
+TP_FOUR(u8, uint8_t, 4)
+TP_FOUR(i32, int32_t, 16)
+TP_FOUR(i64, int64_t, 16)
+TP_FOUR(f16, uint16_t, 8)
+TP_FOUR(bf16, uint16_t, 8)
+TP_FOUR(f32, float, 16)
+TP_FOUR(f64, double, 16)
+#define TP_EACH_OF_FOUR TP_UNROLLED for (int k_ = 0; k_ < 4; k_++)
 
 /* x / n and x % n, of x and n from 0 to `most`; devices divide numbers of 32 bits faster. */
 #define TP_IS_SMALL(most) ((uint64_t)(most) >> 32 == 0)
@@ -44,6 +60,11 @@ typedef struct {
     TP_LEAVE_IF(any_, to); \
   } while (0)
 
+#define TP_FINITE(x) ((x) - (x) == 0)
+
+/* The place of a parameter that was not loaded. */
+#define TP_MISSING (-2)
+
 /* A number that blocks of one kernel set and look at. */
 #define TP_SET(p)    ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 1)
 #define TP_IS_SET(p) ATOMIC_CAS_U64((GLOBAL uint64_t *)(p), 0, 0)
@@ -53,6 +74,17 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   return ATOMIC_CAS_U64((GLOBAL uint64_t *)fault, 0, (uint64_t)(pos + 1)) == 0;
 }
 
+/* The greatest x of the block's threads, all of which come here; x becomes it. */
+#define TP_BLOCK_MOST(x, room) \
+  room[THREAD] = (uint64_t)(x); \
+  for (int h_ = THREADS / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD < h_ && room[THREAD] < room[THREAD + h_]) room[THREAD] = room[THREAD + h_]; \
+  } \
+  BARRIER(); \
+  x = (int64_t)room[0]; \
+  BARRIER();
+
 /* ---- operators (emit/body/operator.c) ---- */
 
 /* Adds a term to sum_, whose blocks of TP_DOT_BLOCK terms are added up in all_. */
@@ -61,6 +93,10 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
     sum_ = mad((x), (y), sum_); \
     if (++terms_ == TP_DOT_BLOCK) all_ = all_ + sum_, sum_ = 0, terms_ = 0; \
   } while (0)
+/* The same, but the last block is still to be added. */
+#define TP_BLOCK_TERM(mad, x, y) \
+  if (terms_++ == TP_DOT_BLOCK) acc = acc + sum_, sum_ = 0, terms_ = 1; \
+  sum_ = mad((x), (y), sum_);
 /* Place `at` of n, if it is one, at which `far`, whole steps, lies; else the loop goes on. */
 #define TP_BEHIND(at, n, far, step) \
   const int64_t at = (far) / (step); \
@@ -94,14 +130,34 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
       BARRIER(); \
     }
 
+/* A longer row goes through the block's memory by parts of TP_SORT_MOST, from_ .. from_ + some_ -
+ * 1, which are sorted there, for TP_SORT_EACH elements of each thread: places number_ of all. */
+#define TP_SORT_EACH  16
+#define TP_SORT_SHARE (TP_SORT_EACH * TP_KERNEL_THREADS)
+#define TP_EACH_PART(n) \
+  for (int64_t from_ = 0, some_; some_ = tp_index_min((n)-from_, TP_SORT_MOST), from_ < (n); \
+       from_ += TP_SORT_MOST)
+/* How many places of the part, whose keys are j_ on, go before. */
+#define TP_SORT_COUNT(count, goes) \
+  int count = 0; \
+  for (int end_ = (int)some_; count < end_;) { \
+    const int mid_ = (count + end_) / 2, j_ = sort_at[mid_]; \
+    if (goes) count = mid_ + 1; \
+    else end_ = mid_; \
+  }
+
 /* ---- folds by a thread (emit/body/reduction.c) ---- some lanes at once: all would take more
  * registers than there are. Lanes 0 .. 7, 16 .. 23, 8 .. 15, 24 .. 31 are joined by halves, as by
  * TP_LANES_JOIN. */
 
-#define TP_SOME          8
-#define TP_SOME_AT       ((g_ & 1) * 16 + (g_ >> 1) * TP_SOME)
-#define TP_SOME_BEGIN(A) A s_[TP_SOME], u_[TP_SOME], v_[TP_SOME];
-#define TP_EACH_SOME     _Pragma("unroll 1") for (int g_ = 0; g_ < TP_FOLD_LANES / TP_SOME; g_++)
+#define TP_SOME    8
+#define TP_SOME_AT ((g_ & 1) * 16 + (g_ >> 1) * TP_SOME)
+/* 0 at first, or registers were taken for them from the kernel's begin on */
+#define TP_SOME_BEGIN(A) \
+  A s_[TP_SOME], v_[TP_SOME]; \
+  TP_UNROLLED \
+  for (int k = 0; k < TP_SOME; k++) s_[k] = v_[k] = 0;
+#define TP_EACH_SOME _Pragma("unroll 1") for (int g_ = 0; g_ < TP_FOLD_LANES / TP_SOME; g_++)
 #define TP_SOME_START(P, part, odd, unit) \
   P part[TP_SOME], odd[TP_SOME]; \
   TP_UNROLLED \
@@ -112,10 +168,11 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   TP_UNROLLED \
   for (int k = 0; k < TP_SOME; k++) { \
     A x_ = (A)TP_LANE_END_##fn(part[k], odd[k]); \
-    if (g_ & 1) x_ = (A)TP_FOLD_##fn(s_[k], x_); \
-    if (g_ == 1) u_[k] = x_; \
-    else if (g_ == 3) v_[k] = (A)TP_FOLD_##fn(u_[k], x_); \
-    else s_[k] = x_; \
+    if (!(g_ & 1)) s_[k] = x_; \
+    else { \
+      x_ = (A)TP_FOLD_##fn(s_[k], x_); \
+      v_[k] = g_ == 1 ? x_ : (A)TP_FOLD_##fn(v_[k], x_); \
+    } \
   }
 #define TP_SOME_HALVE(A, fn, n) \
   TP_UNROLLED \
@@ -171,19 +228,43 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   acc = (A)TP_FOLD_##fn(acc, (A)room[THREAD - THREAD % TP_FOLD_LANES]); \
   BARRIER();
 
+/* y: x of the thread that lies `far` further. */
+#if TP_SHUFFLES
+#define TP_GROUP_NEXT(A, y, x, far, room) const A y = SHUFFLE_DOWN(x, far);
+#else
+#define TP_GROUP_NEXT(A, y, x, far, room) \
+  BARRIER(); \
+  room[THREAD] = x; \
+  BARRIER(); \
+  const A y = (A)room[(THREAD + (far)) % THREADS];
+#endif
+/* Joins x of `lanes` threads that lie side by side by halves, for the first of them. All threads of
+ * the block come here. */
+#if TP_SHUFFLES
+#define TP_GROUP_SUM(A, x, lanes, room) \
+  for (int h_ = (lanes) / 2; h_; h_ /= 2) x = x + SHUFFLE_DOWN(x, h_);
+#else
+#define TP_GROUP_SUM(A, x, lanes, room) \
+  BARRIER(); \
+  room[THREAD] = x; \
+  for (int h_ = (lanes) / 2; h_; h_ /= 2) { \
+    BARRIER(); \
+    if (THREAD % (lanes) < h_) room[THREAD] = (A)room[THREAD] + (A)room[THREAD + h_]; \
+  } \
+  x = (A)room[THREAD];
+#endif
+
 /* ---- products by tiles (emit/body/tile.c) ---- */
 
 #define TP_TILES_OF(n, side) (((n) + (side)-1) / (side))
-/* Adds one term to the thread's n x m elements acc_, of rows a, da apart, and columns b. */
-#define TP_TILE_TERM(T, mad, a, da, m, b, db, n) \
-  T a_[m], b_[n]; \
+/* Adds one term to the thread's elements acc_, of `each` rows a and columns b, `far` apart. */
+#define TP_TILE_TERM(T, mad, a, b, far, each) \
+  T a_[each], b_[each]; \
   TP_UNROLLED \
-  for (int i_ = 0; i_ < (m); i_++) a_[i_] = (a)[i_ * (da)]; \
+  for (int i_ = 0; i_ < (each); i_++) a_[i_] = (a)[i_ * (far)], b_[i_] = (b)[i_ * (far)]; \
   TP_UNROLLED \
-  for (int j_ = 0; j_ < (n); j_++) b_[j_] = (b)[j_ * (db)]; \
-  TP_UNROLLED \
-  for (int i_ = 0; i_ < (m); i_++) { \
+  for (int i_ = 0; i_ < (each); i_++) { \
     TP_UNROLLED \
-    for (int j_ = 0; j_ < (n); j_++) \
-      acc_[i_ * (n) + j_] = mad(a_[i_], b_[j_], acc_[i_ * (n) + j_]); \
+    for (int j_ = 0; j_ < (each); j_++) \
+      acc_[i_ * (each) + j_] = mad(a_[i_], b_[j_], acc_[i_ * (each) + j_]); \
   }

@@ -8,13 +8,12 @@
 #define CALL(name, ...) \
   call_(name, 0, sizeof((tp_arg[]){ __VA_ARGS__ }) / sizeof(tp_arg), (tp_arg[]){ __VA_ARGS__ })
 #define SHAPE(...) \
-  shape_(sizeof((const tp_ix *[]){ __VA_ARGS__ }) / sizeof(tp_ix *), \
-      (const tp_ix *[]){ __VA_ARGS__ })
+  shape_(sizeof((tp_ix *[]){ __VA_ARGS__ }) / sizeof(tp_ix *), (tp_ix *[]){ __VA_ARGS__ })
 #define AXES(...) axes_(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), (int[]){ __VA_ARGS__ })
 
 static inline tp_arg T(tp_val v) { return (tp_arg){ .kind = 'T', .val = v }; }
 static inline tp_arg INT(int64_t i) { return (tp_arg){ .kind = 'I', .i = i, .f = (double)i }; }
-static inline tp_arg IX(const tp_ix *e) { return (tp_arg){ .kind = 'X', .ix = e }; }
+static inline tp_arg IX(tp_ix *e) { return (tp_arg){ .kind = 'X', .ix = e }; }
 static inline tp_arg FLT(double f) { return (tp_arg){ .kind = 'F', .f = f }; }
 static inline tp_arg BOOL(bool b) { return (tp_arg){ .kind = 'B', .b = b }; }
 static inline tp_arg STR(const char *s) { return (tp_arg){ .kind = 'N', .s = s }; }
@@ -30,12 +29,12 @@ static inline tp_arg NUM(double v) {
     .num = v,
     .val = num(v, v == floor(v) && !isinf(v) ? TP_I64 : TP_F32) };
 }
-static inline tp_arg shape_(int n, const tp_ix *const *e) {
+static inline tp_arg shape_(int n, tp_ixs e) {
   return (tp_arg){ .kind = 'S', .n = n, .ixs = tp_dup(&g->arena, e, sizeof *e * (size_t)n) };
 }
 static inline tp_arg SCALAR(void) { return (tp_arg){ .kind = 'S' }; }
 static inline tp_arg axes_(int n, const int *v) {
-  const tp_ix **e = TP_NEWN(&g->arena, const tp_ix *, n + 1);
+  tp_ix **e = TP_NEWN(&g->arena, tp_ix *, n + 1);
   for (int i = 0; i < n; i++) e[i] = K(v[i]);
   return (tp_arg){ .kind = 'A', .n = n, .ixs = e };
 }

@@ -250,13 +250,12 @@ static void test_random(void) {
   win out = window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2));
   tp_region *r = region(&p, TP_RG_OP, TP_OP_RAND, nlead, shape, 0, NULL, 1, &out);
   r->how = (tp_how){ .rand = kind, .f = { 0.3 }, .limits = { -5, 40 }, .hash = 99 };
-  const tp_sym *i = tp_sym_var(p.c, "i");
-  r->coord = TP_NEWN(&p.a, const tp_ix *, 3);
+  tp_sym *i = tp_sym_var(p.c, "i");
+  r->coord = TP_NEWN(&p.a, tp_ix *, 3);
   r->ncoord = 1 + nlead;
   /* the loop's coordinate before or after those of leading axes */
   for (int k = 0, lead = 0; k < r->ncoord; k++)
-    r->coord[k] = k == first * nlead ? tp_ix_addc(p.c, tp_ix_sym(p.c, i), 10)
-                                     : tp_ix_sym(p.c, r->leadvar[lead++]);
+    r->coord[k] = k == first * nlead ? tp_ix_addc(tp_ix_sym(i), 10) : tp_ix_sym(r->leadvar[lead++]);
   add(&p, loop(&p, i, K(&p, 3), K(&p, 4), 1, leaf(&p, r)));
   bool ok = prog_run(&p);
   EACH_POINT(at, rank, shape) {
@@ -294,10 +293,10 @@ static void test_sources(void) {
     r = region(&p, TP_RG_LOOP, TP_OP_VALUE, 2, shape, 0, NULL, 1,
         (win *[]){ &value, &chain, &cond, &iota }[k]);
     tp_pnode *x = leaf(&p, r);
-    const tp_ix *a = tp_ix_sym(p.c, r->leadvar[0]), *b = tp_ix_sym(p.c, r->leadvar[1]),
-                *e = tp_ix_add(p.c, tp_ix_mulc(p.c, a, 10), tp_ix_mod(p.c, b, 3));
-    if (k == 2) e = tp_ix_cmp(p.c, TP_LT, a, b);
-    if (k == 3) e = tp_ix_sym(p.c, r->leadvar[2]);
+    tp_ix *a = tp_ix_sym(r->leadvar[0]), *b = tp_ix_sym(r->leadvar[1]),
+          *e = tp_ix_add(tp_ix_mulc(a, 10), tp_ix_mod(b, 3));
+    if (k == 2) e = tp_ix_cmp(TP_LT, a, b);
+    if (k == 3) e = tp_ix_sym(r->leadvar[2]);
     r->nmicro = 1 + (k == 1);
     r->micro = TP_NEWN(&p.a, tp_micro, 2);
     r->micro[0] = (tp_micro){ .op = TP_OP_VALUE, .dtype = k == 2 ? TP_BOOL : TP_I64, .ix = e };

@@ -460,10 +460,10 @@ static void test_fault_point(void) {
   *r->micro = (tp_micro){ .op = TP_OP_MOD, .dtype = TP_I32, .in = { 0, 1 } };
   r->outmicro = TP_NEW(&p.a, int);
   r->ncoord = nlead;
-  r->coord = TP_NEWN(&p.a, const tp_ix *, nlead);
+  r->coord = TP_NEWN(&p.a, tp_ix *, nlead);
   char want[256] = "";
   for (int i = 0; i < nlead; i++) {
-    r->coord[i] = tp_ix_sym(p.c, r->leadvar[i]);
+    r->coord[i] = tp_ix_sym(r->leadvar[i]);
     snprintf(want + strlen(want), sizeof want - strlen(want), "%s? = %d", i ? ", " : " at ",
         2 + (int)at[i]);
   }
@@ -488,19 +488,19 @@ static void test_loops(void) {
       z = window(&p, TP_BUF_OUTPUT, TP_F64, 0, 2, shape, 0, true);
   tp_sym *bound = tp_sym_bound(p.c, "T", (tp_pos){ 0 }, &p.err);
   p.env[bound->id] = T;
-  const tp_sym *v = tp_sym_var(p.c, "t");
-  const tp_ix *t = tp_ix_sym(p.c, v), *three = K(&p, 3), *len = tp_ix_sym(p.c, bound);
+  tp_sym *v = tp_sym_var(p.c, "t");
+  tp_ix *t = tp_ix_sym(v), *three = K(&p, 3), *len = tp_ix_sym(bound);
   int ring = new_buf(&p, TP_BUF_TEMP, TP_F64, K(&p, 6), 0);
   win one = { .rank = 1, .shape = { 3 }, .stride = { 1 }, .d = TP_F64 };
   tp_ring *now = TP_NEW(&p.a, tp_ring), *before = TP_NEW(&p.a, tp_ring);
   *now = (tp_ring){ t, K(&p, 2), three };
-  *before = (tp_ring){ tp_ix_addc(p.c, t, -1), K(&p, 2), three };
+  *before = (tp_ring){ tp_ix_addc(t, -1), K(&p, 2), three };
   tp_nd row = nd_of(&p, &one), h = row, hb = row, xt, yt, st, zt, zn;
   h.buf = hb.buf = ring;
   h.nring = hb.nring = 1, h.ring = now, hb.ring = before;
   xt = yt = st = zt = zn = row;
-  xt.off = yt.off = st.off = zt.off = tp_ix_mulc(p.c, t, 3);
-  zn.off = tp_ix_addc(p.c, zt.off, 3);
+  xt.off = yt.off = st.off = zt.off = tp_ix_mulc(t, 3);
+  zn.off = tp_ix_addc(zt.off, 3);
   xt.buf = x.buf, yt.buf = y.buf, st.buf = s.buf, zt.buf = zn.buf = z.buf;
   tp_region *zero = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 0, NULL);
   zero->nout = 1;
@@ -522,7 +522,7 @@ static void test_loops(void) {
   tp_region *prefix = region(&p, TP_RG_LOOP, TP_OP_SUM, 0, NULL, 1, &x, 1, &one);
   int axes[1] = { 0 };
   prefix->how = (tp_how){ .naxes = 1, .axes = axes };
-  prefix->in[0].shape[0] = tp_ix_addc(p.c, t, 1);
+  prefix->in[0].shape[0] = tp_ix_addc(t, 1);
   prefix->out[0] = st;
   add(&p,
       loop(&p, v, K(&p, 0), len, 1,
@@ -539,7 +539,7 @@ static void test_loops(void) {
   *branch = (tp_pnode){ .kind = TP_P_IF,
     .n = 2,
     .kid = tp_dup(&p.a, (tp_pnode *[]){ leaf(&p, last), leaf(&p, sum) }, 2 * sizeof(tp_pnode *)),
-    .cond = tp_ix_cmp(p.c, TP_EQ, t, tp_ix_addc(p.c, len, -1)) };
+    .cond = tp_ix_cmp(TP_EQ, t, tp_ix_addc(len, -1)) };
   add(&p, loop(&p, v, K(&p, 0), len, -1, branch));
   bool ok = prog_go(&p, 2);
   for (int64_t j = 0; j < 3; j++) {
@@ -564,7 +564,7 @@ static void test_bounds(void) {
   prog p;
   prog_open(&p);
   tp_sym *bound = tp_sym_bound(p.c, "N", (tp_pos){ 0 }, &p.err);
-  const tp_ix *n = tp_ix_sym(p.c, bound);
+  tp_ix *n = tp_ix_sym(bound);
   int64_t most = 3000;
   win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &most, 0, true),
       y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &most, 0, true);
@@ -690,8 +690,8 @@ static void test_call(bool cancelling) {
   tp_region *seven = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 1, &early);
   seven->how.f[0] = 7;
   add(&p, leaf(&p, seven));
-  const tp_sym *v = tp_sym_var(p.c, "t");
-  const tp_ix *t = tp_ix_sym(p.c, v);
+  tp_sym *v = tp_sym_var(p.c, "t");
+  tp_ix *t = tp_ix_sym(v);
   win xr = x, yr = y, nr = n;
   for (int i = 0; i < 2; i++)
     xr.shape[i] = yr.shape[i] = shape[i + 1], xr.stride[i] = x.stride[i + 1],
@@ -699,15 +699,15 @@ static void test_call(bool cancelling) {
   xr.rank = yr.rank = 2;
   nr.rank = 1, nr.shape[0] = 1, nr.stride[0] = 1;
   tp_region *r = region(&p, TP_RG_CALL, TP_OP_CALL, 0, NULL, 1, &xr, 2, (win[]){ yr, nr });
-  r->in[0].off = tp_ix_addc(p.c, tp_ix_mulc(p.c, t, x.stride[0]), x.off);
-  r->out[0].off = tp_ix_addc(p.c, tp_ix_mulc(p.c, t, y.stride[0]), y.off);
+  r->in[0].off = tp_ix_addc(tp_ix_mulc(t, x.stride[0]), x.off);
+  r->out[0].off = tp_ix_addc(tp_ix_mulc(t, y.stride[0]), y.off);
   r->out[1].off = t;
   TP_PUSH(&p.a, &p.plan.calls,
       ((tp_callee){
           .fn = 5, .ndom = 1, .dom = &v, .nres = 2, .res = (tp_dtype[]){ TP_F32, TP_I64 } }));
   r->dim = &v;
   r->ncoord = 1;
-  r->coord = TP_NEWN(&p.a, const tp_ix *, 1);
+  r->coord = TP_NEWN(&p.a, tp_ix *, 1);
   r->coord[0] = t;
   add(&p, loop(&p, v, K(&p, 0), K(&p, 4), 1, leaf(&p, r)));
   p.run.call = on_call;

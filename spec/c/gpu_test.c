@@ -1,4 +1,4 @@
-/* The two drivers of devices: memory, copies, kernels, marks, tapes, errors. OpenCL runs where
+/* The two drivers of devices: memory, copies, kernels, marks, errors. OpenCL runs where
  * there is a device of it (pocl), CUDA where TEMPO_CUDA names a library, that of the tests or a
  * real one; what is left out is said. Errors without libraries need no device. */
 #include "check.h"
@@ -28,9 +28,12 @@ static bool well(bool ok) {
 }
 
 static const char *const dialect[] = {
-  "#define KERNEL extern \"C\" __global__ void\n#define GLOBAL\ntypedef long long i64;\n"
+  "#define KERNEL extern \"C\" __global__ void\ntypedef long long i64;\n"
+  "#define PLACED(T, p) T *p\n#define AT(T, p) p\n"
   "#define PLACE ((i64)blockIdx.x * blockDim.x + threadIdx.x)\n",
-  "#define KERNEL __kernel void\n#define GLOBAL __global\ntypedef long i64;\n"
+  "#define KERNEL __kernel void\ntypedef long i64;\n"
+  "#define PLACED(T, p) __global T *p, i64 p##_o\n"
+  "#define AT(T, p) ((__global T *)((__global const char *)p + p##_o))\n"
   "#define PLACE ((i64)get_global_id(0))\n",
 };
 
@@ -83,11 +86,11 @@ static void too_much(void) {
 
 /* ---- kernels ---- */
 
-static const char twice[] = "KERNEL twice(GLOBAL int *to, i64 at, GLOBAL const int *from, i64 off, "
-                            "i64 n, i64 add) {\n"
-                            "  to = (GLOBAL int *)((GLOBAL char *)to + at);\n"
-                            "  from = (GLOBAL const int *)((GLOBAL const char *)from + off);\n"
-                            "  if (PLACE < n) to[PLACE] = 2 * from[PLACE] + (int)add;\n}\n";
+static const char twice[] =
+    "KERNEL twice(PLACED(int, to), PLACED(const int, from), i64 n, "
+    "i64 add) {\n"
+    "  if (PLACE < n) AT(int, to)[PLACE] = 2 * AT(const int, from)[PLACE] + "
+    "(int)add;\n}\n";
 
 static bool run_twice(tp_gqueue *q, const tp_gkernel *k, tp_gmem *to, int64_t at, tp_gmem *from,
     int64_t off, int64_t n, int64_t add) {
@@ -136,10 +139,10 @@ static void many_parameters(void) {
   int64_t num[MANY], sum = 0, got[MANY];
   tp_buf_init(&t);
   tp_puts(&t, "KERNEL many(");
-  for (int i = 0; i < MANY; i++) tp_putf(&t, "GLOBAL i64 *p%d, i64 o%d, ", i, i);
+  for (int i = 0; i < MANY; i++) tp_putf(&t, "PLACED(i64, p%d), ", i);
   for (int i = 0; i < MANY; i++) tp_putf(&t, "%si64 n%d", i ? ", " : "", i);
   tp_puts(&t, ") {\n  i64 s = 0;\n");
-  for (int i = 0; i < MANY; i++) tp_putf(&t, "  s = s * 3 + n%d;\n  p%d[o%d / 8] = s;\n", i, i, i);
+  for (int i = 0; i < MANY; i++) tp_putf(&t, "  s = s * 3 + n%d;\n  *AT(i64, p%d) = s;\n", i, i);
   tp_puts(&t, "}\n");
   tp_gmem *m = of->take(dev, sizeof got, false, &err);
   tp_gmodule *b = build(t.s);
@@ -160,13 +163,13 @@ static void many_parameters(void) {
 }
 
 static void refused(void) {
-  CHECK(!build("KERNEL bad(GLOBAL int *p, i64 o) { p[o] = unknown_name; }\n") &&
+  CHECK(!build("KERNEL bad(PLACED(int, p)) { *AT(int, p) = unknown_name; }\n") &&
       says(TP_E_DEVICE, "unknown_name"));
   CHECK(!build("this is no kernel\n") && says(TP_E_DEVICE, "refuses a kernel"));
   CHECK(well(build(twice) != NULL));
 }
 
-/* ---- marks and tapes ---- */
+/* ---- marks, pieces ---- */
 
 /* A chain over two queues: each turn reads what the other has made. */
 static void two_queues(void) {
@@ -197,30 +200,23 @@ static void two_queues(void) {
   of->drop(a), of->drop(b);
 }
 
-static void tapes(void) {
-  int32_t in[N], out[N];
+/* Columns of a matrix become rows behind each other, and a column of another. */
+static void lines(void) {
+  enum { ROWS = 7, COLUMNS = 5 };
+  int32_t in[ROWS * COLUMNS], out[ROWS * COLUMNS];
   tp_gmem *a = of->take(dev, sizeof in, false, &err), *b = of->take(dev, sizeof in, false, &err);
-  tp_gmodule *m = build(twice);
-  const tp_gkernel *k = m ? of->kernel(m, "twice", &err) : NULL;
-  if (!CHECK(well(a && b && k))) return;
-  if (!of->spec(dev)->tapes) {
-    CHECK(!of->begin(queue, &err) && says(TP_E_DEVICE, "tapes"));
-    of->drop(a), of->drop(b);
-    return;
+  if (!CHECK(well(a && b))) return;
+  for (int i = 0; i < ROWS * COLUMNS; i++) in[i] = i;
+  CHECK(well(of->put(queue, (tp_gplace){ a, 0 }, in, sizeof in, &err) &&
+      of->put(queue, (tp_gplace){ b, 0 }, in, sizeof in, &err)));
+  CHECK(well(
+      of->lines(queue, (tp_gplace){ b, 4 }, 8, (tp_gplace){ a, 8 }, 4 * COLUMNS, 8, ROWS, &err)));
+  CHECK(well(of->get(queue, out, (tp_gplace){ b, 0 }, sizeof out, &err)));
+  for (int i = 0; i < ROWS * COLUMNS; i++) {
+    int k = i - 1, want = k >= 0 && k < 2 * ROWS ? k / 2 * COLUMNS + 2 + k % 2 : i;
+    CHECKF(out[i] == want, "%d: %d", i, out[i]);
   }
-  for (int i = 0; i < N; i++) in[i] = i;
-  CHECK(well(of->put(queue, (tp_gplace){ a, 0 }, in, sizeof in, &err)));
-  tp_gtape *t = NULL;
-  for (int add = 1; add <= 2; add++) { /* the second takes the first one's place */
-    CHECK(well(of->begin(queue, &err)));
-    CHECK(well(run_twice(queue, k, b, 0, a, 0, N, add)));
-    CHECK(well(of->copy(queue, (tp_gplace){ a, 0 }, (tp_gplace){ b, 0 }, sizeof in, &err)));
-    CHECK(well((t = of->end(queue, t, &err)) != NULL));
-  }
-  CHECK(well(of->get(queue, out, (tp_gplace){ a, 0 }, sizeof out, &err)) && out[7] == 7);
-  for (int turn = 0; turn < 3; turn++) CHECK(well(t && of->play(queue, t, &err)));
-  CHECK(well(of->get(queue, out, (tp_gplace){ a, 0 }, sizeof out, &err)));
-  CHECKF(out[7] == 8 * 7 + 14, "%d", out[7]);
+  CHECK(well(of->lines(queue, (tp_gplace){ b, 0 }, 8, (tp_gplace){ a, 0 }, 8, 0, 3, &err)));
   of->drop(a), of->drop(b);
 }
 
@@ -239,8 +235,8 @@ static void products(void) {
   CHECK(well(of->put(queue, (tp_gplace){ da, 0 }, a, K * (M + PAD) * 4, &err) &&
       of->put(queue, (tp_gplace){ db, 0 }, b, K * (L + PAD) * 4, &err) &&
       of->put(queue, (tp_gplace){ dc, 0 }, c, M * (L + PAD) * 4, &err)));
-  const tp_gproduct p = { TP_F32, M, L, K, 1, M + PAD, L + PAD, L + PAD, 0, 0, 0, true, false, true,
-    { da, 0 }, { db, 0 }, { dc, 0 } };
+  const tp_gproduct p = { TP_F32, TP_F32, M, L, K, 1, M + PAD, L + PAD, L + PAD, 0, 0, 0, true,
+    false, true, { da, 0 }, { db, 0 }, { dc, 0 } };
   CHECK(well(of->product(queue, &p, &did, &err)));
   if (!did) fprintf(stderr, "# %s: products are not a library's here\n", of->name);
   float *got = calloc(M * (L + PAD), 4);
@@ -254,8 +250,8 @@ static void products(void) {
       wrong += got[i * (L + PAD) + j] != want;
     }
   CHECKF(wrong == 0, "%d", wrong);
-  const tp_gproduct small = { TP_F32, 4, 4, 4, 1, 4, 4, 4, 0, 0, 0, false, false, false, { da, 0 },
-    { db, 0 }, { dc, 0 } };
+  const tp_gproduct small = { TP_F32, TP_F32, 4, 4, 4, 1, 4, 4, 4, 0, 0, 0, false, false, false,
+    { da, 0 }, { db, 0 }, { dc, 0 } };
   CHECK(well(of->product(queue, &small, &did, &err)) && !did);
   free(a), free(b), free(c), free(got);
   of->drop(da), of->drop(db), of->drop(dc);
@@ -281,7 +277,7 @@ static void failing_requests(void) {
 }
 
 /* A kernel leaves its memory, which the tests' device notices: all that is open there is lost, and
- * a device that is opened later is not. */
+ * what is opened after that is not. */
 static void lost_device(void) {
   if (strncmp(of->spec(dev)->name, "tempo emulator", 14)) return;
   tp_gmem *a = of->take(dev, 400, false, &err), *b = of->take(dev, 400, false, &err);
@@ -291,7 +287,10 @@ static void lost_device(void) {
   CHECK(well(run_twice(queue, k, b, 4000000, a, 0, 64, 0)));
   tp_gmark *mark = of->mark(queue, NULL, &err);
   CHECK(well(mark != NULL) && of->reached(mark, true, &err) == -1 && says(TP_E_DEVICE, "is lost"));
-  CHECK(!of->open(0, &err) && says(TP_E_DEVICE, "is lost"));
+  CHECK(of->lost(dev));
+  tp_gdev *again = of->open(0, &err);
+  CHECK(well(again != NULL) && !of->lost(again) && of->lost(dev));
+  of->close(again);
 }
 
 /* ---- errors without libraries ---- */
@@ -314,9 +313,9 @@ static void without_libraries(void) {
 /* Another library in its place lacks functions. */
 static void other_libraries(void) {
   setenv("TEMPO_CUDA", "libm.so.6", 1);
-  CHECK(!tp_cuda.open(0, &err) && says(TP_E_DEVICE, "it is too old: it has no cuInit"));
+  CHECK(!tp_cuda.open(0, &err) && says(TP_E_DEVICE, "libm.so.6 is too old: it has no cuInit"));
   setenv("TEMPO_OPENCL", "libm.so.6", 1);
-  CHECK(!tp_opencl.open(0, &err) && says(TP_E_DEVICE, "it is too old: it has no cl"));
+  CHECK(!tp_opencl.open(0, &err) && says(TP_E_DEVICE, "libm.so.6 is too old: it has no cl"));
 }
 
 static void restore(const char *name, const char *was) {
@@ -349,7 +348,7 @@ static void on_device(const tp_gdriver *driver) {
   many_parameters();
   refused();
   two_queues();
-  tapes();
+  lines();
   products();
   lost_device();
   of->close(dev);

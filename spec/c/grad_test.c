@@ -153,17 +153,14 @@ static void begin(void) {
   t = dim_new("t");
   u = dim_new("u");
   tp_attr a = {
-    .str = "x", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) }
+    .str = "x", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (tp_ix *[]){ K(3) }
   };
   x = node(TP_OP_INPUT, 0, NULL, a);
   a.str = "y";
   y = node(TP_OP_INPUT, 0, NULL, a);
-  a = (tp_attr){ .str = "p",
-    .dtype = TP_F64,
-    .ndom = 1,
-    .dom = &t,
-    .nix = 2,
-    .ix = (const tp_ix *[]){ K(2), K(3) } };
+  a = (tp_attr){
+    .str = "p", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 2, .ix = (tp_ix *[]){ K(2), K(3) }
+  };
   p = node(TP_OP_INPUT, 0, NULL, a);
 }
 
@@ -385,7 +382,7 @@ static void test_picked(void) {
         .ndom = 1,
         .dom = &u,
         .nix = 1,
-        .ix = (const tp_ix *[]){ K(3) },
+        .ix = (tp_ix *[]){ K(3) },
         .red = TP_RED_SUM };
       tp_val s = node(TP_OP_ACCUM, 0, NULL, a);
       tp_at from = rg(X("max(0, u - 2)"), X("min(u + 2, T)"));
@@ -402,9 +399,7 @@ static void test_picked(void) {
 static void test_branches(void) {
   for (int second = 0; second < 2; second++) {
     begin();
-    tp_attr a = {
-      .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) }
-    };
+    tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (tp_ix *[]){ K(3) } };
     tp_val h = named(node(TP_OP_MERGE, 0, NULL, a), "h"),
            z = CALL("exp", T(mul(at1(mul(x, y), pt(plus(t, -1))), num(0.5, TP_F64))));
     branch(h, "t == 0", square(at1(y, pt(K(0)))));
@@ -418,7 +413,7 @@ static void test_branches(void) {
 }
 
 static tp_val recurrence(void) {
-  tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
+  tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (tp_ix *[]){ K(3) } };
   tp_val h = named(node(TP_OP_MERGE, 0, NULL, a), "h"),
          w = mul(mul(CALL("unsqueeze", T(at1(y, pt(K(0)))), INT(1)), at1(x, pt(K(0)))),
              num(0.3, TP_F64));
@@ -448,7 +443,7 @@ static void test_recurrences(void) {
 /* A second order recurrence, and one that runs backwards and reads the first. */
 static void test_two_recurrences(void) {
   begin();
-  tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
+  tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (tp_ix *[]){ K(3) } };
   tp_val f = named(node(TP_OP_MERGE, 0, NULL, a), "f"),
          b = named(node(TP_OP_MERGE, 0, NULL, a), "b");
   branch(f, "t <= 1", x);
@@ -486,17 +481,17 @@ static void begin_two(void) {
     .ndom = 2,
     .dom = (dim[]){ t, u },
     .nix = 1,
-    .ix = (const tp_ix *[]){ K(2) } };
+    .ix = (tp_ix *[]){ K(2) } };
   both = node(TP_OP_INPUT, 0, NULL, a);
   a = (tp_attr){
-    .str = "x", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(2) }
+    .str = "x", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (tp_ix *[]){ K(2) }
   };
   x = node(TP_OP_INPUT, 0, NULL, a);
 }
 
 static tp_val grid(void) {
   tp_attr a = {
-    .dtype = TP_F64, .ndom = 2, .dom = (dim[]){ t, u }, .nix = 1, .ix = (const tp_ix *[]){ K(2) }
+    .dtype = TP_F64, .ndom = 2, .dom = (dim[]){ t, u }, .nix = 1, .ix = (tp_ix *[]){ K(2) }
   };
   tp_val d = named(node(TP_OP_MERGE, 0, NULL, a), "d");
   branch(d, "t == 0", both);
@@ -547,7 +542,7 @@ static void test_ties(void) {
   static const double same[] = { 2, 2, 2 };
   begin();
   g->inputs.n = 0;
-  tp_attr a = { .str = "x", .dtype = TP_F64, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
+  tp_attr a = { .str = "x", .dtype = TP_F64, .nix = 1, .ix = (tp_ix *[]){ K(3) } };
   x = node(TP_OP_INPUT, 0, NULL, a);
   tp_val k = add(x, num(-2, TP_F64));
   output("max", grad_of(CALL("max", T(x)), x));
@@ -568,7 +563,7 @@ static void test_ties(void) {
 /* w as a declared tensor whose update takes the gradient of what w made. */
 static void test_cycle(void) {
   begin();
-  tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
+  tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (tp_ix *[]){ K(3) } };
   tp_val w = named(node(TP_OP_MERGE, 0, NULL, a), "weight"),
          loss = CALL("sum", T(square(mul(w, x)))), d = grad_of(loss, w);
   branch(w, "t == 0", at1(x, pt(K(0))));

@@ -11,10 +11,10 @@ static tp_ictx *c;
 static tp_graph *g;
 static tp_error e;
 static tp_sym *ds, *dt;
-static const tp_ix *s, *S, *t, *T, *K, *zero, *one;
+static tp_ix *s, *S, *t, *T, *K, *zero, *one;
 
-static const tp_ix *N(int64_t v) { return tp_ix_const(c, v); }
-static const tp_ix *X(const char *text) { return tp_ix_parse(c, &text, &e); }
+static tp_ix *N(int64_t v) { return tp_ix_const(c, v); }
+static tp_ix *X(const char *text) { return tp_ix_parse(c, &text, &e); }
 
 static void begin(void) {
   memset(&e, 0, sizeof e);
@@ -22,9 +22,9 @@ static void begin(void) {
   g = tp_graph_new(c);
   ds = tp_sym_dim(c, "s", NULL, (tp_pos){ 0 }, &e);
   dt = tp_sym_dim(c, "t", NULL, (tp_pos){ 0 }, &e);
-  s = tp_ix_sym(c, ds), S = tp_ix_sym(c, ds->bound);
-  t = tp_ix_sym(c, dt), T = tp_ix_sym(c, dt->bound);
-  K = tp_ix_sym(c, tp_sym_bound(c, "K", (tp_pos){ 0 }, &e));
+  s = tp_ix_sym(ds), S = tp_ix_sym(ds->bound);
+  t = tp_ix_sym(dt), T = tp_ix_sym(dt->bound);
+  K = tp_ix_sym(tp_sym_bound(c, "K", (tp_pos){ 0 }, &e));
   zero = N(0), one = N(1);
   g->pos = (tp_pos){ "a.lua", 1 };
 }
@@ -45,27 +45,21 @@ static bool failed(tp_code code, const char *msg) {
   return ok;
 }
 
-static tp_val input(const char *name, tp_dtype d, int ndom, const tp_sym *const *dom, int rank,
-    const tp_ix *const *shape) {
+static tp_val input(const char *name, tp_dtype d, int ndom, tp_dims dom, int rank, tp_ixs shape) {
   tp_attr a = { .str = name, .dtype = d, .ndom = ndom, .dom = dom, .nix = rank, .ix = shape };
   return (tp_val){ tp_build(g, TP_OP_INPUT, 0, NULL, &a, &e), 0 };
 }
 
 #define SHAPE(...) \
-  (int)(sizeof((const tp_ix *[]){ __VA_ARGS__ }) / sizeof(tp_ix *)), (const tp_ix *[]) { \
-    __VA_ARGS__ \
-  }
+  (int)(sizeof((tp_ix *[]){ __VA_ARGS__ }) / sizeof(tp_ix *)), (tp_ix *[]) { __VA_ARGS__ }
 #define DOM(...) \
-  (int)(sizeof((const tp_sym *[]){ __VA_ARGS__ }) / sizeof(tp_sym *)), (const tp_sym *[]) { \
-    __VA_ARGS__ \
-  }
+  (int)(sizeof((tp_sym *[]){ __VA_ARGS__ }) / sizeof(tp_sym *)), (tp_sym *[]) { __VA_ARGS__ }
 #define NODOM       0, NULL
 #define POINT(x)    ((tp_at){ false, (x), NULL })
 #define RANGE(a, b) ((tp_at){ true, (a), (b) })
 #define AT(...)     ((tp_at[]){ __VA_ARGS__ })
 
-static tp_val f32(
-    const char *name, int ndom, const tp_sym *const *dom, int rank, const tp_ix *const *shape) {
+static tp_val f32(const char *name, int ndom, tp_dims dom, int rank, tp_ixs shape) {
   return input(name, TP_F32, ndom, dom, rank, shape);
 }
 
@@ -85,8 +79,7 @@ static bool is(tp_val v, const char *want) {
   return ok;
 }
 
-static tp_node *merge(
-    const char *name, int ndom, const tp_sym *const *dom, int rank, const tp_ix *const *shape) {
+static tp_node *merge(const char *name, int ndom, tp_dims dom, int rank, tp_ixs shape) {
   tp_attr a = { .dtype = TP_F32, .ndom = ndom, .dom = dom, .nix = rank, .ix = shape };
   tp_node *m = tp_build(g, TP_OP_MERGE, 0, NULL, &a, &e);
   if (m) m->name = name;
@@ -269,7 +262,7 @@ static void test_branches(void) {
           "domain: the branch of 'k' depends on dim 's', which 'k' lacks: declare 'k' with 's' in "
           "its domain, read at one point, x[{s = 0}], or reduce a range, x[{s = 0 .. S}]:sum(0)"));
   tp_set *b0 = tp_branch_set(g, h, 0), *b1 = tp_branch_set(g, h, 1), *b2 = tp_branch_set(g, h, 2),
-         *all = tp_set_box(c, 1, (const tp_sym *[]){ dt });
+         *all = tp_set_box(c, 1, (tp_sym *[]){ dt });
   tp_set *both = tp_set_or(tp_set_or(tp_set_copy(b0), tp_set_copy(b1)), tp_set_copy(b2)),
          *cut = tp_set_and(tp_set_copy(b0), tp_set_copy(b1));
   CHECK(tp_set_equal(c, both, all) && tp_set_is_empty(c, cut));
@@ -284,11 +277,11 @@ static void test_params(void) {
   tp_attr a = { .str = "w",
     .dtype = TP_F32,
     .ndom = 2,
-    .dom = (const tp_sym *[]){ ds, dt },
+    .dom = (tp_sym *[]){ ds, dt },
     .nalong = 1,
-    .along = (const tp_sym *[]){ dt },
+    .along = (tp_sym *[]){ dt },
     .nix = 1,
-    .ix = (const tp_ix *[]){ N(2) } };
+    .ix = (tp_ix *[]){ N(2) } };
   tp_node *w = tp_build(g, TP_OP_PARAM, 1, &init, &a, &e);
   CHECK(w && is(tp_v(w), "(s t) (2)"));
   CHECK(!tp_param_update(g, w, mk_num(MK(&e), 1, TP_F32), &e) &&
@@ -311,11 +304,9 @@ static void test_params(void) {
 
 static void test_accum(void) {
   begin();
-  tp_attr a = { .dtype = TP_F32,
-    .ndom = 1,
-    .dom = (const tp_sym *[]){ dt },
-    .nix = 1,
-    .ix = (const tp_ix *[]){ N(3) } };
+  tp_attr a = {
+    .dtype = TP_F32, .ndom = 1, .dom = (tp_sym *[]){ dt }, .nix = 1, .ix = (tp_ix *[]){ N(3) }
+  };
   tp_node *y = tp_build(g, TP_OP_ACCUM, 0, NULL, &a, &e);
   tp_val rows = f32("rows", DOM(dt), SHAPE(X("t + 1"), N(3))), x = f32("x", DOM(dt), SHAPE(N(3))),
          u = f32("u", DOM(ds), SHAPE(N(3)));
@@ -337,8 +328,8 @@ static void test_accum(void) {
            *p = tp_set_apply(at, tp_edge_rel(g, y, k));
     static const char *const exact[] = { "(s >= 2 and s < 5 and T == 5 and S == 5)",
       "(s == 3 and T == 5 and S == 5)", "(s >= 0 and s < 3 and T == 5 and S == 5)" };
-    tp_set *w = tp_set_cond(c, 1, (const tp_sym *[]){ ds }, X(exact[k]));
-    CHECKF(tp_set_equal(c, p, w), "%s", tp_ix_str(c, tp_set_to_cond(c, 1, y->dom, p, false)));
+    tp_set *w = tp_set_cond(c, 1, (tp_sym *[]){ ds }, X(exact[k]));
+    CHECKF(tp_set_equal(c, p, w), "%s", tp_ix_str(tp_set_to_cond(c, 1, y->dom, p, false)));
     tp_set_free(p), tp_set_free(w);
   }
   end();

@@ -161,7 +161,7 @@ static void test_domains(void) {
 static void test_symbolic(void) {
   begin();
   dim t = dim_new("t");
-  tp_attr a = { .str = "q", .dtype = TP_F64, .nix = 2, .ix = (const tp_ix *[]){ X("T"), K(4) } };
+  tp_attr a = { .str = "q", .dtype = TP_F64, .nix = 2, .ix = (tp_ix *[]){ X("T"), K(4) } };
   tp_val q = node(TP_OP_INPUT, 0, NULL, a);
   output("sum", CALL("sum", T(q), AXES(1)));
   output("mean", CALL("mean", T(q)));

@@ -24,7 +24,7 @@ static bool needs(tp_val v, const char *cond) {
   bool ok = need && tp_set_equal(ix, want, need->set[n->id]);
   if (!ok && need)
     fprintf(stderr, "needed: %s\nwanted: %s\n",
-        tp_ix_str(ix, tp_set_to_cond(ix, n->ndom, n->dom, need->set[n->id], false)), cond);
+        tp_ix_str(tp_set_to_cond(ix, n->ndom, n->dom, need->set[n->id], false)), cond);
   tp_set_free(want);
   return ok;
 }
@@ -200,7 +200,7 @@ static void test_advice(void) {
 static void test_slice(void) {
   program_new();
   dim t = dim_new("t");
-  const tp_ix *five = K(5);
+  tp_ix *five = K(5);
   tp_val x = node(TP_OP_INPUT, 0, NULL,
       (tp_attr){ .str = "x", .dtype = TP_F32, .ndom = 1, .dom = &t, .nix = 1, .ix = &five });
   output("y", mk_slice(MK(&err), x, 0, I(t), K(1), 1));
@@ -353,7 +353,7 @@ static void visit(const tp_node *n, const int64_t *at) {
 
 /* The sets at these bounds against the truth. 0: equal, or a superset where some value needs
  * itself; 1: a superset; 2: points are missing. */
-static int compare(const tp_ix *const *member) {
+static int compare(tp_ixs member) {
   memset(colour, 0, sizeof colour);
   cyclic = false;
   int extra = 0;
@@ -421,7 +421,7 @@ static void random_program(int seed, int *inexact) {
   output("y", rnd(2) ? h[2] : at2(h[2], pt(K(rnd(5))), pt(rnd(2) ? X("S - 1") : K(rnd(4)))));
   need = tp_need_outputs(g, &err);
   CHECKF(need && g->nodes.n <= MAXNODE, "program %d: %s", seed, err.msg);
-  const tp_ix **member = calloc(MAXNODE, sizeof *member);
+  tp_ix **member = calloc(MAXNODE, sizeof *member);
   for (int i = 0; i < g->nodes.n; i++)
     member[i] = tp_set_to_cond(ix, g->nodes.v[i]->ndom, g->nodes.v[i]->dom, need->set[i], false);
   int worst = 0;

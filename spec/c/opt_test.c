@@ -18,7 +18,7 @@ static bool has_all(const tp_ticks *t, const tp_node *n) {
 
 /* Stepped along its last dim; whatever has that dim comes and goes with the ticks. */
 static tp_ticks stepped(tp_graph *g) {
-  const tp_sym **dim = TP_NEWN(&g->arena, const tp_sym *, 1);
+  tp_sym **dim = TP_NEWN(&g->arena, tp_sym *, 1);
   bool *fed = TP_NEWN(&g->arena, bool, g->inputs.n),
        *shown = TP_NEWN(&g->arena, bool, g->outputs.n);
   for (int i = 0; i < tp_nsym(g->ix); i++)

@@ -30,7 +30,7 @@ typedef struct {
 
 /* Stepped along all of its dims; whatever has them comes and goes with the ticks. */
 static bool insert_ticks(tp_graph *g, tp_error *err) {
-  const tp_sym **dim = TP_NEWN(&g->arena, const tp_sym *, tp_nsym(g->ix));
+  tp_sym **dim = TP_NEWN(&g->arena, tp_sym *, tp_nsym(g->ix));
   int n = 0;
   for (int i = 0; i < tp_nsym(g->ix); i++)
     if (tp_sym_at(g->ix, i)->kind == TP_SYM_DIM) dim[n++] = tp_sym_at(g->ix, i);

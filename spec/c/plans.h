@@ -57,9 +57,9 @@ static inline void prog_close(prog *p) {
   free(p->env);
 }
 
-static inline const tp_ix *K(prog *p, int64_t v) { return tp_ix_const(p->c, v); }
+static inline tp_ix *K(prog *p, int64_t v) { return tp_ix_const(p->c, v); }
 
-static inline int new_buf(prog *p, tp_bufkind kind, tp_dtype d, const tp_ix *size, int slot) {
+static inline int new_buf(prog *p, tp_bufkind kind, tp_dtype d, tp_ix *size, int slot) {
   tp_pbuf *b = TP_NEW(&p->a, tp_pbuf);
   *b = (tp_pbuf){ .id = p->plan.bufs.n,
     .kind = kind,
@@ -155,9 +155,9 @@ static inline bool any_point(int rank, const int64_t *shape) {
 
 static inline tp_nd nd_of(prog *p, const win *w) {
   tp_nd n = { .buf = w->buf, .off = K(p, w->off), .rank = w->rank - w->nlead, .wrap = -1 };
-  n.shape = TP_NEWN(&p->a, const tp_ix *, w->rank);
-  n.stride = TP_NEWN(&p->a, const tp_ix *, w->rank);
-  n.lead = TP_NEWN(&p->a, const tp_ix *, w->nlead + 1);
+  n.shape = TP_NEWN(&p->a, tp_ix *, w->rank);
+  n.stride = TP_NEWN(&p->a, tp_ix *, w->rank);
+  n.lead = TP_NEWN(&p->a, tp_ix *, w->nlead + 1);
   for (int i = 0; i < w->nlead; i++) n.lead[i] = K(p, w->stride[i]);
   for (int i = 0; i < n.rank; i++)
     n.shape[i] = K(p, w->shape[w->nlead + i]), n.stride[i] = K(p, w->stride[w->nlead + i]);
@@ -170,9 +170,9 @@ static inline tp_region *region(prog *p, tp_rgkind kind, tp_op op, int nlead, co
   *r = (tp_region){
     .kind = kind, .op = op, .pos = { "test.lua", 7 }, .nlead = nlead, .nin = nin, .nout = nout
   };
-  r->lead = TP_NEWN(&p->a, const tp_ix *, nlead + 1);
-  r->leadlo = TP_NEWN(&p->a, const tp_ix *, nlead + 1);
-  r->leadvar = TP_NEWN(&p->a, const tp_sym *, nlead + 1);
+  r->lead = TP_NEWN(&p->a, tp_ix *, nlead + 1);
+  r->leadlo = TP_NEWN(&p->a, tp_ix *, nlead + 1);
+  r->leadvar = TP_NEWN(&p->a, tp_sym *, nlead + 1);
   for (int i = 0; i < nlead; i++) {
     r->lead[i] = K(p, lead[i]);
     r->leadlo[i] = K(p, 2);
@@ -196,7 +196,7 @@ static inline unsigned gone_axes(const tp_region *r) {
 }
 
 static inline void onto_axes(prog *p, const tp_region *r, tp_nd *x, unsigned gone) {
-  const tp_ix **stride = TP_NEWN(&p->a, const tp_ix *, r->nlead + 1);
+  tp_ix **stride = TP_NEWN(&p->a, tp_ix *, r->nlead + 1);
   int k = x->rank - 1, wrap = x->wrap;
   for (int i = 0; i < r->nlead; i++) stride[i] = i < r->npoint ? x->lead[i] : K(p, 0);
   for (int i = r->nlead - 1; i >= r->npoint && k >= 0; i--) {
@@ -212,9 +212,8 @@ static inline void onto_axes(prog *p, const tp_region *r, tp_nd *x, unsigned gon
 static inline void onto_loop(prog *p, tp_region *r) {
   const tp_nd *space = gone_axes(r) || !r->nout ? &r->in[0] : &r->out[0];
   int np = r->npoint = r->nlead, n = r->nlead = np + space->rank;
-  const tp_ix **lead = TP_NEWN(&p->a, const tp_ix *, n + 1),
-              **lo = TP_NEWN(&p->a, const tp_ix *, n + 1);
-  const tp_sym **var = TP_NEWN(&p->a, const tp_sym *, n + 1);
+  tp_ix **lead = TP_NEWN(&p->a, tp_ix *, n + 1), **lo = TP_NEWN(&p->a, tp_ix *, n + 1);
+  tp_sym **var = TP_NEWN(&p->a, tp_sym *, n + 1);
   for (int i = 0; i < n; i++) {
     lead[i] = i < np ? r->lead[i] : space->shape[i - np];
     lo[i] = i < np ? r->leadlo[i] : K(p, 0);
@@ -246,8 +245,7 @@ static inline tp_pnode *seq(prog *p, int n, tp_pnode **kid) {
   *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(&p->a, kid, sizeof *kid * (size_t)n) };
   return x;
 }
-static inline tp_pnode *loop(
-    prog *p, const tp_sym *v, const tp_ix *lo, const tp_ix *hi, int step, tp_pnode *body) {
+static inline tp_pnode *loop(prog *p, tp_sym *v, tp_ix *lo, tp_ix *hi, int step, tp_pnode *body) {
   tp_pnode *x = TP_NEW(&p->a, tp_pnode);
   *x = (tp_pnode){ .kind = TP_P_FOR,
     .n = 1,

@@ -60,7 +60,7 @@ static void dims(prob *q, const char *names) {
     }
 }
 
-static int split_dims(prob *q, const char *names, const tp_sym **dim, const tp_sym **label) {
+static int split_dims(prob *q, const char *names, tp_sym **dim, tp_sym **label) {
   char *s = strdup(names), *save = NULL;
   int n = 0;
   for (char *w = strtok_r(s, " ", &save); w; w = strtok_r(NULL, " ", &save), n++) {
@@ -74,7 +74,7 @@ static int split_dims(prob *q, const char *names, const tp_sym **dim, const tp_s
 }
 
 static int array(prob *q, const char *name, const char *d) {
-  const tp_sym *dim[8], *label[8];
+  tp_sym *dim[8], *label[8];
   tp_arr *x = TP_NEW(&q->a, tp_arr);
   int n = split_dims(q, d, dim, label);
   *x = (tp_arr){ .id = q->p.arrs.n,
@@ -115,7 +115,7 @@ static void put_dims(const tp_stmt *s, char *out) {
 }
 
 static tp_stmt *stmt(prob *q, tp_stkind kind, const char *name, const char *d, const char *cond) {
-  const tp_sym *dim[8], *label[8];
+  tp_sym *dim[8], *label[8];
   tp_stmt *s = TP_NEW(&q->a, tp_stmt);
   int n = split_dims(q, d, dim, label);
   *s = (tp_stmt){ .id = q->p.stmts.n,
@@ -209,7 +209,7 @@ static void bounds(prob *q, int64_t *env, const char *name, int64_t v) {
 /* Simulates at every combination of lo .. hi for the bounds. */
 static void simulate(prob *q, const char *name, int lo, int hi) {
   if (!q->ok) return;
-  const tp_sym *b[8];
+  tp_sym *b[8];
   int n = 0, N = tp_nsym(q->ix);
   int64_t *env = calloc((size_t)N, sizeof *env), v[8];
   for (int i = 0; i < N; i++)
@@ -1065,7 +1065,7 @@ static prob *random_program(unsigned seed) {
 /* Would a call refuse these bounds, because a cycle closes there? */
 static bool refused(prob *q, const int64_t *env) {
   for (int i = 0; i < q->p.late.n; i++) {
-    const tp_ix *bad = tp_set_nonempty_when(q->ix, q->p.late.v[i].bad);
+    tp_ix *bad = tp_set_nonempty_when(q->ix, q->p.late.v[i].bad);
     if (bad && tp_ix_evalq(bad, env)) return true;
   }
   return false;

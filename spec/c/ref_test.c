@@ -211,7 +211,7 @@ static void test_accum_recurrence(void) {
 
 static tp_val draw(
     tp_randkind kind, tp_dtype d, int ndom, const dim *dom, int n, int64_t lo, int64_t hi) {
-  const tp_ix *shape = K(n);
+  tp_ix *shape = K(n);
   return node(TP_OP_RAND, 0, NULL,
       (tp_attr){ .rand = kind,
           .dtype = d,
@@ -363,20 +363,18 @@ static void test_moves(void) {
   program_new();
   tp_val k = data(TP_I64, SHAPE(2, 3), one_to_six), v = VEC(TP_I64, 7, 8, 9);
   output("permute", mk_permute(MK(&err), k, (int[]){ 1, 0 }));
-  output("expand", mk_expand(MK(&err), v, 2, (const tp_ix *[]){ K(2), K(3) }));
+  output("expand", mk_expand(MK(&err), v, 2, (tp_ix *[]){ K(2), K(3) }));
   output("slice", mk_slice(MK(&err), k, 1, K(0), K(2), 2));
   output("flip", axis(TP_OP_FLIP, k, 1, false));
   output("pad",
       un(TP_OP_PAD, v,
-          (tp_attr){ .axis = 0, .nix = 2, .ix = (const tp_ix *[]){ K(1), K(2) }, .f = { -1 } }));
+          (tp_attr){ .axis = 0, .nix = 2, .ix = (tp_ix *[]){ K(1), K(2) }, .f = { -1 } }));
   output("concat",
-      node(TP_OP_CONCAT, 2,
-          (tp_val[]){ k, mk_reshape(MK(&err), v, 2, (const tp_ix *[]){ K(1), K(3) }) },
+      node(TP_OP_CONCAT, 2, (tp_val[]){ k, mk_reshape(MK(&err), v, 2, (tp_ix *[]){ K(1), K(3) }) },
           (tp_attr){ .axis = 0 }));
   output("concat1", node(TP_OP_CONCAT, 2, (tp_val[]){ k, k }, (tp_attr){ .axis = 1 }));
   output("iota",
-      node(TP_OP_IOTA, 0, NULL,
-          (tp_attr){ .axis = 1, .nix = 2, .ix = (const tp_ix *[]){ K(2), K(3) } }));
+      node(TP_OP_IOTA, 0, NULL, (tp_attr){ .axis = 1, .nix = 2, .ix = (tp_ix *[]){ K(2), K(3) } }));
   CHECKF(go(), "%s", err.msg);
   HOLDS(0, 1, 4, 2, 5, 3, 6);
   HOLDS(1, 7, 8, 9, 7, 8, 9);
@@ -422,7 +420,7 @@ static void test_env(void) {
   program_new();
   dim t = dim_new("t");
   tp_val u = draw(TP_RAND_UNIFORM, TP_F64, DOM(t), 4, 0, 0);
-  const tp_ix *shape = K(5);
+  tp_ix *shape = K(5);
   tp_val s = named(node(TP_OP_MERGE, 0, NULL,
                        (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = &shape }),
       "s");

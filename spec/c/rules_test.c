@@ -19,7 +19,7 @@ static bool chance(int percent) { return below(100) < percent; }
 
 typedef struct form {
   int rank;
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
 } form;
 
 static const tp_rule *rule;
@@ -29,7 +29,7 @@ static int named_inputs;
 
 static tp_val gen(const tp_ruleterm *x, tp_dtype d, form f);
 
-static const tp_ix *size(void) {
+static tp_ix *size(void) {
   int k = below(12);
   return k < 1 ? K(0) : k < 4 ? K(1) : k < 6 ? X("T") : K(2 + below(2));
 }
@@ -114,7 +114,7 @@ static tp_val elementwise(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
   return node(op, x->nkid, in, (tp_attr){ .dtype = op == TP_OP_CAST ? d : 0 });
 }
 
-static form inserted(form f, int axis, const tp_ix *e) {
+static form inserted(form f, int axis, tp_ix *e) {
   memmove(f.shape + axis + 1, f.shape + axis, sizeof *f.shape * (size_t)(f.rank - axis));
   f.shape[axis] = e;
   f.rank++;
@@ -140,7 +140,7 @@ static tp_val reshaped(const tp_ruleterm *x, tp_dtype d, form f) {
   if (chance(50) && f.rank < 5) s = inserted(f, below(f.rank + 1), K(1));
   else if (chance(50)) {
     s = (form){ 1, { K(1) } };
-    for (int i = 0; i < f.rank; i++) s.shape[0] = tp_ix_mul(ix, s.shape[0], f.shape[i]);
+    for (int i = 0; i < f.rank; i++) s.shape[0] = tp_ix_mul(s.shape[0], f.shape[i]);
   }
   return un(TP_OP_RESHAPE, gen(x->kid[0], d, s), (tp_attr){ .nix = f.rank, .ix = f.shape });
 }
@@ -176,7 +176,7 @@ static tp_val added_rows(const tp_ruleterm *x, tp_dtype d, form f) {
 static tp_val read_before(const tp_ruleterm *x, tp_dtype d, form f) {
   tp_val v = gen(x->kid[0], d, f);
   tp_at *at = TP_NEW(&g->arena, tp_at);
-  at->lo = tp_ix_max(ix, tp_ix_addc(ix, tp_ix_sym(ix, t), -1), K(0));
+  at->lo = tp_ix_max(tp_ix_addc(tp_ix_sym(t), -1), K(0));
   return v.node && v.node->ndom ? un(TP_OP_READ, v, (tp_attr){ .nat = 1, .at = at }) : v;
 }
 
@@ -201,7 +201,7 @@ static tp_val reduced(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
 static tp_val multiplied(const tp_ruleterm *x, tp_dtype d, form f) {
   if (f.rank < 2) return tp_none;
   form a = f, b = f;
-  const tp_ix *inner = size();
+  tp_ix *inner = size();
   for (int i = 0; i < f.rank - 2; i++)
     if (chance(30)) *(chance(50) ? &a.shape[i] : &b.shape[i]) = K(1);
   a.shape[f.rank - 1] = b.shape[f.rank - 2] = inner;

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef const tp_sym *dim;
+typedef tp_sym *dim;
 #define DOM(...) ((int)(sizeof((dim[]){ __VA_ARGS__ }) / sizeof(dim))), ((dim[]){ __VA_ARGS__ })
 #define NODOM    0, NULL
 
@@ -33,13 +33,13 @@ static inline void program_new(void) {
 static inline dim dim_new(const char *name) {
   return tp_sym_dim(ix, name, NULL, (tp_pos){ 0 }, &err);
 }
-static inline const tp_ix *I(dim d) { return tp_ix_sym(ix, d); }
-static inline const tp_ix *K(int64_t v) { return tp_ix_const(ix, v); }
-static inline const tp_ix *plus(dim d, int64_t k) { return tp_ix_addc(ix, I(d), k); }
+static inline tp_ix *I(dim d) { return tp_ix_sym(d); }
+static inline tp_ix *K(int64_t v) { return tp_ix_const(ix, v); }
+static inline tp_ix *plus(dim d, int64_t k) { return tp_ix_addc(I(d), k); }
 
 /* An expression or condition from text. */
-static inline const tp_ix *X(const char *text) {
-  const tp_ix *e = tp_ix_parse(ix, &text, &err);
+static inline tp_ix *X(const char *text) {
+  tp_ix *e = tp_ix_parse(ix, &text, &err);
   CHECKF(e && !*text, "%s: %s", text, err.msg);
   return e;
 }
@@ -66,9 +66,9 @@ static inline void branch(tp_val m, const char *cond, tp_val e) {
 static inline tp_val num(double v, tp_dtype d) { return mk_num(MK(&err), v, d); }
 static inline tp_val add(tp_val a, tp_val b) { return mk_bin(MK(&err), TP_OP_ADD, a, b); }
 static inline tp_val mul(tp_val a, tp_val b) { return mk_bin(MK(&err), TP_OP_MUL, a, b); }
-static inline tp_val val(const tp_ix *e) { return tp_ixvalue(g, e, &err); }
-static inline tp_at pt(const tp_ix *e) { return (tp_at){ false, e, NULL }; }
-static inline tp_at rg(const tp_ix *lo, const tp_ix *hi) { return (tp_at){ true, lo, hi }; }
+static inline tp_val val(tp_ix *e) { return tp_ixvalue(g, e, &err); }
+static inline tp_at pt(tp_ix *e) { return (tp_at){ false, e, NULL }; }
+static inline tp_at rg(tp_ix *lo, tp_ix *hi) { return (tp_at){ true, lo, hi }; }
 static inline tp_val at1(tp_val v, tp_at a) { return v.node ? tp_read(g, v, &a, &err) : v; }
 static inline tp_val at2(tp_val v, tp_at a, tp_at b) {
   return v.node ? tp_read(g, v, (tp_at[]){ a, b }, &err) : v;

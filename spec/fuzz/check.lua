@@ -229,7 +229,9 @@ local function same_bits(run, other, name)
     return tostring(run.err) ~= tostring(other.err)
       and ("%s: %s\ninterpreter: %s"):format(name, tostring(run.err), tostring(other.err))
   end
-  if run.predicted ~= other.predicted and name ~= "threads" then
+  -- a device has no file, but the host's memory
+  local spills = os.getenv "TEMPO_SPILL" and name == os.getenv "DEVICE"
+  if run.predicted ~= other.predicted and name ~= "threads" and not spills then
     return ("%s needs %s bytes, the interpreter %s"):format(name, run.predicted, other.predicted)
   end
   for k, want in pairs(other.out) do

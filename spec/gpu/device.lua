@@ -45,12 +45,6 @@ int cuStreamCreate(void **, unsigned);
 int cuStreamSynchronize(void *);
 int cuStreamDestroy_v2(void *);
 int cuStreamWaitEvent(void *, void *, unsigned);
-int cuStreamBeginCapture_v2(void *, int);
-int cuStreamEndCapture(void *, void **);
-int cuGraphInstantiateWithFlags(void **, void *, unsigned long long);
-int cuGraphLaunch(void *, void *);
-int cuGraphDestroy(void *);
-int cuGraphExecDestroy(void *);
 int cuEventCreate(void **, unsigned);
 int cuEventRecord(void *, void *);
 int cuEventQuery(void *);
@@ -60,8 +54,9 @@ int cublasCreate_v2(void **);
 int cublasDestroy_v2(void *);
 int cublasSetStream_v2(void *, void *);
 int cublasSetWorkspace_v2(void *, void *, size_t);
-int cublasSgemmStridedBatched(void *, int, int, int, int, int, const float *, uint64_t, int, long long, uint64_t, int,
-  long long, const float *, uint64_t, int, long long, int);
+int cublasGemmStridedBatchedEx(void *, int, int, int, int, int, const void *, uint64_t, int, int,
+  long long, uint64_t, int, int, long long, const void *, uint64_t, int, int, long long, int, int,
+  int);
 int clGetPlatformIDs(unsigned, void **, unsigned *);
 int clGetDeviceIDs(void *, unsigned long, unsigned, void **, unsigned *);
 void *clCreateContext(const intptr_t *, unsigned, void **, void *, void *, int *);

@@ -210,6 +210,13 @@ static inline uint32_t PRMT_(uint32_t a, uint32_t b, uint32_t how) {
   }
   return r;
 }
+static inline uint32_t DP2A_(uint32_t a, uint32_t b, uint32_t c) {
+  return c + (a & 65535) * (b & 255) + (a >> 16) * (b >> 8 & 255);
+}
+static inline int32_t DP4A_(uint32_t a, uint32_t b, int32_t c) {
+  for (int i = 0; i < 32; i += 8) c += (int8_t)(a >> i) * (int8_t)(b >> i);
+  return c;
+}
 #define BITS_(T, n) ((n) >= 8 * sizeof(T) ? (T)-1 : ((T)1 << (n)) - 1)
 #define BFI_(sfx, T) \
   static inline T BFI_##sfx(T a, T b, uint32_t at, uint32_t n) { \

@@ -119,10 +119,28 @@ describe("kernels of a program", function()
     assert.equal(9, missed("deaf", 18, "crossing", 1, 3))
   end)
 
+  it("have four neighbours a thread where windows begin at multiples of four", function()
+    for program, some in pairs { fours = true, odd = false } do
+      local want, got = both(program, 5, 4)
+      assert.same(want, got)
+      choose "leaves"
+      want, got = both(program, 5, 4)
+      assert.same(want, got)
+      choose ""
+      local text = helper.lua(("spec/gpu_rows.lua cuda %s 5 4"):format(program),
+        ("TEMPO_CUDA=%s TEMPO_DEVICE= TEMPO_DUMP=kernels TEMPO_CACHE= TEMPO_KERNELS=leaves ")
+          :format(device.emulator))
+      for _, d in ipairs { "bool", "u8", "i32", "i64", "f16", "bf16", "f32", "f64" } do
+        assert.equal(some, text:find("= *(GLOBAL const tp_four_" .. d, 1, true) ~= nil, d)
+        assert.equal(some, text:find("*(GLOBAL tp_four_" .. d .. " *)&", 1, true) ~= nil, d)
+      end
+    end
+  end)
+
   it("meet in all blocks where parts read each other: without one meeting there is a race",
     function()
     -- between others only one block has points
-    assert.equal(5, missed("apart", 10, "epochs", 3000, 2, "- 2"))
+    assert.equal(7, missed("apart", 10, "epochs", 3000, 2, "- 2"))
     assert.equal(4, missed("apart", 5, "sums", 70, 9))
   end)
 end)

@@ -2,8 +2,7 @@
  *
  * Work is done as late as it may be: when somebody waits, and then only what that hangs on; memory
  * of the host is read and written then, whatever has become of it. So a mark that is not waited
- * for, or a buffer that is used again too early, gives wrong numbers here every time. Captured work
- * runs in an order that its edges allow, not in the one in which it was put.
+ * for, or a buffer that is used again too early, gives wrong numbers here every time.
  *
  * A module's image is PTX. ptx.lua, beside this library, writes it in C; cc builds that once, into
  * modules/ beside it, named by what it is made of. A finding fails the launch with the error that a
@@ -21,8 +20,7 @@
 
 typedef uint64_t devptr;
 typedef struct stream stream;
-typedef struct graph graph;
-typedef enum kind { COPY, SET, LAUNCH, WAIT, FREE, HOST, PLAY, LIBRARY } kind;
+typedef enum kind { COPY, SET, LAUNCH, WAIT, FREE, HOST, LIBRARY } kind;
 typedef struct function {
   const emu_kernel *kernel;
   const struct module *module;
@@ -34,41 +32,29 @@ typedef struct module {
   function *functions;
 } module;
 
-/* Work. seq: its number on its stream. edges: of captured work, what it comes after. */
+/* Work. seq: its number on its stream. A copy: of `lines` pieces, these far apart. */
 typedef struct op {
   struct op *next;
   kind kind;
   void *to;
   const void *from;
-  uint64_t n, seq;
+  uint64_t n, seq, lines, to_step, from_step;
   int value, width;
   const function *fn;
   emu_grid grid;
   char *args;
   stream *waits; /* until its work `seq` is done */
-  graph *play;
   void (*call)(void *);
-  int *edges, nedges;
 } op;
 struct stream {
   op *first, **last;
   uint64_t put, done;
   bool blocking, running;
-  graph *capture;
-  int tip; /* the last of its captured work, -1: none */
-  int joins[64], njoins;
-};
-struct graph {
-  op **node;
-  int n, room, *order, *tips;
-  stream *origin;
-  bool broken;
 };
 typedef struct event {
   stream *on;
   uint64_t seq;
-  graph *captured;
-  int node, asked;
+  int asked;
 } event;
 
 emu_knobs emu_knob;
@@ -79,7 +65,7 @@ static int nstreams, contexts, sticky;
 static char folder[PATH_MAX];
 static struct counts {
   long allocations, launches, copies_in, copies_out, copies_on, bytes_in, bytes_out, sets, waits,
-      graphs, modules, libraries, findings;
+      modules, libraries, findings;
 } counted;
 
 /* ---- settings ---- */
@@ -132,11 +118,11 @@ static void write_counts(void) {
   if (!f) return;
   fprintf(f,
       "launches %ld\ncopies_in %ld\ncopies_out %ld\ncopies_on %ld\nbytes_in %ld\nbytes_out %ld\n"
-      "sets %ld\nwaits %ld\ngraphs %ld\nmodules %ld\nlibraries %ld\nallocations %ld\nfindings "
+      "sets %ld\nwaits %ld\nmodules %ld\nlibraries %ld\nallocations %ld\nfindings "
       "%ld\n",
       counted.launches, counted.copies_in, counted.copies_out, counted.copies_on, counted.bytes_in,
-      counted.bytes_out, counted.sets, counted.waits, counted.graphs, counted.modules,
-      counted.libraries, counted.allocations, counted.findings);
+      counted.bytes_out, counted.sets, counted.waits, counted.modules, counted.libraries,
+      counted.allocations, counted.findings);
   fclose(f);
 }
 __attribute__((destructor)) static void at_end(void) { write_counts(); }
@@ -159,11 +145,6 @@ static bool still(const op *o, const void *p, const char *what) {
 static void until(stream *s, uint64_t seq);
 static void run(op *o);
 
-static void play(graph *g) {
-  counted.graphs++;
-  for (int i = 0; i < g->n && !sticky; i++) run(g->node[g->order[i]]);
-}
-
 static void run(op *o) {
   if (o->kind == WAIT) {
     until(o->waits, o->seq);
@@ -173,7 +154,9 @@ static void run(op *o) {
   switch (o->kind) {
   case COPY:
     if (!still(o, o->to, "copy") || !still(o, o->from, "copy")) break;
-    watch_copy(o->to, o->from, o->n);
+    for (uint64_t i = 0; i < (o->lines ? o->lines : 1); i++)
+      watch_copy((char *)o->to + i * o->to_step, (const char *)o->from + i * o->from_step,
+          o->lines ? (uint64_t)o->value : o->n);
     if (!watch_is_device(o->from)) counted.copies_in++, counted.bytes_in += (long)o->n;
     else if (!watch_is_device(o->to)) counted.copies_out++, counted.bytes_out += (long)o->n;
     else counted.copies_on++;
@@ -191,13 +174,12 @@ static void run(op *o) {
     break;
   case FREE: watch_drop(o->to); break;
   case HOST: o->call(o->to); break;
-  case PLAY: play(o->play); break;
   case LIBRARY: counted.libraries++, o->call(o->args); break;
   case WAIT: break;
   }
 }
 
-static void free_op(op *o) { free(o->args), free(o->edges), free(o); }
+static void free_op(op *o) { free(o->args), free(o); }
 
 /* Does s's work up to number seq. */
 static void until(stream *s, uint64_t seq) {
@@ -235,51 +217,8 @@ static void wait_for(stream *s, stream *other) {
   append(s, o);
 }
 
-/* ---- captured work ---- */
-static void edge(op *o, int to) {
-  o->edges = realloc(o->edges, sizeof(int) * (size_t)(o->nedges + 1));
-  o->edges[o->nedges++] = to;
-}
-
-static void capture(stream *s, op *o) {
-  graph *g = s->capture;
-  if (s->tip >= 0) edge(o, s->tip);
-  for (int i = 0; i < s->njoins; i++) edge(o, s->joins[i]);
-  s->njoins = 0;
-  if (g->n == g->room) {
-    g->room = g->room ? 2 * g->room : 64;
-    g->node = realloc(g->node, sizeof *g->node * (size_t)g->room);
-  }
-  s->tip = g->n, g->node[g->n++] = o;
-}
-
-/* The latest that may go goes first: branches that nothing orders are seen in another order than
- * they were put in. */
-static void order(graph *g) {
-  bool *done = calloc((size_t)g->n + 1, sizeof *done);
-  g->order = calloc((size_t)g->n + 1, sizeof(int));
-  for (int k = 0; k < g->n; k++)
-    for (int i = g->n - 1; i >= 0; i--) {
-      bool ready = !done[i];
-      for (int e = 0; ready && e < g->node[i]->nedges; e++) ready = done[g->node[i]->edges[e]];
-      if (!ready) continue;
-      done[i] = true, g->order[k] = i;
-      break;
-    }
-  free(done);
-}
-
-static bool reaches(const graph *g, int from, int to) {
-  if (from == to) return true;
-  if (from < to) return false;
-  for (int e = 0; e < g->node[from]->nedges; e++)
-    if (reaches(g, g->node[from]->edges[e], to)) return true;
-  return false;
-}
-
 static int put(stream *s, op *o) {
   if (!s) s = &legacy;
-  if (s->capture) return capture(s, o), 0;
   if (s == &legacy)
     for (int i = 0; i < nstreams; i++) {
       if (streams[i]->blocking) wait_for(&legacy, streams[i]);
@@ -314,10 +253,7 @@ enum {
   BAD_HANDLE = 400,
   NOT_FOUND = 500,
   NOT_READY = 600,
-  TOO_LARGE = 720,
-  CAPTURING = 900,
-  UNJOINED = 904,
-  NOT_CAPTURING = 901
+  TOO_LARGE = 720
 };
 
 /* ---- devices ---- */
@@ -377,7 +313,7 @@ static void end_context(void) {
   for (int i = -1; i < nstreams; i++) {
     stream *s = i < 0 ? &legacy : streams[i];
     for (op *o; (o = s->first); free_op(o)) s->first = o->next;
-    s->done = s->put, s->capture = NULL;
+    s->done = s->put;
   }
   sticky = 0;
   watch_drop_all();
@@ -409,32 +345,17 @@ API cuCtxSynchronize(void) {
 }
 
 /* ---- memory ---- */
-static bool capturing(void) {
-  for (int i = 0; i < nstreams; i++)
-    if (streams[i]->capture) return true;
-  return legacy.capture != NULL;
-}
-/* Spoils the captures, for a call that must not be made while a stream captures. */
-static bool spoils(void) {
-  bool is = false;
-  for (int i = 0; i < nstreams; i++)
-    if (streams[i]->capture) streams[i]->capture->broken = is = true;
-  return is;
-}
-
 API cuMemAlloc_v2(devptr *p, size_t n) {
   ENTER;
   if (n == 0) LEAVE(EMU_INVALID);
-  if (spoils()) LEAVE(CAPTURING);
   counted.allocations++;
   if (emu_knob.alloc > 0 && --emu_knob.alloc == 0) LEAVE(EMU_OUT_OF_MEMORY);
-  char *at = watch_take(n);
+  char *at = watch_take(n, true);
   *p = (devptr)(uintptr_t)at;
   LEAVE(at ? 0 : EMU_OUT_OF_MEMORY);
 }
 API cuMemFree_v2(devptr p) {
   pthread_mutex_lock(&lock);
-  if (!sticky && spoils()) LEAVE(CAPTURING);
   if (!p) LEAVE(0);
   if (!sticky) drain();
   if (watch_drop((char *)(uintptr_t)p)) LEAVE(sticky);
@@ -463,14 +384,19 @@ API cuMemAllocHost_v2(void **p, size_t n) {
   if (*p) memset(*p, 0xA5, n);
   LEAVE(*p ? 0 : EMU_OUT_OF_MEMORY);
 }
+/* Memory of the host that kernels may touch (2) lies among the device's, to be watched. */
 API cuMemHostAlloc(void **p, size_t n, unsigned flags) {
-  (void)flags;
-  return cuMemAllocHost_v2(p, n);
+  if (!(flags & 2)) return cuMemAllocHost_v2(p, n);
+  ENTER;
+  counted.allocations++;
+  if (emu_knob.alloc > 0 && --emu_knob.alloc == 0) LEAVE(EMU_OUT_OF_MEMORY);
+  *p = watch_take(n, false);
+  LEAVE(*p ? 0 : EMU_OUT_OF_MEMORY);
 }
 API cuMemFreeHost(void *p) {
   pthread_mutex_lock(&lock);
   if (!sticky) drain();
-  free(p);
+  if (!watch_drop(p)) free(p);
   LEAVE(sticky);
 }
 
@@ -491,7 +417,6 @@ static int copy_now(void *to, const void *from, size_t n, int device) {
   int e = copy(NULL, to, from, n, device);
   if (e) return e;
   ENTER;
-  if (spoils()) LEAVE(CAPTURING);
   until(&legacy, legacy.put);
   WAITED;
 }
@@ -503,6 +428,34 @@ API cuMemcpyDtoHAsync_v2(void *to, devptr from, size_t n, stream *s) {
 }
 API cuMemcpyDtoDAsync_v2(devptr to, devptr from, size_t n, stream *s) {
   return copy(s, AT(to), AT(from), n, 3);
+}
+/* CUDA_MEMCPY2D, between two memories of the device */
+typedef struct {
+  size_t from_x, from_y;
+  int from_kind;
+  const void *from_host;
+  devptr from;
+  void *from_array;
+  size_t from_step, to_x, to_y;
+  int to_kind;
+  void *to_host;
+  devptr to;
+  void *to_array;
+  size_t to_step, bytes, n;
+} lines2d;
+API cuMemcpy2DAsync_v2(const lines2d *l, stream *s) {
+  ENTER;
+  size_t to = (l->n - 1) * l->to_step + l->bytes, from = (l->n - 1) * l->from_step + l->bytes;
+  if (l->from_kind != 2 || l->to_kind != 2 || l->from_x || l->from_y || l->to_x || l->to_y ||
+      !l->n || !l->bytes || l->to_step < l->bytes || l->from_step < l->bytes ||
+      !watch_holds(AT(l->to), to) || !watch_holds(AT(l->from), from)) {
+    emu_say("a copy of %zu pieces of %zu bytes leaves its memory", l->n, l->bytes);
+    LEAVE(EMU_INVALID);
+  }
+  op *o = made(COPY);
+  o->to = AT(l->to), o->from = AT(l->from), o->n = to < from ? to : from;
+  o->lines = l->n, o->value = (int)l->bytes, o->to_step = l->to_step, o->from_step = l->from_step;
+  LEAVE(put(s, o));
 }
 API cuMemcpyHtoD_v2(devptr to, const void *from, size_t n) { return copy_now(AT(to), from, n, 1); }
 API cuMemcpyDtoH_v2(void *to, devptr from, size_t n) { return copy_now(to, AT(from), n, 2); }
@@ -532,7 +485,7 @@ API cuMemsetD8_v2(devptr to, unsigned char v, size_t n) { return set(NULL, to, v
 API cuStreamCreate(stream **s, unsigned flags) {
   ENTER;
   *s = calloc(1, sizeof **s);
-  (*s)->blocking = !(flags & 1), (*s)->tip = -1;
+  (*s)->blocking = !(flags & 1);
   streams = realloc(streams, sizeof *streams * (size_t)(nstreams + 1));
   streams[nstreams++] = *s;
   LEAVE(0);
@@ -553,10 +506,6 @@ API cuStreamDestroy_v2(stream *s) {
 API cuStreamSynchronize(stream *s) {
   ENTER;
   if (!s) s = &legacy;
-  if (s->capture) {
-    s->capture->broken = true;
-    LEAVE(CAPTURING);
-  }
   until(s, s->put);
   WAITED;
 }
@@ -575,14 +524,11 @@ API cuEventDestroy_v2(event *e) { return free(e), 0; }
 API cuEventRecord(event *e, stream *s) {
   ENTER;
   if (!s) s = &legacy;
-  e->captured = s->capture, e->asked = 0;
-  if (s->capture) e->node = s->tip;
-  else {
-    if (s == &legacy)
-      for (int i = 0; i < nstreams; i++)
-        if (streams[i]->blocking) wait_for(&legacy, streams[i]);
-    e->on = s, e->seq = s->put;
-  }
+  e->asked = 0;
+  if (s == &legacy)
+    for (int i = 0; i < nstreams; i++)
+      if (streams[i]->blocking) wait_for(&legacy, streams[i]);
+  e->on = s, e->seq = s->put;
   LEAVE(0);
 }
 API cuEventRecordWithFlags(event *e, stream *s, unsigned flags) {
@@ -591,17 +537,12 @@ API cuEventRecordWithFlags(event *e, stream *s, unsigned flags) {
 }
 API cuEventQuery(event *e) {
   ENTER;
-  if (e->captured) LEAVE(CAPTURING);
   if (!e->on || e->on->done >= e->seq) LEAVE(0);
   if (e->asked++) until(e->on, e->seq);
   LEAVE(sticky ? sticky : e->on->done >= e->seq ? 0 : NOT_READY);
 }
 API cuEventSynchronize(event *e) {
   ENTER;
-  if (e->captured) {
-    e->captured->broken = true;
-    LEAVE(CAPTURING);
-  }
   if (e->on) until(e->on, e->seq);
   WAITED;
 }
@@ -613,16 +554,6 @@ API cuStreamWaitEvent(stream *s, event *e, unsigned flags) {
   ENTER;
   (void)flags;
   if (!s) s = &legacy;
-  if (e->captured) {
-    if (!s->capture) s->capture = e->captured, s->tip = -1, s->njoins = 0;
-    if (s->capture != e->captured || s->njoins == 64) LEAVE(CAPTURING);
-    if (e->node >= 0) s->joins[s->njoins++] = e->node;
-    LEAVE(0);
-  }
-  if (s->capture) { /* on work that is no part of the graph */
-    s->capture->broken = true;
-    LEAVE(905);
-  }
   if (e->on && e->on != s && e->on->done < e->seq) {
     op *o = made(WAIT);
     o->waits = e->on, o->seq = e->seq;
@@ -635,78 +566,6 @@ API cuLaunchHostFunc(stream *s, void (*call)(void *), void *arg) {
   op *o = made(HOST);
   o->call = call, o->to = arg;
   LEAVE(put(s, o));
-}
-
-/* ---- graphs ---- */
-API cuStreamBeginCapture_v2(stream *s, int mode) {
-  ENTER;
-  (void)mode;
-  if (!s) LEAVE(CAPTURING); /* the stream that others wait for */
-  if (s->capture) LEAVE(NOT_CAPTURING);
-  s->capture = calloc(1, sizeof(graph)), s->tip = -1, s->njoins = 0;
-  s->capture->origin = s;
-  LEAVE(0);
-}
-API cuStreamIsCapturing(stream *s, int *is) { return *is = s && s->capture ? 1 : 0, 0; }
-API cuStreamEndCapture(stream *s, graph **to) {
-  ENTER;
-  graph *g = s ? s->capture : NULL;
-  int error = 0;
-  *to = NULL;
-  if (!g || g->origin != s) LEAVE(NOT_CAPTURING);
-  for (int i = 0; i < nstreams; i++) {
-    stream *other = streams[i];
-    if (other->capture != g) continue;
-    if (other != s && other->tip >= 0) {
-      bool joined = s->tip >= 0 && reaches(g, s->tip, other->tip);
-      for (int k = 0; k < s->njoins; k++) joined = joined || reaches(g, s->joins[k], other->tip);
-      if (!joined) error = UNJOINED;
-    }
-    other->capture = NULL;
-  }
-  if (g->broken) error = 901;
-  if (!error) *to = g;
-  LEAVE(error);
-}
-API cuGraphInstantiateWithFlags(graph **x, graph *g, unsigned long long flags) {
-  ENTER;
-  (void)flags;
-  if (!g) LEAVE(EMU_INVALID);
-  *x = calloc(1, sizeof **x);
-  (*x)->n = g->n, (*x)->node = calloc((size_t)g->n + 1, sizeof *g->node);
-  for (int i = 0; i < g->n; i++) {
-    op *o = (*x)->node[i] = made(WAIT);
-    *o = *g->node[i];
-    if (o->args) {
-      size_t n = o->kind == LIBRARY ? o->n : 4096;
-      o->args = memcpy(malloc(n), g->node[i]->args, n);
-    }
-    if (o->edges)
-      o->edges = memcpy(malloc(sizeof(int) * (size_t)o->nedges), g->node[i]->edges,
-          sizeof(int) * (size_t)o->nedges);
-  }
-  order(*x);
-  LEAVE(0);
-}
-static int free_graph(graph *g) {
-  pthread_mutex_lock(&lock);
-  if (!g) LEAVE(EMU_INVALID);
-  if (!sticky) drain(); /* it may be on its way */
-  for (int i = 0; i < g->n; i++) free_op(g->node[i]);
-  free(g->node), free(g->order), free(g);
-  LEAVE(sticky);
-}
-API cuGraphDestroy(graph *g) { return free_graph(g); }
-API cuGraphExecDestroy(graph *x) { return free_graph(x); }
-API cuGraphLaunch(graph *x, stream *s) {
-  ENTER;
-  op *o = made(PLAY);
-  o->play = x;
-  LEAVE(put(s, o));
-}
-API cuGraphGetNodes(graph *g, void **nodes, size_t *n) {
-  (void)nodes;
-  return *n = (size_t)g->n, 0;
 }
 
 /* ---- modules ---- */
@@ -931,9 +790,6 @@ API cuGetErrorName(int e, const char **s) {
     { EMU_MISALIGNED, "CUDA_ERROR_MISALIGNED_ADDRESS" },
     { EMU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED" },
     { TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE" },
-    { CAPTURING, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" },
-    { NOT_CAPTURING, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED" },
-    { UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED" },
     { 905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION" } };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (known[i].e == e) return *s = known[i].name, 0;
@@ -958,4 +814,3 @@ API emu_may(const char *who, const void *p, size_t n, int writes) {
   fail(EMU_ILLEGAL_ADDRESS);
   return 0;
 }
-API emu_capturing(void) { return capturing(); }

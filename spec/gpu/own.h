@@ -41,9 +41,9 @@ enum {
 };
 
 /* ---- watch.c ---- */
-bool watch_open(void); /* false: there is no room for the device's memory */
-char *watch_take(uint64_t n);
-bool watch_drop(char *p); /* false: it is no allocation */
+bool watch_open(void);                  /* false: there is no room for the device's memory */
+char *watch_take(uint64_t n, bool own); /* own: not the host's, so it counts */
+bool watch_drop(char *p);               /* false: it is no allocation */
 void watch_drop_all(void);
 uint64_t watch_used(void);
 /* Do n bytes lie in one living allocation? The arena is where pointers of the device point to. */

@@ -64,6 +64,19 @@ describe("products on the emulated device", function()
     end)
   end
 
+  it("of f16 and bf16 by the library, sums in f32; a sum over a dim is rounded once", function()
+    local halves = [[
+      local t, T = P:dim "t"
+      bounds.T = 2
+      local a, b, x = input "a", input "b", input("x", { t })
+      return { ab = a:matmul(b), wide = a:to "f32":matmul(b:to "f32"),
+        sum = x:mT():matmul(x)[0 .. T]:sum(0) }]]
+    for dtype, tolerance in pairs { f16 = 0.25, bf16 = 1 } do
+      assert.equal("ab\tok\nsum\tok\nwide\tok\nlibrary\t2\nall on the device\n", run(dtype,
+        tolerance, halves, "{ a = { 130, 140 }, b = { 140, 150 }, x = { 2, 128, 130 } }"))
+    end
+  end)
+
   it("of fewer terms by tiles: edges, batches, few rows, few columns, sums over a dim", function()
     local small = "{ a = { 70, 66 }, b = { 66, 90 } }"
     assert.equal("ab\tok\nleft\tok\nright\tok\nturned\tok\nlibrary\t0\nall on the device\n",

@@ -326,6 +326,16 @@ function OP.prmt(p, a, t)
   return put(a[1], "b32",
     ("PRMT_(%s, %s, %s)"):format(val(a[2], "u32"), val(a[3], "u32"), val(a[4], "u32")))
 end
+function OP.dp2a(p, a, t, has)
+  if t ~= "u32" or p[#p - 1] ~= "u32" then stop "a product of two numbers with sign" end
+  return put(a[1], t, ("DP2A_(%s, %s, %s)"):format(val(a[2], t),
+    val(a[3], t) .. (has.hi and " >> 16" or ""), val(a[4], t)))
+end
+function OP.dp4a(p, a, t)
+  if t ~= "s32" or p[1] ~= "s32" then stop "a product of four numbers without sign" end
+  return put(a[1], t,
+    ("DP4A_(%s, %s, %s)"):format(val(a[2], "u32"), val(a[3], "u32"), val(a[4], "s32")))
+end
 function OP.bfe(p, a, t)
   return put(a[1], t,
     ("BFE_%s(%s, %s, %s)"):format(t, val(a[2], t), val(a[3], "u32"), val(a[4], "u32")))

@@ -28,7 +28,7 @@ TP_FN uint64_t result_f64(double x) { return x != x ? TP_U64(0x7ff8000000000000)
 -- dtype t.
 local function over(name, t, list)
   local T = CTYPE[t] or t
-  put("KERNEL_OF(64, %s)(GLOBAL const %s *RESTRICT px, GLOBAL const %s *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {\n" ..
+  put("KERNEL_OF(64, %s)(GLOBAL const %s *px, GLOBAL const %s *py, GLOBAL uint64_t *o, int64_t n) {\n" ..
     "  POINTS {\n    const %s x = px[i], y = py[i];\n    const uint8_t w = (uint8_t)(i & 1);", name,
       T, T, T)
   local names = {}
@@ -72,7 +72,7 @@ over("loads", "uint16_t",
 over("draws", "uint32_t",
   { { "uniform", "f32", "tp_uniform_of(x)" }, { "normal", "f64", "tp_normal_of(x, y)" } })
 put [[
-KERNEL_OF(64, philox)(GLOBAL const uint32_t *RESTRICT px, GLOBAL const uint32_t *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {
+KERNEL_OF(64, philox)(GLOBAL const uint32_t *px, GLOBAL const uint32_t *py, GLOBAL uint64_t *o, int64_t n) {
   POINTS {
     uint32_t key[2];
     tp_word c[4];
@@ -103,7 +103,7 @@ for _, t in ipairs { "f32", "f64" } do
   put("    for (int p = 0; p < TP_FOLD_PART; p += TP_FOLD_LANES)\n" ..
     "      for (int l = 0; l < TP_FOLD_LANES; l++) TP_LANE_FMOST(%s, part[l], odd[l], x[j + p + l]);", T)
   put("    TP_LANES_JOIN(%s, FMOST, sum, part, odd);\n  }\n  for (; j < n; j++) sum = TP_FOLD_FMOST(sum, x[j]);\n  return sum;\n}", T)
-  put("KERNEL_OF(64, folds_%s)(GLOBAL const %s *RESTRICT px, GLOBAL const %s *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {", t, T, T)
+  put("KERNEL_OF(64, folds_%s)(GLOBAL const %s *px, GLOBAL const %s *py, GLOBAL uint64_t *o, int64_t n) {", t, T, T)
   put("  POINTS {\n    const int64_t m = i * 37 %% 3001;")
   put("    o[i] = result_%s(folded_%s(px + i, m));\n    o[n + i] = result_%s(most_%s(px + i, m));",
     t, t, t, t)
@@ -116,7 +116,7 @@ for _, name in ipairs { "common", "cartpole" } do
   put("%s", device.file("kernels/env/" .. name .. ".h"))
 end
 put [[
-KERNEL_OF(64, cartpole)(GLOBAL const uint32_t *RESTRICT px, GLOBAL const uint32_t *RESTRICT py, GLOBAL uint64_t *RESTRICT o, int64_t n) {
+KERNEL_OF(64, cartpole)(GLOBAL const uint32_t *px, GLOBAL const uint32_t *py, GLOBAL uint64_t *o, int64_t n) {
   POINTS {
     double s[4], next[4], u[4];
     float obs[4], reward;
@@ -173,7 +173,7 @@ function rows.host()
   local stem = os.tmpname()
   local f = assert(io.open(stem .. ".c", "w"))
   f:write "#include <stdint.h>\n#include <math.h>\n#include <string.h>\n#define TP_FN static inline\n#define TP_FMA 1\n"
-  f:write "#define GLOBAL\n#define RESTRICT restrict\n#define THREAD 0\n#define THREADS 1\n#define BLOCK 0\n#define BLOCKS 1\n"
+  f:write "#define GLOBAL\n#define THREAD 0\n#define THREADS 1\n#define BLOCK 0\n#define BLOCKS 1\n"
   f:write "#define KERNEL_OF(n, name) void name\n"
   for name in ("math half philox scalar fold dot"):gmatch "%S+" do
     f:write(device.file("kernels/prelude/" .. name .. ".h"))

@@ -34,6 +34,7 @@ typedef struct cell {
 
 typedef struct region {
   uint64_t at, bytes;
+  bool own;
 } region;
 
 static struct {
@@ -116,7 +117,7 @@ static void *reserve(uint64_t n) {
 
 bool watch_open(void) {
   if (W.base) return true;
-  W.span = LOW + 2 * ((uint64_t)emu_knob.memory << 20);
+  W.span = LOW + 2 * ((uint64_t)emu_knob.memory << 20) + ((uint64_t)1 << 30); /* and the host's */
   W.base = reserve(W.span), W.state = reserve(W.span);
   W.word = reserve(W.span / 4 * sizeof(cell)), W.byte = reserve(W.span * sizeof(cell));
   W.next = LOW + GAP;
@@ -155,15 +156,16 @@ static uint64_t fit(uint64_t room) {
   return 0;
 }
 
-char *watch_take(uint64_t n) {
+char *watch_take(uint64_t n, bool own) {
   uint64_t room = (n + PAGE - 1) / PAGE * PAGE, at;
-  if (n == 0 || W.used + n > (uint64_t)emu_knob.memory << 20 || !(at = fit(room))) return NULL;
+  if (n == 0 || (own && W.used + n > (uint64_t)emu_knob.memory << 20) || !(at = fit(room)))
+    return NULL;
   if (W.nlive == W.room)
     W.live = realloc(W.live, sizeof *W.live * (size_t)(W.room = W.room ? 2 * W.room : 256));
   int i = slot(at);
   memmove(W.live + i + 1, W.live + i, sizeof *W.live * (size_t)(W.nlive - i));
-  W.live[i].at = at, W.live[i].bytes = n, W.nlive++;
-  W.used += n, W.next = at + room + GAP;
+  W.live[i] = (region){ at, n, own }, W.nlive++;
+  W.used += own ? n : 0, W.next = at + room + GAP;
   if (emu_knob.watched || n < (64u << 20)) memset(W.base + at, 0xA5, n);
   if (emu_knob.watched) memset(W.state + at, FRESH, n);
   return W.base + at;
@@ -176,7 +178,7 @@ bool watch_drop(char *p) {
   uint64_t n = W.live[i].bytes, room = (n + PAGE - 1) / PAGE * PAGE;
   W.freed[W.nfreed++ % FREED] = W.live[i];
   memmove(W.live + i, W.live + i + 1, sizeof *W.live * (size_t)(--W.nlive - i));
-  W.used -= n;
+  W.used -= W.freed[(W.nfreed - 1) % FREED].own ? n : 0;
   madvise(W.base + at, room, MADV_DONTNEED);
   if (emu_knob.watched) {
     madvise(W.state + at, room, MADV_DONTNEED);

@@ -54,9 +54,15 @@ tempo_array *tempo_array_wrap(const char *dtype, int rank, const int64_t *shape,
   return NULL;
 }
 
+/* Its elements are the host's. */
+static bool seen(const tempo_array *a) {
+  tp_error e = { 0 };
+  return tp_array_see(api_array(a), &e) || api_fail(NULL, &e);
+}
+
 tempo_array *tempo_array_copy(const tempo_array *a) {
   if (!api_given(a, __func__, "the array", NULL)) return NULL;
-  return api_give(tp_array_cast(api_array(a), api_array(a)->dtype), NULL);
+  return seen(a) ? api_give(tp_array_cast(api_array(a), api_array(a)->dtype), NULL) : NULL;
 }
 
 tempo_array *tempo_array_ref(tempo_array *a) {
@@ -71,7 +77,11 @@ static const tp_array *looked_at(const tempo_array *a) {
   return api_given(a, "tempo_array", "the array", NULL) ? api_array(a) : &none;
 }
 
-void *tempo_array_data(tempo_array *a) { return looked_at(a)->data; }
+void *tempo_array_data(tempo_array *a) {
+  const tp_array *x = looked_at(a);
+  tp_error e = { 0 };
+  return !a || tp_array_expose(api_array(a), &e) || api_fail(NULL, &e) ? x->data : NULL;
+}
 int tempo_array_rank(const tempo_array *a) { return looked_at(a)->rank; }
 int64_t tempo_array_count(const tempo_array *a) { return looked_at(a)->count; }
 const char *tempo_array_dtype(const tempo_array *a) { return tp_dtype_name(looked_at(a)->dtype); }
@@ -91,12 +101,14 @@ static bool element_ok(const char *fn, const tp_array *x, int64_t i) {
 
 double tempo_array_get(const tempo_array *a, int64_t i) {
   const tp_array *x = looked_at(a);
-  return element_ok(__func__, x, i) ? tp_get(x->dtype, x->data, i) : NAN;
+  return element_ok(__func__, x, i) && seen(a) ? tp_get(x->dtype, x->data, i) : NAN;
 }
 
 int tempo_array_set(tempo_array *a, int64_t i, double v) {
   const tp_array *x = looked_at(a);
+  tp_error e = { 0 };
   if (!element_ok(__func__, x, i)) return 0;
+  if (!tp_array_touch(api_array(a), &e)) return api_fail(NULL, &e);
   tp_put(x->dtype, x->data, i, v);
   return 1;
 }
@@ -120,5 +132,6 @@ int tempo_array_save(const tempo_array *a, const char *path, tempo_error *err) {
   tp_error e = { 0 };
   if (!api_given(a, __func__, "the array", err) || !api_given(path, __func__, "path", err))
     return 0;
-  return tp_npy_save(path, api_array(a), &e) || api_fail(err, &e);
+  return (tp_array_see(api_array(a), &e) && tp_npy_save(path, api_array(a), &e)) ||
+      api_fail(err, &e);
 }

@@ -32,14 +32,14 @@ static bool names_ok(const char *what, tp_code code, int n, const char *const *n
 
 /* ---- bounds ---- */
 
-static bool put_bound(tempo_function *f, const tp_sym *s, int64_t v, int64_t *env, tp_error *e) {
+static bool put_bound(tempo_function *f, tp_sym *s, int64_t v, int64_t *env, tp_error *e) {
   if (v < 0) return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is negative", s->name);
   env[s->id] = v == TEMPO_ENDLESS && s == tp_fn_endless(f->f) ? TP_ENDLESS : v;
   return true;
 }
 
 static bool bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_error *e) {
-  const tp_sym *const *need, *s;
+  tp_sym *const *need, *s;
   int n = tp_fn_bounds(f->f, &need);
   if (!names_ok("bound", TP_E_BOUND, b.n, b.name, b.v, e)) return false;
   for (int i = 0; i < b.n; i++)
@@ -90,6 +90,7 @@ static bool bind_input(
         "input '%s' does not have the tick dims: tempo_start takes it", name);
   if (!input_taken(f, when, i)) return true;
   *in = api_array(a.v[k]);
+  if ((*in)->dtype == TP_BOOL && !tp_array_see(*in, e)) return false;
   int64_t bad = api_not_bool(*in);
   return bad < 0 ||
       tp_fail(e, TP_E_INPUT, TP_NOWHERE,

@@ -30,8 +30,8 @@ bool api_hooks(tempo_function *f, tp_error *e) {
   f->out = TP_NEWN(&f->a, tp_array *, g->outputs.n + 1);
   f->into = TP_NEWN(&f->a, tp_array *, g->outputs.n + 1);
   f->hooks = TP_NEWN(&f->a, hook, g->nodes.n + 1);
-  for (int i = 0; i < g->nodes.n; i++)
-    if (g->nodes.v[i]->op == TP_OP_CALL) add_hook(f, g->nodes.v[i]);
+  TP_NODES (n, g->nodes)
+    if (n->op == TP_OP_CALL) add_hook(f, n);
   tp_unguard(&oom);
   return true;
 }

@@ -36,7 +36,7 @@ static const tp_node *node_of(
 }
 
 const char *tempo_function_name(tempo_function *f, tempo_kind kind, int i) {
-  const tp_sym *const *v;
+  tp_dims v;
   const char *name = NULL;
   int o;
   if (!api_compiled(f, __func__, NULL) || i < 0) return NULL;
@@ -86,8 +86,8 @@ const char *tempo_function_dtype(tempo_function *f, tempo_kind kind, int i) {
 
 /* The dims of an item's array: a value lacks those that tick, a parameter those along which it
  * evolves. */
-static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_sym **dom) {
-  const tp_sym *const *tick;
+static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, tp_sym **dom) {
+  tp_dims tick;
   int ntick = tp_fn_tick_dims(f->f, &tick), count = 0;
   for (int d = 0; d < n->ndom && count < TP_MAXRANK; d++) {
     if (kind == TEMPO_VALUE && tp_dom_has(ntick, tick, n->dom[d])) continue;
@@ -99,8 +99,8 @@ static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, cons
 
 /* Are the bounds known that the extents mention, themselves or by dims? */
 static bool extents_known(
-    tempo_function *f, const tp_out *o, int ndom, const tp_sym *const *dom, bounds b, tp_error *e) {
-  const tp_sym *const *all;
+    tempo_function *f, const tp_out *o, int ndom, tp_dims dom, bounds b, tp_error *e) {
+  tp_dims all;
   int n = tp_fn_bounds(f->f, &all);
   bool ok = true;
   for (int i = 0; ok && i < n; i++) {
@@ -117,7 +117,7 @@ static bool extents_known(
 
 static int shape_of(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_out *o, bounds b,
     int64_t *shape, tp_error *e) {
-  const tp_sym *dom[TP_MAXRANK];
+  tp_sym *dom[TP_MAXRANK];
   int ndom = array_dims(f, kind, n, dom);
   int64_t *env = extents_known(f, o, ndom, dom, b, e) ? api_env(f, b, false, e) : NULL;
   const tp_run run = { .env = env };

@@ -35,7 +35,7 @@ int tempo_load_param(tempo_function *f, const char *name, const tempo_array *a, 
       !api_given(a, __func__, "the array", err))
     return 0;
   int k = fitting(f, name, api_array(a), &e);
-  if (k < 0) return api_fail(err, &e);
+  if (k < 0 || !tp_array_see(api_array(a), &e)) return api_fail(err, &e);
   tp_fn_load_param(f->f, k, tp_array_ref(api_array(a)));
   return 1;
 }

@@ -50,8 +50,7 @@ void tempo_program_free(tempo_program *p) { tp_program_unref((tp_program *)p); }
 
 /* ---- compiling ---- */
 
-static bool tick_dims(
-    tp_program *p, int n, const char *const *names, const tp_sym **dims, tp_error *e) {
+static bool tick_dims(tp_program *p, int n, const char *const *names, tp_sym **dims, tp_error *e) {
   if (n < 0 || n > TP_MAXTICK || (n && !names))
     return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "tick: %d dims", n);
   for (int i = 0; i < n; i++) {
@@ -66,7 +65,7 @@ static bool tick_dims(
 _Static_assert(TEMPO_MEMORY_ANY == TP_MEMORY_ANY, "one number for no limit");
 /* Outputs stand in the text itself, so none are given to tp_compile. */
 static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
-  const tp_sym *dims[TP_MAXTICK];
+  tp_sym *dims[TP_MAXTICK];
   tp_copts c = { .passes = o->passes,
     .precise = o->precise,
     .reproducible = o->reproducible,

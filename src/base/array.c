@@ -3,6 +3,9 @@
 #include "os/os.h"
 #include <math.h>
 
+struct tp_twin_deeds tp_twin_deeds;
+static bool has_twin(const tp_array *a) { return __atomic_load_n(&a->twin, __ATOMIC_ACQUIRE); }
+
 static bool mul_fits(size_t *n, int64_t by) {
   if (by < 0 || (by > 0 && *n > (SIZE_MAX / 2) / (size_t)by)) return false;
   *n *= (size_t)by;
@@ -117,6 +120,7 @@ tp_array *tp_array_ref(tp_array *a) {
 
 tp_array *tp_array_unref(tp_array *a) {
   if (!a || __atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) > 0) return NULL;
+  if (has_twin(a)) tp_twin_deeds.drop(a);
   if (a->base) tp_array_unref(a->base);
   else if (a->mapped) tp_os_unmap(a->data, tp_array_bytes(a));
   else if (!a->borrowed) tp_block_free(a->data, tp_array_bytes(a));
@@ -129,6 +133,46 @@ tp_array *tp_array_unref(tp_array *a) {
 
 size_t tp_array_bytes(const tp_array *a) {
   return (size_t)a->count * (size_t)tp_dtype_size(a->dtype);
+}
+
+bool tp_array_see(tp_array *a, tp_error *err) {
+  bool ok = true;
+  for (int64_t i = 0; a->row && i < a->shape[0]; i++) ok &= tp_array_see(a->row[i], err);
+  return ok && (!has_twin(a) || tp_twin_deeds.bring(a, err));
+}
+
+uint64_t tp_array_written(tp_array *a) {
+  uint64_t n = 0;
+  for (int64_t i = 0; a->row && i < a->shape[0]; i++) {
+    uint64_t row = tp_array_written(a->row[i]);
+    if (row == UINT64_MAX) return row;
+    n += row;
+  }
+  const tp_array *o = tp_array_owner(a);
+  return a->row ? n : o->exposed || o->borrowed ? UINT64_MAX : o->writes;
+}
+
+bool tp_array_touch(tp_array *a, tp_error *err) {
+  if (!tp_array_see(a, err)) return false;
+  tp_array_owner(a)->writes++;
+  return true;
+}
+
+bool tp_array_expose(tp_array *a, tp_error *err) {
+  tp_array_owner(a)->exposed = true;
+  return tp_array_see(a, err);
+}
+
+bool tp_array_move(const tp_pieces *p, tp_error *err) {
+  bool did = false;
+  if (has_twin(p->from) && !tp_twin_deeds.move(p, &did, err)) return false;
+  if (did) return true;
+  if (!tp_array_touch(p->to, err) || !tp_array_see(p->from, err)) return false;
+  char *to = (char *)p->to->data + p->to_at;
+  const char *from = (const char *)p->from->data + p->from_at;
+  for (int64_t i = 0; i < p->n; i++, to += p->to_step, from += p->from_step)
+    memcpy(to, from, (size_t)p->bytes);
+  return true;
 }
 
 void tp_array_tidy(tp_array *a) {

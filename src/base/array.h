@@ -5,6 +5,7 @@
 #include "base/base.h"
 #define TP_MAXRANK 16
 
+typedef struct tp_twin tp_twin; /* an array's copy on a device (gpu/twins.c) */
 typedef struct tp_array {
   int refs;
   tp_dtype dtype;
@@ -15,6 +16,12 @@ typedef struct tp_array {
   struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
   bool borrowed;         /* data belongs to the host */
   bool mapped;           /* data is a file's, to be read only; a view's too */
+  /* Of what owns the data (tp_array_owner): how often it was written, and whether code outside has
+   * its address, which may write at any time. */
+  bool exposed;
+  uint64_t writes;
+  tp_twin *twin; /* or NULL */
+  bool blank;    /* of an output that a run is to fill: no element has a value yet */
   /* Rows that are arrays of their own (tp_array_rows): place[i] is where row i begins, in elements
    * from data. NULL: the array is dense. Only runs take such an array as it is. */
   struct tp_array **row;
@@ -40,6 +47,34 @@ TP_KEEP tp_array *tp_array_ref(tp_array *a);
 /* NULL-safe, gives NULL */
 tp_array *tp_array_unref(tp_array *a);
 size_t tp_array_bytes(const tp_array *a);
+
+/* ---- memory that a device copies ---- What reads elements on the host calls tp_array_see first,
+ * what writes them tp_array_touch, what gives their address away tp_array_expose. False: the device
+ * that has newer elements failed. */
+bool tp_array_see(tp_array *a, tp_error *err); /* rows too */
+bool tp_array_touch(tp_array *a, tp_error *err);
+bool tp_array_expose(tp_array *a, tp_error *err);
+static inline tp_array *tp_array_owner(tp_array *a) {
+  while (a->base) a = a->base;
+  return a;
+}
+/* How often its elements were written; UINT64_MAX: they may change without a word. Rows too. */
+uint64_t tp_array_written(tp_array *a);
+/* n pieces of so many bytes, from byte `at` on, `step` apart: on the device where `from` is there,
+ * else on the host. */
+typedef struct tp_pieces {
+  tp_array *to, *from;
+  int64_t bytes, n, to_at, to_step, from_at, from_step;
+} tp_pieces;
+bool tp_array_move(const tp_pieces *p, tp_error *err);
+/* What twins.c does, once a device was opened. bring: copies elements to the host, if the device
+ * has newer ones; move: as above, *did: the device did it. Arrays may have lost their twins since
+ * they were looked at. */
+extern struct tp_twin_deeds {
+  bool (*bring)(tp_array *a, tp_error *err);
+  bool (*move)(const tp_pieces *p, bool *did, tp_error *err);
+  void (*drop)(tp_array *a);
+} tp_twin_deeds;
 static inline bool tp_array_is(const tp_array *a, tp_dtype d, int rank, const int64_t *shape) {
   return a->dtype == d && a->rank == rank &&
       (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank));

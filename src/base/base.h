@@ -168,6 +168,8 @@ void *tp_dup(tp_arena *a, const void *p, size_t n);
 #define TP_PUSH(a, vec, ...) \
   (tp_vec_grow((a), (void **)&(vec)->v, (vec)->n, &(vec)->cap, sizeof *(vec)->v), \
       (vec)->v[(vec)->n] = (__VA_ARGS__), (void)(vec)->n++)
+/* Lets x point to each entry of a vector, which does not grow meanwhile. */
+#define TP_EACH(T, x, list) for (T *x = (list).v, *x##_end = x ? x + (list).n : x; x < x##_end; x++)
 void tp_vec_grow(tp_arena *a, void **v, int n, int *cap, size_t size);
 
 /* ---- hash map: byte-string key -> pointer (map.c), inside an arena ---- */
@@ -177,8 +179,8 @@ typedef struct tp_map_ {
   int n, nslot;
 } tp_hmap;
 void tp_hmap_init(tp_hmap *m, tp_arena *a);
-void *tp_hmap_get(const tp_hmap *m, const void *key, size_t n);     /* NULL: absent */
-void tp_hmap_set(tp_hmap *m, const void *key, size_t n, void *val); /* key copied; replaces */
+void *tp_hmap_get(const tp_hmap *m, const void *key, size_t n);           /* NULL: absent */
+void tp_hmap_set(tp_hmap *m, const void *key, size_t n, const void *val); /* key copied; replaces */
 /* stable across runs and machines */
 uint64_t tp_hash(const void *p, size_t n, uint64_t seed);
 

@@ -61,7 +61,8 @@ void *tp_hmap_get(const tp_hmap *m, const void *key, size_t n) {
   return e ? e->val : NULL;
 }
 
-void tp_hmap_set(tp_hmap *m, const void *key, size_t n, void *val) {
+void tp_hmap_set(tp_hmap *m, const void *key, size_t n, const void *value) {
+  void *val = (void *)(uintptr_t)value;
   uint64_t hash = tp_hash(key, n, 0);
   tp_mapent *e = lookup(m, key, n, hash);
   if (e) {

@@ -169,7 +169,7 @@ static void sort_items(sort_key *a, sort_key *other, int64_t n) {
   for (int64_t i = 0; i < n; i++) begin[((a[i].key - least) >> shift) + 1]++;
   for (int k = 0; k < 1 << parts; k++) begin[k + 1] += begin[k];
   for (int64_t i = 0; i < n; i++) other[begin[(a[i].key - least) >> shift]++] = a[i];
-  memcpy(a, other, sizeof *a * (size_t)n);
+  TP_COPYN(a, other, n);
   for (int64_t k = 0, from = 0; shift && k < 1 << parts; from = begin[k++])
     if (begin[k] - from > 1) sort_items(a + from, other + from, begin[k] - from);
 }

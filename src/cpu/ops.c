@@ -129,7 +129,7 @@ static bool widen(tp_exec *x, tp_dreg *r, tp_dnd *d, const tp_dnd *half, bool re
 static bool run_in_f32(tp_exec *x, tp_dreg *r, bool (*bind)(tp_exec *, tp_dreg *), tp_oprun *run) {
   tp_dnd kept[MAXND];
   bool ok = true;
-  memcpy(kept, r->in, sizeof *kept * (size_t)r->nnd);
+  TP_COPYN(kept, r->in, r->nnd);
   for (int i = 0; i < r->nnd && ok; i++)
     if ((i >= r->nin || r->rg->op != TP_OP_MATMUL) && r->in[i].buf >= 0 && tp_half(r->in[i].dtype))
       ok = widen(x, r, &r->in[i], &kept[i], i < r->nin || r->rg->acc);
@@ -138,7 +138,7 @@ static bool run_in_f32(tp_exec *x, tp_dreg *r, bool (*bind)(tp_exec *, tp_dreg *
   for (int i = r->nin; i < r->nnd && ok; i++)
     if (kept[i].buf >= 0 && tp_half(kept[i].dtype))
       tp_view_convert(x, kept[i].dtype, &kept[i].v, TP_F32, &r->in[i].v);
-  memcpy(r->in, kept, sizeof *kept * (size_t)r->nnd);
+  TP_COPYN(r->in, kept, r->nnd);
   return ok;
 }
 

@@ -356,7 +356,7 @@ typedef struct line {
 static void line_start(
     line *l, const tp_view *far, const tp_view *near, const tp_view *k, int axis, int size) {
   int last = TP_MAX(k->rank - 1, 0);
-  memcpy(l->stride, far->stride, sizeof *l->stride * (size_t)far->rank);
+  TP_COPYN(l->stride, far->stride, far->rank);
   l->k = k, l->from = near, l->begin = far->p, l->size = size;
   l->apart = far->stride[axis];
   l->stride[axis] = 0;

@@ -191,10 +191,10 @@ static int64_t bytes_of_row(const tp_region *r, const tp_nd *x, int64_t size) {
 
 static void ask_window(asked_rows *a, const tp_region *r, const tp_nd *x) {
   tp_emit *e = a->e;
-  const tp_ix *rest, *next = tp_ix_addc(e->ix, tp_ix_sym(e->ix, a->loop->var), a->loop->step);
+  tp_ix *rest, *next = tp_ix_addc(tp_ix_sym(a->loop->var), a->loop->step);
   int64_t step, size;
   if (a->n == ASKED || x->buf < 0 || x->nring || x->rank || x->wrap >= 0 ||
-      !tp_ix_linear_in(e->ix, x->off, a->loop->var, &step, &rest))
+      !tp_ix_linear_in(x->off, a->loop->var, &step, &rest))
     return;
   for (int i = 0; i < a->n; i++)
     if (a->of[i]->buf == x->buf && a->of[i]->off == x->off) return;
@@ -204,7 +204,7 @@ static void ask_window(asked_rows *a, const tp_region *r, const tp_nd *x) {
   a->of[a->n++] = x;
   e->buf[x->buf] = true;
   tp_emit_line(e, "__builtin_prefetch(b%d + %s);\n", x->buf,
-      emit_ix(e, tp_ix_subst(e->ix, x->off, 1, &a->loop->var, &next)));
+      emit_ix(e, tp_ix_subst(x->off, 1, &a->loop->var, &next)));
 }
 
 /* Prints prefetches of a strip's rows of the next iteration: each lies in a page of its own. */

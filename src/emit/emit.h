@@ -22,21 +22,22 @@ int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
  * stretches share no memory. Parts are kernels by themselves; all blocks, which are there at once,
  * meet between two of them that touch one buffer (kernel/parts.c).
  *
- * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it,
- * that of sums by block, if it adds any; then the numbers: the seed, a loop's first value and end
- * (for a leaf 0, 0; for sums 0 and how many blocks), symbols `sym`. Sums are those that the blocks
- * of a loop by rows add up (tp_cut_loop). Notes are int64s: 1 + the position of the leaf that
- * failed first, 0 until then; by symbol, the variables of loops there; by buffer, its place in the
- * arena; has anything failed; how often blocks met. Then, for each block of a loop by rows, the
- * same as the first two, for blocks are not at one iteration. If something failed, kernels do
- * nothing. */
+ * Its parameters: the place of notes, that of the arena, those of `buf` that lie outside of it, or
+ * of all of them (tp_kernel_takes), that of sums by block, if it adds any; then the numbers: the
+ * seed, a loop's first value and end (for a leaf 0, 0; for sums 0 and how many blocks), symbols
+ * `sym`. Sums are those that the blocks of a loop by rows add up (tp_cut_loop). Notes are int64s: 1
+ * + the position of the leaf that failed first, 0 until then; by symbol, the variables of loops
+ * there; by buffer, its place in the arena; has anything failed; how often blocks met; by symbol,
+ * an end by data as a LOAD found it last, and the value at which a loop left that ends by data
+ * (ended.c). Then, for each block of a loop by rows, the same as the first two, for blocks are not
+ * at one iteration. If something failed, kernels do nothing. */
 typedef struct tp_kernel {
   const tp_pnode *node;
   int n; /* nodes of a stretch, or of parts, `node` the first; else 1 */
   const tp_pnode *const *all;
   char name[24];
   /* one: a single block must run it, unless it is printed by rows, as the target says before; the
-   * last six are known when it is printed */
+   * last seven are known when it is printed */
   bool loop, stretch, one, by_rows;
   const tp_cut_loop *rows; /* NULL: not by rows */
   /* It adds what each block of a loop by rows has added up (rows->added) to the buffers. */
@@ -48,6 +49,7 @@ typedef struct tp_kernel {
   int nbuf, nsym;
   int *buf, *sym;
   bool *written; /* does it write buf[i]? */
+  bool placed;   /* places in the arena are parameters, and not read from the notes */
 } tp_kernel;
 /* Threads of a block. */
 enum { TP_KERNEL_THREADS = 256 };
@@ -66,9 +68,12 @@ tp_kernel *tp_emit_sums_kernel(tp_arena *a, const tp_kernel *loop);
 /* The kernel of n neighbours, or of one loop, which the parts, as they are now, make up. */
 tp_kernel *tp_emit_parts_kernel(
     tp_arena *a, int n, const tp_pnode *const *all, int nparts, const tp_kernel *const *part);
-/* Prints these in the dialect of devices, with all that they need. No memory: to the latest
- * guard. */
-void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n);
+/* Prints these in the dialect of devices, with all that they need. most: parameters that a kernel
+ * takes if a place is one; 0: a place is two. No memory: to the latest guard. */
+void tp_emit_kernels(
+    tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n, int most);
+/* Is the place of buf[i] a parameter of the printed kernel? */
+bool tp_kernel_takes(const tp_plan *p, const tp_kernel *k, int i);
 
 /* ---- a program that stands alone (export.c) ---- */
 
@@ -90,7 +95,7 @@ typedef struct tp_export {
   int64_t *env;
   uint64_t seed; /* bounds by symbol */
   int nbound;
-  const tp_sym *const *bounds;
+  tp_dims bounds;
   /* By number of input, output, parameter. An output with param >= 0 is that parameter's last
    * value. A parameter's `at` is its place in the file of weights; value NULL: none yet. */
   int nin, nout, nparam;

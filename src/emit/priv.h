@@ -12,7 +12,7 @@ typedef struct tp_carry {
   int id, depth;
   /* the element's place: nd's rings, this offset */
   const tp_nd *nd;
-  const tp_ix *off;
+  tp_ix *off;
   const tp_pnode *loop;
   bool written; /* in this iteration, as far as that is printed */
 } tp_carry;
@@ -113,15 +113,15 @@ void tp_emit_window(tp_emit *e, const char *type, int w, const tp_nd *nd, const 
 /* prints the number, or the parameter that stands for it */
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);
 const char *tp_emit_pos(const tp_emit *e, int pos); /* the leaf's, in its own text */
-void tp_emit_ix(tp_emit *e, const tp_ix *x);
-const char *emit_ix(tp_emit *e, const tp_ix *x); /* the expression's text */
+void tp_emit_ix(tp_emit *e, tp_ix *x);
+const char *emit_ix(tp_emit *e, tp_ix *x); /* the expression's text */
 /* does x depend only on bounds, the loop, and loops around? */
-bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
+bool emit_is_steady(const tp_pnode *loop, tp_ix *x);
 /* the index of the element at which a window with that offset begins; that element in memory */
-void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
-void emit_cell(tp_emit *e, const tp_nd *nd, const tp_ix *off);
+void tp_emit_place(tp_emit *e, const tp_nd *nd, tp_ix *off);
+void emit_cell(tp_emit *e, const tp_nd *nd, tp_ix *off);
 /* the offset of a window at a point of the region's axes */
-const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
+tp_ix *tp_emit_offset(const tp_region *r, const tp_nd *nd, const int64_t *at);
 tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* a window's */
 /* the suffix of the prelude's functions in the type that computes d */
 const char *tp_emit_sfx(tp_dtype d);
@@ -137,7 +137,7 @@ void emit_load(tp_emit *e, tp_dtype d);
 /* An axis whose places threads share, and the variable that holds the place. */
 typedef struct tp_emit_axis {
   const char *var;
-  const tp_ix *n;
+  tp_ix *n;
 } tp_emit_axis;
 /* Opens a loop of each thread over its share of the axes' points. Without axes there is one
  * point. */
@@ -189,14 +189,16 @@ void tp_emit_micros(tp_emit *e, const tp_pnode *x);
 bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b);
 /* Are the n iterations of a loop independent? step, by window: elements from one iteration to the
  * next; 0: data says which; NULL: they do not touch it. */
-bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
+bool tp_emit_alone(const tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step);
 /* if they are, tells the compiler before the loop */
-void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
+void tp_emit_if_alone(tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step);
 
 /* point.c: operators that are no loops over elements */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
-void tp_emit_point_body(tp_emit *e, const tp_pnode *x); /* prints picks, places of the largest */
+void emit_best(tp_emit *e, const tp_pnode *x); /* places of the largest */
+/* Is it an operator that operator.c prints? */
+bool emit_has_operator(const tp_emit *e, const tp_region *r);
 /* elements of one point in a window; -1: not known, or more than `most` */
 int64_t emit_elements(const tp_nd *nd, int most);
 /* opens the loop over leading axis i */
@@ -220,20 +222,32 @@ bool tp_emit_takes_one_block(const tp_region *r);
 void emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at);
 /* prints the element of window i at the point, off further on, in loops over the window's own
  * axes */
-void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off);
+void emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off);
 void emit_point_element(tp_emit *e, const tp_region *r, int i);
 /* the offset of place `at` along the window's own axes */
-const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
+tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
 /* Prints the call by which the host says what `wrong` found, or `fault` does. fails: the run ends
  * for certain, so the code behind need not expect that the host has written anything. */
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
 
-/* elements of a row that a block sorts in its memory (TP_SORT_MOST) */
-enum { EMIT_SORT_FEW = 32, EMIT_SORT_MOST = 1024 };
+/* Opens a loop of blocks over leads, the window's axes up to `axis` but that one, and shares,
+ * share_, of n elements; returns how many. */
+int emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *n);
+/* Opens the loop of a thread over its elements of a share, q_, each at number_. */
+void emit_open_share(tp_emit *e);
+
+/* elements of a row that a block sorts in its memory (TP_SORT_MOST), or has at a time of a longer
+ * one (TP_SORT_SHARE) */
+enum { EMIT_SORT_FEW = 32, EMIT_SORT_MOST = 1024, EMIT_SORT_SHARE = 16 * TP_KERNEL_THREADS };
+
+/* picks.c */
+void emit_pick(tp_emit *e, const tp_pnode *x);
 
 /* operator.c: operators of which threads make elements or rows */
-bool emit_has_operator(const tp_emit *e, const tp_region *r);
 void emit_operator(tp_emit *e, const tp_pnode *x);
+
+/* blocks.c: weights in blocks */
+void emit_blocks(tp_emit *e, const tp_region *r);
 
 /* draw.c */
 bool emit_draws_few(
@@ -260,7 +274,7 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);
 int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);
 void tp_emit_carry_next(tp_emit *e, int from); /* at the end of an iteration */
 /* prints the local that holds this element; false: none does */
-bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off);
+bool tp_emit_carried(tp_emit *e, const tp_nd *nd, tp_ix *off);
 /* the carried element that is written here, or NULL */
-tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off);
+tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, tp_ix *off);
 #endif

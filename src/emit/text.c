@@ -40,11 +40,11 @@ static void put_const(tp_emit *e, int64_t v) {
   else tp_putf(e->b, v < 0 ? "(%lld)" : "%lld", (long long)v);
 }
 
-static void put_sum(tp_emit *e, const tp_ix *x) {
+static void put_sum(tp_emit *e, tp_ix *x) {
   int64_t c = tp_ix_cst(x);
   tp_puts(e->b, "(");
   for (int i = 0; i < tp_ix_nterm(x); i++) {
-    const tp_ix *const *atom;
+    tp_ixs atom;
     int n = tp_ix_term(x, i, &atom);
     if (i) tp_puts(e->b, " + ");
     if (tp_ix_coef(x, i) != 1) put_const(e, tp_ix_coef(x, i)), tp_puts(e->b, "*");
@@ -60,7 +60,7 @@ static void put_sum(tp_emit *e, const tp_ix *x) {
   tp_puts(e->b, ")");
 }
 
-static void put_nested(tp_emit *e, const char *fn, const tp_ix *x) {
+static void put_nested(tp_emit *e, const char *fn, tp_ix *x) {
   int n = tp_ix_narg(x);
   for (int i = 0; i + 1 < n; i++) tp_putf(e->b, "%s(", fn);
   tp_emit_ix(e, tp_ix_arg(x, 0));
@@ -77,7 +77,7 @@ static int log2_of(int64_t k) {
   return (int64_t)1 << s == k ? s : -1;
 }
 
-static void put_division(tp_emit *e, const tp_ix *x) {
+static void put_division(tp_emit *e, tp_ix *x) {
   int64_t k = tp_ix_div(x);
   int s = log2_of(k);
   bool mod = tp_ix_kind(x) == TP_IX_MOD;
@@ -88,7 +88,7 @@ static void put_division(tp_emit *e, const tp_ix *x) {
   else tp_putf(e->b, " >> %d)", s);
 }
 
-static void put_joined(tp_emit *e, const tp_ix *x, const char *word) {
+static void put_joined(tp_emit *e, tp_ix *x, const char *word) {
   tp_puts(e->b, "(");
   for (int i = 0; i < tp_ix_narg(x); i++) {
     if (i) tp_puts(e->b, word);
@@ -97,14 +97,14 @@ static void put_joined(tp_emit *e, const tp_ix *x, const char *word) {
   tp_puts(e->b, ")");
 }
 
-static void put_test(tp_emit *e, const tp_ix *x, const char *test) {
+static void put_test(tp_emit *e, tp_ix *x, const char *test) {
   tp_puts(e->b, "(");
   tp_emit_ix(e, tp_ix_arg(x, 0));
   tp_putf(e->b, " %s 0)", test);
 }
 
-void tp_emit_ix(tp_emit *e, const tp_ix *x) {
-  const tp_sym *s = tp_ix_as_sym(x);
+void tp_emit_ix(tp_emit *e, tp_ix *x) {
+  tp_sym *s = tp_ix_as_sym(x);
   if (s) {
     e->sym[s->id] = true;
     tp_putf(e->b, "s%d", s->id);
@@ -126,8 +126,8 @@ void tp_emit_ix(tp_emit *e, const tp_ix *x) {
   }
 }
 
-bool emit_is_steady(const tp_pnode *loop, const tp_ix *x) {
-  const tp_sym *const *sym;
+bool emit_is_steady(const tp_pnode *loop, tp_ix *x) {
+  tp_dims sym;
   bool ok = true;
   for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
     bool around = sym[i]->kind == TP_SYM_BOUND;
@@ -138,7 +138,7 @@ bool emit_is_steady(const tp_pnode *loop, const tp_ix *x) {
   return ok;
 }
 
-const char *emit_ix(tp_emit *e, const tp_ix *x) {
+const char *emit_ix(tp_emit *e, tp_ix *x) {
   tp_buf b, *was = e->b;
   tp_hold hold;
   tp_buf_hold(&b, &hold);
@@ -174,7 +174,7 @@ static void put_ring(tp_emit *e, const tp_ring *r) {
   tp_emit_ix(e, r->stride);
 }
 
-void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+void tp_emit_place(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   tp_emit_ix(e, off);
   bool by_rows = nd->buf >= 0 && e->p->bufs.v[nd->buf]->by_rows;
   for (int i = 0; i < nd->nring; i++)
@@ -182,17 +182,17 @@ void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
     else put_ring(e, &nd->ring[i]);
 }
 
-void emit_cell(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+void emit_cell(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   e->buf[nd->buf] = true;
   tp_putf(e->b, "b%d[", nd->buf);
   tp_emit_place(e, nd, off);
   tp_puts(e->b, "]");
 }
 
-const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at) {
-  const tp_ix *off = nd->off;
+tp_ix *tp_emit_offset(const tp_region *r, const tp_nd *nd, const int64_t *at) {
+  tp_ix *off = nd->off;
   for (int i = 0; i < r->nlead && nd->lead; i++)
-    off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->lead[i], at[i]));
+    off = tp_ix_add(off, tp_ix_mulc(nd->lead[i], at[i]));
   return off;
 }
 
@@ -208,7 +208,7 @@ void emit_shut(tp_emit *e, int n) {
 }
 
 const char *tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
-  const char *first = emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
+  const char *first = emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(x->hi, -1));
   return entry ? tp_printf(e->a, "h->entry == %d ? env[%d] : %s", entry, x->var->id, first) : first;
 }
 
@@ -227,7 +227,7 @@ const char *tp_emit_pos(const tp_emit *e, int pos) {
 void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax, bool by_lanes) {
   tp_emit_indent(e);
   const char *at = by_lanes ? "top_row_" : "at_";
-  tp_putf(e->b, "for (int64_t %s = first_, points_ = 1", at);
+  tp_putf(e->b, "TP_EACH (int64_t %s = first_, points_ = 1", at);
   for (int k = 0; k < n; k++) tp_putf(e->b, "*tp_index_max(0, %s)", emit_ix(e, ax[k].n));
   tp_putf(e->b, "; %s < points_; %s += step_) {\n", at, at);
   e->depth++;
@@ -256,6 +256,11 @@ void emit_put_fault(tp_emit *e, int pos, const char *what, const char *lead) {
     if (q->kind != TP_P_FOR) continue;
     e->sym[q->var->id] = true;
     tp_emit_line(e, "fault_[%d] = s%d;\n", 1 + q->var->id, q->var->id);
+  }
+  TP_EACH_NODE (k, e->p->body) {
+    if (k.x->kind != TP_P_LOAD) continue;
+    e->sym[k.x->var->id] = true;
+    tp_emit_line(e, "fault_[%d] = s%d;\n", 1 + k.x->var->id, k.x->var->id);
   }
   emit_shut(e, 1);
 }

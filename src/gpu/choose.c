@@ -19,10 +19,10 @@ bool tp_gpu_is_around(const tp_pnode *loop, const tp_pnode *x) {
   return x != NULL;
 }
 
-tp_amount tp_gpu_amount(const tp_exec *x, const tp_pnode *node, const tp_counted *at) {
+tp_amount tp_gpu_amount(const tp_pnode *node, const tp_counted *at) {
   tp_amount a = { 0 };
   TP_EACH_NODE (k, node) {
-    if (!k.x->rg) continue;
+    if (!k.x->rg && (k.x != node || node->kind != TP_P_LOAD)) continue;
     a.runs += at[k.x->pos].runs;
     a.work += TP_MAX((double)at[k.x->pos].elements, at[k.x->pos].flops);
   }
@@ -113,8 +113,10 @@ bool tp_gpu_is_for_library(const tp_exec *x, const tp_dreg *r) {
   if (r->rg->kind != TP_RG_OP || r->rg->op != TP_OP_MATMUL || r->dynamic || x->plan->reproducible)
     return false;
   for (const tp_dnd *w = r->in; w < r->in + r->nnd; w++)
-    if (w->buf < 0 || w->wrap >= 0 || w->dtype != c->dtype) return false;
-  return (c->dtype == TP_F32 || c->dtype == TP_F64) &&
+    if (w->buf < 0 || w->wrap >= 0 || (w < r->in + r->nin && w->dtype != r->in->dtype))
+      return false;
+  return tp_dtype_float(c->dtype) &&
+      (c->dtype == r->in->dtype || (c->dtype == TP_F32 && tp_half(r->in->dtype))) &&
       x->plan->bufs.v[c->buf]->kind != TP_BUF_PARAM;
 }
 
@@ -125,12 +127,22 @@ static bool holds_rows(const tp_device *d, const tp_chosen *loop) {
   return false;
 }
 
+/* Does any leaf make much? Then others go to the device, too, for else values would go there and
+ * back. Where kernels can be joined, join.c sees to that. */
+static bool is_busy(const tp_exec *x, const tp_counted *at) {
+  const tp_device *d = x->device;
+  bool any = false;
+  for (int i = 0; i < d->n && !d->driver->spec(d->dev)->together; i++)
+    any |= !d->kernel[i].of->loop && tp_gpu_amount(d->kernel[i].of->node, at).work > LITTLE;
+  return any;
+}
+
 static void choose(tp_exec *x, const tp_counted *at) {
   tp_device *d = x->device;
   /* for tests: "all" whatever it costs, or "leaves" alone; "apart": as ever, none of parts */
   const char *asked = tp_setting("TEMPO_KERNELS");
   if (asked && !strcmp(asked, "apart")) asked = NULL;
-  bool leaves = asked && !strcmp(asked, "leaves");
+  bool leaves = asked && !strcmp(asked, "leaves"), busy = is_busy(x, at);
   /* the loop that was chosen last: kernels go from outside inwards */
   const tp_pnode *inside = NULL;
   for (int i = 0; i < d->n; i++) {
@@ -142,13 +154,14 @@ static void choose(tp_exec *x, const tp_counted *at) {
   }
   for (int i = 0; i < d->n; i++) {
     tp_chosen *k = &d->kernel[i];
-    tp_amount a = tp_gpu_amount(x, k->of->node, at);
+    tp_amount a = tp_gpu_amount(k->of->node, at);
     double each = a.work / (double)TP_MAX(a.runs, 1) / (double)k->blocks;
     k->chosen = a.runs && !(inside && tp_gpu_is_around(inside, k->of->node));
     if (asked) k->chosen &= !leaves || !k->of->loop;
     else if (k->of->loop)
       k->chosen &= each <= (!k->of->by_rows && holds_rows(d, k) ? TP_KERNEL_THREADS : LOOP_WORK);
-    else k->chosen &= a.runs > FEW_RUNS || a.work > LITTLE;
+    else
+      k->chosen &= busy || a.runs > FEW_RUNS || a.work > LITTLE || k->of->node->kind == TP_P_LOAD;
     if (k->chosen && k->of->loop) inside = k->of->node;
     bool sums = k->chosen && k->of->by_rows && k->of->rows->nadded;
     if (sums && !k->sums) {
@@ -184,7 +197,7 @@ tp_chosen *tp_gpu_kernel_of(const tp_device *d, const tp_pnode *node) {
 
 static bool makes_little(const gathering *g, const tp_pnode *x) {
   TP_EACH_NODE (k, x) {
-    tp_amount a = tp_gpu_amount(g->x, k.x, g->at);
+    tp_amount a = tp_gpu_amount(k.x, g->at);
     int64_t runs = k.x->kind == TP_P_FOR ? g->runs : a.runs;
     if ((k.x->rg || k.x->kind == TP_P_FOR) && a.work > (double)TP_MAX(runs, 1) * LOOP_WORK)
       return false;
@@ -193,16 +206,22 @@ static bool makes_little(const gathering *g, const tp_pnode *x) {
   return true;
 }
 
+static bool is_product(const tp_region *r) {
+  return r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_BLOCKS;
+}
+
 /* May it be in a stretch? A node that never runs may, a loop if all of it makes little. */
 static bool may_join(const gathering *g, const tp_pnode *x) {
   const tp_device *d = g->x->device;
+  /* a kernel of parts finds an end in all blocks, a stretch in one */
+  if (x->kind == TP_P_LOAD && d->driver->spec(d->dev)->together) return false;
   if (!tp_emit_stretch_takes(g->s, x)) return false;
   TP_EACH_NODE (k, x) {
     const tp_chosen *c = k.x->rg ? d->leaf[k.x->pos] : NULL,
                     *loop = k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
     if (loop && (loop->of->by_rows || !g->runs || !makes_little(g, k.x))) return false;
     /* a product goes by tiles, or by the library */
-    if (k.x->rg && k.x->rg->op == TP_OP_MATMUL && !makes_little(g, k.x)) return false;
+    if (k.x->rg && is_product(k.x->rg) && !makes_little(g, k.x)) return false;
     if (k.x->kind == TP_P_FOR) tp_tour_skip(&k);
     else if (k.x->rg && !c->chosen && g->at[k.x->pos].runs) return false;
   }
@@ -236,14 +255,14 @@ static void end_stretch(gathering *g) {
   tp_device *d = g->x->device;
   int leaves = 0;
   for (int i = 0; i < g->v.n; i++)
-    TP_EACH_NODE (k, g->v.v[i]) leaves += k.x->rg != NULL;
+    TP_EACH_NODE (k, g->v.v[i]) leaves += k.x->rg || k.x->kind == TP_P_LOAD;
   if (leaves > 1 && (g->v.n > 1 || g->v.v[0]->kind != TP_P_FOR)) {
     tp_chosen *c = stretch_of(g);
     c->chosen = true;
     d->begins[c->of->node->pos] = c;
     for (int i = 0; i < g->v.n; i++)
       TP_EACH_NODE (k, g->v.v[i]) {
-        tp_chosen *in = k.x->rg || k.x->kind == TP_P_FOR ? tp_gpu_kernel_of(d, k.x) : NULL;
+        tp_chosen *in = tp_gpu_kernel_of(d, k.x);
         if (in) in->chosen = false;
       }
   }

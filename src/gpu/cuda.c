@@ -1,6 +1,7 @@
 /* cuda: NVIDIA's devices by the driver API, NVRTC and cuBLAS (cuda.def), opened at run time. A
  * device is a card's primary context, which all of the process share: a fault ends it for all of
- * them, and it begins anew when the last of ours is closed.
+ * them. The next that is opened begins it anew; what was made in the one before is gone, and no
+ * call with that reaches the driver (is_stale).
  *
  * Kernels are compiled for the card's architecture. PTX is made where NVRTC does not know that, and
  * for the tests' own device, whose name begins with "tempo emulator". */
@@ -14,8 +15,28 @@ enum {
   CUDA_WORKSPACE = 32 << 20, /* bytes for cuBLAS: its advice for the largest cards */
   CUDA_PARAMETERS = 4096,    /* bytes, which every version takes */
   CUDA_NO_MEMORY = 2,
-  CUDA_NOT_READY = 600
+  CUDA_NOT_READY = 600,
+  CUDA_DESTROYED = 709,
+  /* of cuBLAS: sums in that type; no TF32, no sums of f16 in f16 */
+  CUBLAS_F32 = 68,
+  CUBLAS_F64 = 70,
+  CUBLAS_WHOLE = 16
 };
+
+/* CUDA_MEMCPY2D */
+typedef struct {
+  size_t from_x, from_y;
+  int from_kind;
+  const void *from_host;
+  uint64_t from;
+  void *from_array;
+  size_t from_step, to_x, to_y;
+  int to_kind;
+  void *to_host;
+  uint64_t to;
+  void *to_array;
+  size_t to_step, bytes, n;
+} cuda_lines2d;
 
 static struct {
 #define C(name, text, args) int(*name) args;
@@ -43,22 +64,28 @@ static const char *const cublas_names[] = {
 };
 
 /* Under cuda_lock: which libraries are open, the driver's version (13000), NVRTC's (13, 0) and the
- * architectures that it knows; by card, how many of ours are open, and whether it was lost. */
+ * architectures that it knows; by card, whether it was lost, and how often it began anew. */
 static pthread_mutex_t cuda_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool has_cuda, has_nvrtc, has_cublas;
 static int driver_version, nvrtc_major, nvrtc_minor, narch, archs[CUDA_CARDS];
 static struct {
-  int opened;
-  bool lost;
+  _Atomic int began;
+  _Atomic bool lost;
 } cards[CUDA_CARDS];
 
 typedef struct {
   tp_gdev is;
-  int card;
+  int card, began;
   void *context;
 } cuda_dev;
 
 static cuda_dev *cuda_of(const tp_gthing *x) { return (cuda_dev *)x->dev; }
+static bool is_stale(const cuda_dev *d) { return d->began != cards[d->card].began; }
+
+static bool cuda_lost(const tp_gdev *gd) {
+  const cuda_dev *d = (const cuda_dev *)gd;
+  return is_stale(d) || cards[d->card].lost;
+}
 
 /* ---- errors ---- */
 
@@ -81,11 +108,7 @@ static bool cuda_did(cuda_dev *d, int rc, const char *call, tp_error *err) {
   tp_buf said;
   tp_buf_init(&said);
   cuda_put(&said, rc, call);
-  if (cuda_loses(rc)) {
-    pthread_mutex_lock(&cuda_lock);
-    cards[d->card].lost = true;
-    pthread_mutex_unlock(&cuda_lock);
-  }
+  if (cuda_loses(rc) && !is_stale(d)) cards[d->card].lost = true;
   tp_fail(err, rc == CUDA_NO_MEMORY ? TP_E_MEMORY : TP_E_DEVICE, TP_NOWHERE, "%s%s: %s",
       d->is.spec.name, cuda_loses(rc) ? " is lost" : "", said.s ? said.s : call);
   tp_buf_free(&said);
@@ -93,7 +116,8 @@ static bool cuda_did(cuda_dev *d, int rc, const char *call, tp_error *err) {
 }
 
 /* Calls a function of libcuda in the device's context: contexts are current by thread. */
-#define CUDA_CALL(d, name, ...)    (cu.CtxSetCurrent((d)->context), cu.name(__VA_ARGS__))
+#define CUDA_CALL(d, name, ...) \
+  (is_stale(d) ? CUDA_DESTROYED : (cu.CtxSetCurrent((d)->context), cu.name(__VA_ARGS__)))
 #define CUDA_DO(d, err, name, ...) cuda_did(d, CUDA_CALL(d, name, __VA_ARGS__), "cu" #name, err)
 
 /* ---- libraries ---- */
@@ -103,9 +127,8 @@ static bool cuda_open_driver(tp_buf *why) {
   const tp_gfolder anywhere = { NULL, NULL };
   if (has_cuda) return true;
   void *lib = tp_gpu_open(names, 1, &anywhere, why);
-  if (!lib)
+  if (!lib || !tp_gpu_functions(names[0], lib, TP_LEN(cuda_names), cuda_names, &cu, why))
     return tp_puts(why, own ? " (TEMPO_CUDA)" : ": install NVIDIA's driver, 525 or newer"), false;
-  if (!tp_gpu_functions(lib, TP_LEN(cuda_names), cuda_names, &cu, why)) return false;
   int rc = cu.Init(0);
   if (rc) return cuda_put(why, rc, "cuInit"), false;
   if (cu.DriverGetVersion(&driver_version)) driver_version = 0;
@@ -146,7 +169,7 @@ static void *cuda_open_part(const char *stem, bool beside, tp_buf *why) {
 static bool cuda_open_nvrtc(tp_buf *why) {
   if (has_nvrtc) return true;
   void *lib = cuda_open_part("libnvrtc", false, why);
-  if (lib && tp_gpu_functions(lib, TP_LEN(nvrtc_names), nvrtc_names, &rtc, why))
+  if (lib && tp_gpu_functions("libnvrtc", lib, TP_LEN(nvrtc_names), nvrtc_names, &rtc, why))
     has_nvrtc = rtc.Version(&nvrtc_major, &nvrtc_minor) == 0 &&
         rtc.GetNumSupportedArchs(&narch) == 0 && narch <= CUDA_CARDS &&
         rtc.GetSupportedArchs(archs) == 0;
@@ -163,7 +186,9 @@ static bool cuda_open_cublas(void) {
   pthread_mutex_lock(&cuda_lock);
   tp_buf_init(&why);
   void *lib = has_cublas ? NULL : cuda_open_part("libcublas", true, &why);
-  if (lib) has_cublas = tp_gpu_functions(lib, TP_LEN(cublas_names), cublas_names, &blas, &why);
+  if (lib)
+    has_cublas =
+        tp_gpu_functions("libcublas", lib, TP_LEN(cublas_names), cublas_names, &blas, &why);
   tp_buf_free(&why);
   pthread_mutex_unlock(&cuda_lock);
   return has_cublas;
@@ -194,7 +219,7 @@ static void cuda_choose_arch(tp_gspec *to, int want, tp_buf *why) {
 
 static void cuda_describe(int device, tp_gspec *to, tp_buf *why) {
   size_t bytes = 0;
-  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .tapes = true };
+  *to = (tp_gspec){ .f64 = true, .i64_atomics = true, .ieee = true, .pointers = true };
   cu.DeviceGetName(to->name, sizeof to->name, device);
   cu.DeviceTotalMem(&bytes, device);
   to->memory = to->most = (int64_t)bytes;
@@ -226,9 +251,9 @@ static int cuda_find(int which, tp_gspec *to, tp_buf *why) {
 
 static void cuda_release(tp_gthing *x) {
   cuda_dev *d = cuda_of(x);
+  if (is_stale(d)) return;
   cu.CtxSetCurrent(d->context);
   switch (x->kind) {
-  case TP_G_TAPE: cu.GraphExecDestroy(x->handle); break;
   case TP_G_MARK: cu.EventDestroy(x->handle); break;
   case TP_G_MODULE: cu.ModuleUnload(x->handle); break;
   case TP_G_QUEUE:
@@ -238,7 +263,7 @@ static void cuda_release(tp_gthing *x) {
     break;
   case TP_G_MEM:
     for (tp_gthing *q = x->dev->made[TP_G_QUEUE]; q; q = q->next) cu.StreamSynchronize(q->handle);
-    if (((tp_gmem *)x)->host) cu.MemFreeHost(x->handle);
+    if (((tp_gmem *)x)->host || ((tp_gmem *)x)->far) cu.MemFreeHost(x->handle);
     else cu.MemFree((uint64_t)(uintptr_t)x->handle);
     break;
   default: break;
@@ -250,39 +275,31 @@ static void cuda_close(tp_gdev *gd) {
   int device;
   if (!d) return;
   tp_gpu_drop_all(gd);
-  pthread_mutex_lock(&cuda_lock);
-  bool last = --cards[d->card].opened == 0;
-  if (cu.DeviceGet(&device, d->card) == 0) {
-    cu.DevicePrimaryCtxRelease(device);
-    if (last && cards[d->card].lost) cu.DevicePrimaryCtxReset(device);
-  }
-  if (last) cards[d->card].lost = false;
-  pthread_mutex_unlock(&cuda_lock);
+  if (cu.DeviceGet(&device, d->card) == 0) cu.DevicePrimaryCtxRelease(device);
   tp_free(d);
 }
 
-/* A card that was lost is opened again only after all who had it have closed it. */
-static int cuda_retain(cuda_dev *d, bool *lost) {
-  int device, rc;
+/* A card that was lost begins anew. */
+static int cuda_retain(cuda_dev *d) {
+  int device;
   pthread_mutex_lock(&cuda_lock);
-  *lost = cards[d->card].lost;
-  rc = *lost ? 0 : cu.DeviceGet(&device, d->card);
-  if (!rc && !*lost) rc = cu.DevicePrimaryCtxRetain(&d->context, device);
-  if (!rc && !*lost) cards[d->card].opened++;
+  int rc = cu.DeviceGet(&device, d->card);
+  if (!rc && cards[d->card].lost && !(rc = cu.DevicePrimaryCtxReset(device))) {
+    cards[d->card].lost = false;
+    cards[d->card].began++;
+  }
+  d->began = cards[d->card].began;
+  if (!rc) rc = cu.DevicePrimaryCtxRetain(&d->context, device);
   pthread_mutex_unlock(&cuda_lock);
   return rc;
 }
 
 static tp_gdev *cuda_open(int which, tp_error *err) {
   cuda_dev *d = (cuda_dev *)tp_gpu_opened(&tp_cuda, which, sizeof *d, err);
-  bool lost;
   if (!d) return NULL;
   d->is.release = cuda_release;
   d->card = which;
-  if (cuda_did(d, cuda_retain(d, &lost), "cuDevicePrimaryCtxRetain", err) && !lost) return &d->is;
-  tp_fail(err, TP_E_DEVICE, TP_NOWHERE,
-      "%s is lost: it failed, and functions that were compiled for it then are still there",
-      d->is.spec.name);
+  if (cuda_did(d, cuda_retain(d), "cuDevicePrimaryCtxRetain", err)) return &d->is;
   tp_free(d);
   return NULL;
 }
@@ -295,20 +312,23 @@ static int64_t cuda_left(tp_gdev *d) {
   return rc ? d->spec.memory : (int64_t)left;
 }
 
-static tp_gmem *cuda_take(tp_gdev *gd, int64_t bytes, bool pinned, tp_error *err) {
+static tp_gmem *cuda_take(tp_gdev *gd, int64_t bytes, tp_gside side, tp_error *err) {
   cuda_dev *d = (cuda_dev *)gd;
   tp_gmem *m = tp_gpu_make(gd, TP_G_MEM, sizeof *m, err);
   uint64_t p = 0;
   int rc;
   if (!m) return NULL;
   size_t n = (size_t)TP_MAX(bytes, 1);
-  if (pinned) rc = CUDA_CALL(d, MemAllocHost, &m->is.handle, n), m->host = m->is.handle;
+  m->far = side == TP_G_FAR;
+  if (side == TP_G_PINNED)
+    rc = CUDA_CALL(d, MemAllocHost, &m->is.handle, n), m->host = m->is.handle;
+  else if (m->far) rc = CUDA_CALL(d, MemHostAlloc, &m->is.handle, n, 1 | 2); /* for all, mapped */
   else rc = CUDA_CALL(d, MemAlloc, &p, n), m->is.handle = (void *)(uintptr_t)p;
   m->bytes = bytes;
   if (rc == 0) return m;
   m->is.handle = NULL;
-  if (rc == CUDA_NO_MEMORY) tp_gpu_no_room(gd, bytes, pinned, err);
-  else cuda_did(d, rc, pinned ? "cuMemAllocHost" : "cuMemAlloc", err);
+  if (rc == CUDA_NO_MEMORY) tp_gpu_no_room(gd, bytes, side, err);
+  else cuda_did(d, rc, side != TP_G_NEAR ? "cuMemAllocHost" : "cuMemAlloc", err);
   return tp_gpu_drop(m);
 }
 
@@ -327,6 +347,19 @@ static bool cuda_copy(tp_gqueue *q, tp_gplace to, tp_gplace from, int64_t bytes,
   if (from.mem->host)
     return CUDA_DO(d, err, MemcpyHtoD, cuda_place(to), cuda_host_place(from), n, q->is.handle);
   return CUDA_DO(d, err, MemcpyDtoD, cuda_place(to), cuda_place(from), n, q->is.handle);
+}
+
+static bool cuda_lines(tp_gqueue *q, tp_gplace to, int64_t to_step, tp_gplace from,
+    int64_t from_step, int64_t bytes, int64_t n, tp_error *err) {
+  const cuda_lines2d l = { .from_kind = 2,
+    .from = cuda_place(from),
+    .from_step = (size_t)from_step,
+    .to_kind = 2,
+    .to = cuda_place(to),
+    .to_step = (size_t)to_step,
+    .bytes = (size_t)bytes,
+    .n = (size_t)n }; /* 2: of the device */
+  return !bytes || !n || CUDA_DO(cuda_of(&q->is), err, Memcpy2D, &l, q->is.handle);
 }
 
 static bool cuda_wait(tp_gqueue *q, tp_error *err) {
@@ -421,7 +454,7 @@ static tp_gmodule *cuda_build(tp_gdev *d, const char *text, tp_error *err) {
 static const tp_gkernel *cuda_kernel(tp_gmodule *m, const char *name, tp_error *err) {
   tp_gkernel *k = tp_gpu_make(m->is.dev, TP_G_KERNEL, sizeof *k, err);
   int registers;
-  /* code is loaded when a function is first asked about: now, not while a tape is made */
+  /* code is loaded when a function is first asked about: now, not in the middle of a run */
   if (!k ||
       (CUDA_DO(cuda_of(&m->is), err, ModuleGetFunction, &k->is.handle, m->is.handle, name) &&
           CUDA_DO(cuda_of(&m->is), err, FuncGetAttribute, &registers, 4, k->is.handle)))
@@ -455,10 +488,7 @@ static bool cuda_launch(tp_gqueue *q, const tp_glaunch *l, tp_error *err) {
   void *parameter[MOST];
   int n = 0;
   if (!tp_gpu_fits(q->is.dev, l, err)) return false;
-  for (int i = 0; i < l->nplace; i++) {
-    value[n++] = l->place[i].mem ? (uint64_t)(uintptr_t)l->place[i].mem->is.handle : 0;
-    value[n++] = (uint64_t)l->place[i].off;
-  }
+  for (int i = 0; i < l->nplace; i++) value[n++] = cuda_place(l->place[i]);
   for (int i = 0; i < l->nnum; i++) value[n++] = (uint64_t)l->num[i];
   for (int i = 0; i < n; i++) parameter[i] = &value[i];
   if (l->together)
@@ -468,7 +498,7 @@ static bool cuda_launch(tp_gqueue *q, const tp_glaunch *l, tp_error *err) {
       1, (unsigned)l->threads, 1, 1, 0, q->is.handle, parameter, NULL);
 }
 
-/* ---- marks and tapes ---- */
+/* ---- marks ---- */
 
 static tp_gmark *cuda_mark(tp_gqueue *q, tp_gmark *again, tp_error *err) {
   cuda_dev *d = cuda_of(&q->is);
@@ -492,77 +522,57 @@ static int cuda_reached(tp_gmark *m, bool wait, tp_error *err) {
   return cuda_did(d, rc, wait ? "cuEventSynchronize" : "cuEventQuery", err) ? 1 : -1;
 }
 
-/* 2: any thread may do anything meanwhile, such as taking memory */
-static bool cuda_begin(tp_gqueue *q, tp_error *err) {
-  return CUDA_DO(cuda_of(&q->is), err, StreamBeginCapture, q->is.handle, 2);
-}
-
-static tp_gtape *cuda_end(tp_gqueue *q, tp_gtape *again, tp_error *err) {
-  cuda_dev *d = cuda_of(&q->is);
-  void *graph = NULL;
-  bool ok = CUDA_DO(d, err, StreamEndCapture, q->is.handle, &graph);
-  tp_gpu_drop(again);
-  tp_gtape *t = ok ? tp_gpu_make(q->is.dev, TP_G_TAPE, sizeof *t, err) : NULL;
-  if (t && !CUDA_DO(d, err, GraphInstantiate, &t->is.handle, graph, 0)) {
-    t->is.handle = NULL;
-    t = tp_gpu_drop(t);
-  }
-  if (graph) cu.GraphDestroy(graph);
-  return t;
-}
-
-static bool cuda_play(tp_gqueue *q, tp_gtape *t, tp_error *err) {
-  return CUDA_DO(cuda_of(&q->is), err, GraphLaunch, t->is.handle, q->is.handle);
-}
-
 /* ---- products ---- */
 
-/* A handle belongs to a queue. The workspace is ours: else cuBLAS takes memory while a tape is
- * made. Setting the stream takes the workspace away, so it comes first. */
+/* A handle belongs to a queue. The workspace is ours: else cuBLAS takes memory in a run. Setting
+ * the stream takes the workspace away, so it comes first. */
 static bool cublas_begin(tp_gqueue *q) {
   cuda_dev *d = cuda_of(&q->is);
   tp_error unused = { 0 };
   if (q->blas || q->no_blas) return q->blas != NULL;
   q->no_blas =
-      !cuda_open_cublas() || !(q->space = cuda_take(&d->is, CUDA_WORKSPACE, false, &unused));
+      !cuda_open_cublas() || !(q->space = cuda_take(&d->is, CUDA_WORKSPACE, TP_G_NEAR, &unused));
   if (q->no_blas) return false;
   cu.CtxSetCurrent(d->context);
   if (blas.Create(&q->blas)) q->blas = NULL;
   else if (blas.SetStream(q->blas, q->is.handle) ||
       blas.SetWorkspace(q->blas, q->space->is.handle, CUDA_WORKSPACE) ||
-      blas.SetMathMode(q->blas, 0)) /* 0: no TF32 */
+      blas.SetMathMode(q->blas, CUBLAS_WHOLE))
     blas.Destroy(q->blas), q->blas = NULL;
   q->no_blas = !q->blas;
   if (q->no_blas) q->space = tp_gpu_drop(q->space);
   return !q->no_blas;
 }
 
-/* cuBLAS has matrices column by column: it computes the transpose, c' = b' a'. */
+/* cuBLAS has matrices column by column: it computes the transpose, c' = b' a'. Sums of f16 and bf16
+ * are f32. */
 static bool cuda_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error *err) {
+  static const int type[TP_NDTYPE] = { [TP_F32] = 0, [TP_F64] = 1, [TP_F16] = 2, [TP_BF16] = 14 };
   const int64_t v[] = { p->m, p->n, p->k, p->batch, p->lda, p->ldb, p->ldc };
   const void *a = (void *)(uintptr_t)cuda_place(p->a), *b = (void *)(uintptr_t)cuda_place(p->b);
   void *c = (void *)(uintptr_t)cuda_place(p->c);
-  int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb,
-      ldc = (int)p->ldc, rc;
+  int m = (int)p->m, n = (int)p->n, k = (int)p->k, of = type[p->dtype], rc;
+  bool f64 = p->dtype == TP_F64;
+  const double one = 1, adds = p->adds;
+  const float one_f32 = 1, adds_f32 = p->adds;
   *did = false;
+  if (is_stale(cuda_of(&q->is))) return cuda_wait(q, err);
   for (size_t i = 0; i < TP_LEN(v); i++)
     if (v[i] < 1 || v[i] > INT_MAX) return true;
-  if ((double)m * n * k < TP_TUNE_GPU_PRODUCT || !cublas_begin(q)) return true;
+  if ((double)m * n * k < TP_TUNE_GPU_PRODUCT || !tp_dtype_float(p->dtype) || !cublas_begin(q))
+    return true;
   cu.CtxSetCurrent(cuda_of(&q->is)->context);
-  if (p->dtype == TP_F32)
-    rc = blas.Sgemm(q->blas, p->turned_b, p->turned_a, n, m, k, &(float){ 1 }, b, ldb, p->stride_b,
-        a, lda, p->stride_a, &(float){ p->adds }, c, ldc, p->stride_c, (int)p->batch);
-  else if (p->dtype == TP_F64)
-    rc = blas.Dgemm(q->blas, p->turned_b, p->turned_a, n, m, k, &(double){ 1 }, b, ldb, p->stride_b,
-        a, lda, p->stride_a, &(double){ p->adds }, c, ldc, p->stride_c, (int)p->batch);
-  else return true;
+  rc = blas.Gemm(q->blas, p->turned_b, p->turned_a, n, m, k, f64 ? (const void *)&one : &one_f32, b,
+      of, (int)p->ldb, p->stride_b, a, of, (int)p->lda, p->stride_a,
+      f64 ? (const void *)&adds : &adds_f32, c, type[p->made], (int)p->ldc, p->stride_c,
+      (int)p->batch, f64 ? CUBLAS_F64 : CUBLAS_F32, -1);
   *did = rc == 0;
   return rc == 0 ||
       tp_fail(err, TP_E_DEVICE, TP_NOWHERE, "%s: cuBLAS refuses a product of %d x %d x %d (%d)",
           q->is.dev->spec.name, m, k, n, rc);
 }
 
-const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, tp_gpu_spec, cuda_left,
-  cuda_take, tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs, cuda_queue,
-  cuda_launch, cuda_copy, cuda_put_in, cuda_get, cuda_fill, cuda_mark, cuda_after, cuda_reached,
-  cuda_begin, cuda_end, cuda_play, cuda_product };
+const tp_gdriver tp_cuda = { "cuda", cuda_find, cuda_open, cuda_close, cuda_lost, tp_gpu_spec,
+  cuda_left, cuda_take, tp_gpu_drop_mem, tp_gpu_host, cuda_build, cuda_kernel, cuda_needs,
+  cuda_queue, cuda_launch, cuda_copy, cuda_lines, cuda_put_in, cuda_get, cuda_fill, cuda_mark,
+  cuda_after, cuda_reached, cuda_product };

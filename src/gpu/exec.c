@@ -17,19 +17,19 @@ enum { MOST_BLOCKS = 16 }; /* of a launch, for each multiprocessor */
 
 /* ---- memory ---- */
 
-static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes) {
+static bool take(tp_exec *x, tp_gmem **m, int64_t *has, int64_t bytes, tp_gside side) {
   tp_device *d = x->device;
   if (*m && *has >= bytes) return true;
   d->driver->drop(*m);
-  *m = d->driver->take(d->dev, bytes, false, x->err);
+  *m = d->driver->take(d->dev, bytes, side, x->err);
   *has = *m ? bytes : 0;
   return *m != NULL;
 }
 
-/* Numbers of a note of a fault; where the notes say whether there is any, and, behind the count of
- * meetings, where those of blocks begin; of all notes. */
+/* Numbers of a note of a fault; where those of blocks begin, behind the count of meetings and ends;
+ * of all notes. */
 static int note_size(const tp_exec *x) { return 1 + x->plan->nsym; }
-static int blocks_at(const tp_exec *x) { return tp_gpu_failed_at(x) + 2; }
+static int blocks_at(const tp_exec *x) { return tp_gpu_ends_at(x) + x->plan->nsym; }
 static int notes_of(const tp_exec *x) { return blocks_at(x) + note_size(x) * x->device->noting; }
 
 static bool forget_faults(tp_exec *x) {
@@ -43,47 +43,32 @@ static bool forget_faults(tp_exec *x) {
 /* No fault, and where buffers lie. */
 static bool put_notes(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t one = sizeof *d->note;
-  return take(x, &d->notes, &d->notes_bytes, one * notes_of(x)) && forget_faults(x) &&
-      d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place,
-          one * x->plan->bufs.n, x->err);
+  int64_t one = sizeof *d->note, n = one * x->plan->bufs.n;
+  bool noted = d->notes && !memcmp(d->noted, d->place, (size_t)n);
+  if (!take(x, &d->notes, &d->notes_bytes, one * notes_of(x), TP_G_NEAR) || !forget_faults(x))
+    return false;
+  if (n) memcpy(d->noted, d->place, (size_t)n);
+  return noted ||
+      d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place, n, x->err);
 }
 
-static bool overlap(const tp_exec *x, int a, int b) {
-  const int64_t *at = x->device->place;
-  return at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + tp_gpu_bytes(x, b) &&
-      at[b] < at[a] + tp_gpu_bytes(x, a);
-}
-
-/* Threads and blocks of a loop or stretch are at different leaves, so lives of buffers in it do not
- * follow each other: those that share memory get places of their own, behind the others. */
-static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
-  for (int i = 0; i < k->nbuf; i++)
-    for (int j = 0; j < i; j++) {
-      int a = k->buf[i], b = k->buf[j];
-      if (!overlap(x, a, b) || !(k->written[i] || k->written[j])) continue;
-      x->device->place[a] = end;
-      end += (tp_gpu_bytes(x, a) + 63) / 64 * 64;
-    }
-  return end;
-}
-
-/* Finds places in the device's arena, whose bytes it gives, and the bytes of all blocks' sums. */
-static int64_t find_places(tp_exec *x, int64_t *sums) {
+/* What an end selects from, and what follows a fault, may be read before anything is there, and is
+ * not used. */
+static bool take_arena(tp_exec *x) {
   tp_device *d = x->device;
-  int64_t bytes = TP_MAX((tp_arena_bytes(x) + 63) / 64 * 64, 64);
-  *sums = 0;
-  for (int i = 0; i < x->plan->bufs.n; i++) d->place[i] = tp_arena_place(x, i);
-  for (int i = 0; i < d->n + d->more.n; i++) {
-    const tp_chosen *k = tp_gpu_kernel(d, i);
-    if (k->chosen && (k->of->loop || k->of->stretch || k->of->nparts))
-      bytes = part_buffers(x, k->of, bytes);
-    if (!k->chosen) continue;
-    if (k->of->by_rows) *sums = TP_MAX(*sums, tp_gpu_sums(x, k->of) * k->blocks);
-    for (int q = 0; q < k->of->nparts; q++)
-      if (k->of->part[q].sums) *sums = TP_MAX(*sums, tp_gpu_sums(x, &k->of->part[q]) * k->blocks);
-  }
-  return bytes;
+  bool fills = x->plan->ends.n > 0;
+  for (int i = 0; i < x->nreg; i++) fills |= x->reg[i]->rg->check;
+  if (d->is_far != d->all_far) d->driver->drop(d->arena), d->arena = NULL;
+  d->is_far = d->all_far;
+  int64_t was = d->arena ? d->arena_bytes : 0;
+  return take(x, &d->arena, &d->arena_bytes, d->need.arena, d->all_far ? TP_G_FAR : TP_G_NEAR) &&
+      (!fills || d->arena_bytes == was ||
+          d->driver->fill(d->queue, (tp_gplace){ d->arena, 0 }, 0, d->need.arena, x->err));
+}
+
+static void rest_twins(tp_exec *x) {
+  tp_device *d = x->device;
+  for (int i = 0; d->twin && i < x->plan->bufs.n; i++) tp_gpu_rest(d->twin[i]), d->twin[i] = NULL;
 }
 
 /* Says where values are, and takes memory for the arena and for buffers outside of it, unless all
@@ -92,19 +77,17 @@ static bool place_buffers(tp_exec *x) {
   tp_device *d = x->device;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    bool there = b->kind != TP_BUF_PARAM || (x->run->params && x->run->params[b->slot]);
+    bool there = tp_gpu_is_there(x, b);
     d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
   }
+  rest_twins(x);
   if (x->poison || tp_arena_spills(x)) return true;
-  int64_t sums, bytes = find_places(x, &sums);
-  if (!tp_gpu_has_room(x, bytes, sums + (int64_t)sizeof *d->note * notes_of(x)) ||
-      !take(x, &d->arena, &d->arena_bytes, bytes) ||
-      (sums && !take(x, &d->sums, &d->sums_bytes, sums)))
+  d->need.notes = (int64_t)sizeof *d->note * notes_of(x);
+  if (!tp_gpu_bind(x, false) || !tp_gpu_find_room(x) || !take_arena(x) ||
+      (d->need.sums && !take(x, &d->sums, &d->sums_bytes, d->need.sums, TP_G_NEAR)) ||
+      !tp_gpu_take_far(x))
     return false;
-  for (int i = 0; i < x->plan->bufs.n; i++)
-    if (d->where[i] && !take(x, &d->mem[i], &d->bytes[i], TP_MAX(tp_gpu_bytes(x, i), 64)))
-      return false;
-  return put_notes(x);
+  return tp_gpu_after_moves(d->store, d->queue, x->err) && tp_gpu_bind(x, true) && put_notes(x);
 }
 
 /* ---- faults ---- */
@@ -175,15 +158,18 @@ static bool calls(tp_exec *x, bool all) {
 
 static bool see(tp_exec *x, int buf, bool writes) {
   tp_device *d = x->device;
-  int64_t n = tp_gpu_bytes(x, buf);
+  tp_twin *t = d->twin[buf];
+  int64_t n = t ? t->bytes : tp_gpu_bytes(x, buf);
   if (!(d->where[buf] & TP_IN_HOST) && d->where[buf] && n) {
     if (!d->failing && !look(x)) return false;
     if (!d->driver->get(d->queue, x->base[buf], tp_gpu_place(x, buf), n, x->err)) return false;
-    d->copies++;
-    d->copied += n;
+    d->count.copies++;
+    d->count.bytes += n;
     d->where[buf] |= TP_IN_HOST;
+    if (t) t->ahead = false;
   }
   if (writes) d->where[buf] = TP_IN_HOST;
+  if (writes && t) tp_gpu_twin_has(t, false, false, NULL);
   return true;
 }
 
@@ -194,7 +180,7 @@ static int64_t points_of(const tp_exec *x, const tp_dreg *r) {
   int64_t leads = 1, own = 1;
   for (int i = 0; i < r->nlead; i++)
     leads = tp_times_bytes(leads, TP_MAX(tp_dx_get(&r->lead[i], x->env), 0));
-  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind == TP_RG_OP; w++) {
+  for (const tp_dnd *w = r->in; w < r->in + r->nnd && r->rg->kind != TP_RG_LOOP; w++) {
     int64_t n = 1;
     for (int i = r->nlead; i < w->rank; i++)
       n = tp_times_bytes(n, TP_MAX(tp_dx_get(&w->shape[i], x->env), 0));
@@ -222,6 +208,8 @@ static int64_t points_in_parts(const tp_exec *x, const tp_kernel *of) {
   return most;
 }
 
+static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
+
 static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64_t end) {
   tp_device *d = x->device;
   const tp_kernel *of = k->of;
@@ -234,24 +222,30 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   place[n++] = (tp_gplace){ d->arena, 0 };
   for (int i = 0; i < of->nbuf; i++) {
     if (!tp_gpu_reach(x, of->buf[i], of->written[i])) return false;
-    if (!tp_in_arena(x->plan->bufs.v[of->buf[i]])) place[n++] = tp_gpu_place(x, of->buf[i]);
+    if (tp_kernel_takes(x->plan, of, i)) place[n++] = tp_gpu_place(x, of->buf[i]);
   }
   num[nnum++] = (int64_t)x->run->seed, num[nnum++] = from, num[nnum++] = end;
   for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
   if (of->adds) place[n++] = (tp_gplace){ d->sums, 0 };
+  if (!tp_gpu_tell_ends(x)) return false;
+  for (int i = 0; i < x->nreg; i++)
+    if (x->reg[i]->rg->kind == TP_RG_PINIT && x->reg[i]->pos >= of->node->pos &&
+        x->reg[i]->pos <= last_of(of))
+      x->begun[x->reg[i]->out[0].buf] = true;
   d->doubtful = true;
   d->launches++;
   k->launches++;
   return d->driver->launch(d->queue,
-      &(tp_glaunch){ .kernel = k->fn,
-          .blocks = of->one && !of->by_rows ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
-          .threads = TP_KERNEL_THREADS,
-          .nplace = n,
-          .place = place,
-          .nnum = nnum,
-          .num = num,
-          .together = of->nparts > 0 },
-      x->err);
+             &(tp_glaunch){ .kernel = k->fn,
+                 .blocks = of->one && !of->by_rows ? 1 : (int)TP_MAX(TP_MIN(blocks, most), 1),
+                 .threads = TP_KERNEL_THREADS,
+                 .nplace = n,
+                 .place = place,
+                 .nnum = nnum,
+                 .num = num,
+                 .together = of->nparts > 0 },
+             x->err) &&
+      tp_gpu_take_ends(x, of);
 }
 
 static bool may_launch(const tp_exec *x, const tp_chosen *k) {
@@ -315,16 +309,18 @@ static bool launch_range(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   return launch(x, k->sums, most, 0, k->blocks);
 }
 
-/* The host waits for each piece but the last, and for that too the first time. */
-static bool launch_piece(
-    tp_exec *x, tp_chosen *k, int64_t from, int64_t end, int64_t n, bool last) {
+/* The host waits for each piece but the last, and for that too the first time. *to: where the piece
+ * ends; then, if the data have ended it before, where. */
+static bool launch_piece(tp_exec *x, tp_chosen *k, int64_t from, int64_t *to, bool last) {
+  int64_t step = k->of->node->step, n = (*to - from) / step;
   bool timed = !last || !k->each;
   if (timed && !k->each && !finish(x)) return false;
   double began = timed ? tp_now() : 0;
-  if (!launch_range(x, k, from, end)) return false;
+  if (!launch_range(x, k, from, step > 0 ? *to : *to - step)) return false;
   if (!timed) return true;
-  if (!finish(x)) return false;
-  k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
+  if (!finish(x) || !tp_gpu_left_at(x, k->of->node, to)) return false;
+  n = TP_MIN((*to - from) / step, n);
+  if (n > 0) k->each = TP_MAX((tp_now() - began) / (double)n, 1e-9);
   return true;
 }
 
@@ -333,12 +329,11 @@ static bool launch_loop(tp_exec *x, tp_chosen *k, int64_t from, int64_t end) {
   int64_t step = node->step,
           left = step > 0 ? (end - from + step - 1) / step : (from - end) / -step + 1;
   while (left > 0) {
-    int64_t n = TP_MIN(piece_of(k), left), next = from + n * step;
-    bool last = n == left;
-    if (!launch_piece(x, k, from, last ? end : step > 0 ? next : next - step, n, last))
-      return false;
-    from = next, left -= n;
-    if (left && !look(x)) return false;
+    int64_t n = TP_MIN(piece_of(k), left), next = from + n * step, to = next;
+    left -= n;
+    if (!launch_piece(x, k, from, &to, !left) || (left && !look(x))) return false;
+    if (to != next) return true;
+    from = next;
     if (left && tp_run_ends(x->run)) {
       x->env[node->var->id] = from;
       return tp_dreg_cancelled(x, x->regat[tp_first_leaf(node)->pos]);
@@ -359,6 +354,7 @@ static int loop(tp_exec *x, const tp_pnode *node, int64_t from, int64_t end) {
 
 static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
   tp_chosen *k = x->device->begins[first->pos];
+  if (!k && first->kind == TP_P_LOAD) k = x->device->leaf[first->pos];
   if (!k || k->of->node != first || !may_launch(x, k)) return 0;
   *last = k->of->all[k->of->n - 1];
   int64_t points = k->of->nparts ? points_in_parts(x, k->of)
@@ -367,9 +363,36 @@ static int stretch(tp_exec *x, const tp_pnode *first, const tp_pnode **last) {
   return launch(x, k, points, 0, 0) ? 1 : -1;
 }
 
+static void leave_device(tp_exec *x) {
+  tp_device *d = x->device;
+  rest_twins(x);
+  d->driver->close(d->dev);
+  tp_gpu_leave(d->store, &d->count);
+}
+
+/* Opens a device that was lost once more. All that was made with it has to be made again. */
+static bool open_again(tp_exec *x) {
+  tp_device *d = x->device;
+  tp_gdev *dev = d->driver->open(d->which, x->err);
+  tp_gqueue *queue = dev ? d->driver->queue(dev, x->err) : NULL;
+  tp_gstore *store = queue ? tp_gpu_store(d->driver, d->which, x->err) : NULL;
+  if (!store) return d->driver->close(dev), false;
+  leave_device(x);
+  d->dev = dev, d->queue = queue, d->store = store, d->mark = NULL;
+  d->arena = d->notes = d->sums = d->far_mem = NULL;
+  d->arena_bytes = d->notes_bytes = d->sums_bytes = d->far_bytes = 0;
+  for (int i = 0; i < TP_GPU_LATE; i++) d->late[i].mem = NULL, d->late[i].mark = NULL;
+  for (int i = 0; i < d->n + d->more.n; i++) tp_gpu_kernel(d, i)->fn = NULL;
+  return !(d->ready = false);
+}
+
 static bool begin(tp_exec *x) {
+  if ((x->device->driver->lost(x->device->dev) || tp_gpu_store_is_lost(x->device->store)) &&
+      !open_again(x))
+    return false;
   x->device->doubtful = x->device->failing = false;
   x->device->nlate = 0;
+  tp_gpu_ends_begin(x);
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_no_memory(x->err, TP_NOWHERE);
   bool ok = tp_gpu_choose(x) && place_buffers(x);
@@ -377,15 +400,22 @@ static bool begin(tp_exec *x) {
   return ok;
 }
 
-/* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. */
+/* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. Those
+ * of a whole run stay where they are, if it may be so. */
 static bool settle(tp_exec *x) {
+  tp_device *d = x->device;
   bool ok = calls(x, true) && look(x);
-  x->device->failing = true; /* no further error */
+  d->failing = true; /* no further error */
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    if (b->kind == TP_BUF_OUTPUT && x->run->outputs[b->slot]) ok &= see(x, i, false);
+    if (b->kind != TP_BUF_OUTPUT || !x->run->outputs[b->slot]) continue;
+    bool stays = ok && x->run->stays && d->twin[i] && !x->plan->products.v[b->slot].hidden;
+    if (!stays) ok &= see(x, i, false);
+    if (d->twin[i]) /* others are changed after the run */
+      tp_gpu_twin_has(d->twin[i], stays && (d->where[i] & TP_IN_DEVICE),
+          stays && d->where[i] == TP_IN_DEVICE, &d->count);
   }
-  x->device->failing = false;
+  d->failing = false;
   return ok;
 }
 
@@ -394,20 +424,27 @@ static bool settle(tp_exec *x) {
 static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
   tp_device *d = TP_NEW(&x->a, struct tp_device);
   tp_kernel *k;
-  *d = (tp_device){ .driver = driver };
+  *d = (tp_device){ .driver = driver, .which = which };
   if (!(d->dev = driver->open(which, x->err))) return false;
   x->device = d;
-  if (!(d->queue = driver->queue(d->dev, x->err))) return false;
+  if (!(d->queue = driver->queue(d->dev, x->err)) ||
+      !(d->store = tp_gpu_store(driver, which, x->err)))
+    return false;
   d->n = tp_emit_find_kernels(x->plan, &x->a, &k);
   d->kernel = TP_NEWN(&x->a, tp_chosen, d->n + 1);
   d->leaf = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
   d->begins = TP_NEWN(&x->a, tp_chosen *, x->plan->npos + 1);
-  d->mem = TP_NEWN(&x->a, tp_gmem *, x->plan->bufs.n + 1);
-  d->bytes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->twin = TP_NEWN(&x->a, tp_twin *, x->plan->bufs.n + 1);
+  d->far = TP_NEWN(&x->a, bool, x->plan->bufs.n + 1);
+  d->sizes = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
+  d->noted = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->where = TP_NEWN(&x->a, unsigned char, x->plan->bufs.n + 1);
   d->place = TP_NEWN(&x->a, int64_t, x->plan->bufs.n + 1);
   d->env = TP_NEWN(&x->a, int64_t, x->nsym + 1);
   d->at = TP_NEWN(&x->a, tp_counted, x->plan->npos + 1);
+  d->needed = TP_NEWN(&x->a, bool, x->plan->npos + 1);
+  d->found = TP_NEWN(&x->a, bool, x->nsym + 1);
+  d->told = TP_NEWN(&x->a, int64_t, x->nsym + 1);
   for (int i = 0; i < d->n; i++) {
     d->kernel[i].of = &k[i];
     if (!k[i].loop) d->leaf[k[i].node->pos] = &d->kernel[i];
@@ -425,7 +462,7 @@ static bool open_device(tp_exec *x, const tp_gdriver *driver, int which) {
 }
 
 static void close_device(tp_exec *x) {
-  x->device->driver->close(x->device->dev);
+  leave_device(x);
   x->device = NULL;
 }
 
@@ -441,8 +478,6 @@ static double bytes_by(const tp_exec *x, const tp_kernel *of) {
   for (int i = 0; i < of->nbuf; i++) once += (double)tp_gpu_bytes(x, of->buf[i]);
   return of->loop && !inside ? TP_MIN(all, once) : all;
 }
-
-static int last_of(const tp_kernel *of) { return of->all[of->n - 1]->lastpos; }
 
 static void tell(const tp_exec *x, tp_buf *b) {
   const tp_device *d = x->device;
@@ -482,12 +517,15 @@ static void tell(const tp_exec *x, tp_buf *b) {
         tp_who_label(&x->reg[i]->rg->who, tp_region_op(x->reg[i]->rg), name, sizeof name));
   }
   tp_putf(b, "%s%lld launches, %lld copies of %lld bytes", host ? "\n" : "", (long long)d->launches,
-      (long long)d->copies, (long long)d->copied);
+      (long long)d->count.copies, (long long)d->count.bytes);
   if (d->late_calls)
     tp_putf(b, ", %lld calls behind the device, which took %lld bytes", (long long)d->late_calls,
         (long long)d->late_bytes);
+  if (d->far_moved > 0)
+    tp_putf(b, ", %lld bytes of buffers in the host's memory, of which a call moves %.0f",
+        (long long)(d->all_far ? d->need.arena : d->need.far), d->far_moved);
   tp_puts(b, "\n");
 }
 
 const tp_offload tp_on_device = { open_device, close_device, begin, takes, loop, stretch, see,
-  settle, tell };
+  tp_gpu_loaded, settle, tell };

@@ -35,7 +35,7 @@ static void take_part(joining *j, tp_chosen *k) {
 }
 
 static bool makes_much(const joining *j, const tp_pnode *x) {
-  tp_amount a = tp_gpu_amount(j->x, x, j->x->device->at);
+  tp_amount a = tp_gpu_amount(x, j->x->device->at);
   return a.work > PART_WORK * (double)a.runs;
 }
 
@@ -60,8 +60,9 @@ static bool take_parts(joining *j, const tp_pnode *x) {
   const tp_pnode *branch = tp_gpu_decided(j->x, x);
   if (!branch || tp_gpu_does_nothing(x)) return true;
   if (branch != x) return take_parts(j, branch);
-  if (x->rg && x->pos <= j->after) return true;
+  if ((x->rg || x->kind == TP_P_LOAD) && x->pos <= j->after) return true;
   if (s && s->chosen && s->of->node == x) return take_part(j, s), true;
+  if (x->kind == TP_P_LOAD) return take_part(j, d->leaf[x->pos]), true;
   if (x->rg) return take_leaf(j, x);
   if (k && k->chosen) return take_part(j, k), true;
   if (x->kind != TP_P_FOR && x->kind != TP_P_IF && x->kind != TP_P_SEQ) return false;
@@ -133,7 +134,7 @@ static void end_neighbours(joining *j) {
 
 /* May all that is in x be over soon? */
 static bool is_short(const joining *j, const tp_pnode *x) {
-  tp_amount a = tp_gpu_amount(j->x, x, j->x->device->at);
+  tp_amount a = tp_gpu_amount(x, j->x->device->at);
   return (double)a.runs * RUN_SECONDS + a.work * WORK_SECONDS <=
       JOINED_SECONDS * (double)TP_MAX(j->runs, 1);
 }
@@ -195,9 +196,20 @@ static void join_kernels(tp_exec *x) {
 
 /* ---- building ---- */
 
+/* Says which of the plan's regions the kernels are made of. */
+static void tell_positions(tp_error *err, tp_kernel *const *v, int n) {
+  tp_buf b;
+  tp_buf_init(&b);
+  for (int i = 0; i < n; i++)
+    tp_putf(&b, "%s%d..%d", i ? ", " : "", v[i]->node->pos, v[i]->all[v[i]->n - 1]->lastpos);
+  tp_note(err, "the kernels are of positions %.400s of the plan", b.n ? b.s : "?");
+  tp_buf_free(&b);
+}
+
 /* Makes those kernels that are chosen for the first time. */
 static bool build(tp_exec *x) {
   tp_device *d = x->device;
+  const tp_gspec *spec = d->driver->spec(d->dev);
   int n = 0;
   tp_chosen **new = TP_NEWN(&x->a, tp_chosen *, d->n + d->more.n + 1);
   for (int i = 0; i < d->n + d->more.n; i++) {
@@ -210,10 +222,11 @@ static bool build(tp_exec *x) {
   tp_buf text;
   tp_hold hold;
   tp_buf_hold(&text, &hold);
-  tp_emit_kernels(&text, x->plan, &x->a, v, n);
+  tp_emit_kernels(&text, x->plan, &x->a, v, n, spec->pointers ? spec->parameters / 8 : 0);
   if (text.failed) tp_oom();
   if (tp_dump_wanted("kernels")) fputs(text.s, stderr);
   tp_gmodule *m = d->driver->build(d->dev, text.s, x->err);
+  if (!m && x->err->code == TP_E_DEVICE) tell_positions(x->err, v, n);
   for (int i = 0; m && i < n; i++)
     if (!(new[i]->fn = d->driver->kernel(m, v[i]->name, x->err))) m = NULL;
   for (int i = 0; m && i < n; i++) {
@@ -245,5 +258,6 @@ bool tp_gpu_choose(tp_exec *x) {
   if (!tp_plan_count(x->plan, x->plan->body, x->env, d->at, &turns)) tp_oom();
   tp_gpu_choose_each(x);
   join_kernels(x);
+  tp_gpu_find_needed(x);
   return d->ready = build(x);
 }

@@ -67,7 +67,7 @@ static bool late_has_room(tp_exec *x, tp_latecall *l, int64_t bytes) {
   tp_device *d = x->device;
   if (l->mem && l->bytes >= bytes) return true;
   d->driver->drop(l->mem);
-  l->mem = d->driver->take(d->dev, l->bytes = bytes, true, x->err);
+  l->mem = d->driver->take(d->dev, l->bytes = bytes, TP_G_PINNED, x->err);
   return l->mem != NULL;
 }
 

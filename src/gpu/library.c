@@ -46,10 +46,11 @@ void *tp_gpu_open(const char *const *names, int nfolder, const tp_gfolder *folde
   return library;
 }
 
-bool tp_gpu_functions(void *library, int n, const char *const *names, void *fn, tp_buf *why) {
+bool tp_gpu_functions(
+    const char *of, void *library, int n, const char *const *names, void *fn, tp_buf *why) {
   for (int i = 0; i < n; i++) {
     void *p = tp_os_symbol(library, names[i]);
-    if (!p) return tp_putf(why, "it is too old: it has no %s", names[i]), false;
+    if (!p) return tp_putf(why, "%s is too old: it has no %s", of, names[i]), false;
     memcpy((char *)fn + sizeof p * (size_t)i, &p, sizeof p);
   }
   return true;

@@ -30,24 +30,36 @@ static const char *const cl_names[] = {
 #include "gpu/opencl.def"
 };
 static pthread_mutex_t cl_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool has_cl; /* under cl_lock */
+/* Under cl_lock: is the library open; by device, the context that all of ours share, how many these
+ * are, and bytes that they have. */
+static bool has_cl;
+static struct {
+  void *context;
+  int opened;
+  int64_t taken;
+} cl_cards[CL_MOST];
 
 /* queue: maps memory */
 typedef struct {
   tp_gdev is;
+  int which;
   void *device, *context, *queue;
   bool rounded; /* division and square root of f32 are to be asked for */
+  bool lost;    /* a call failed, and not for memory */
 } cl_dev;
 
 static cl_dev *cl_of(const tp_gthing *x) { return (cl_dev *)x->dev; }
 
 /* ---- errors ---- */
 
-static bool cl_did(const tp_gdev *d, int rc, const char *call, tp_error *err) {
+static bool cl_lost(const tp_gdev *d) { return ((const cl_dev *)d)->lost; }
+
+static bool cl_did(tp_gdev *d, int rc, const char *call, tp_error *err) {
   bool memory = rc == CL_NO_MEMORY || rc == CL_NO_HOST_MEMORY || rc == CL_BUFFER_TOO_LARGE;
   const char *why = memory    ? " (it has too little memory)"
       : rc == CL_NO_RESOURCES ? " (out of resources, or the device is lost)"
                               : "";
+  ((cl_dev *)d)->lost |= rc < 0 && !memory;
   return rc >= 0 ||
       tp_fail(err, memory ? TP_E_MEMORY : TP_E_DEVICE, TP_NOWHERE, "%s: %s gives %d%s",
           d->spec.name, call, rc, why);
@@ -67,7 +79,7 @@ static bool cl_open_library(tp_buf *why) {
         own ? " (TEMPO_OPENCL)"
             : ": install the driver of a graphics card, and OpenCL's loader "
               "(Debian: ocl-icd-libopencl1)");
-  return lib && (has_cl = tp_gpu_functions(lib, TP_LEN(cl_names), cl_names, &cl, why));
+  return lib && (has_cl = tp_gpu_functions(names[0], lib, TP_LEN(cl_names), cl_names, &cl, why));
 }
 
 static uint64_t cl_number(void *device, unsigned what, size_t size) {
@@ -150,6 +162,27 @@ static int cl_find(int which, tp_gspec *to, tp_buf *why) {
   return n;
 }
 
+/* Bytes that all of ours have, after some were taken. */
+static int64_t cl_took(const cl_dev *d, int64_t bytes) {
+  pthread_mutex_lock(&cl_lock);
+  int64_t all = cl_cards[d->which].taken += bytes;
+  pthread_mutex_unlock(&cl_lock);
+  return all;
+}
+
+/* Opens the context that all of ours share, or closes it with the last. */
+static void *cl_share(cl_dev *d, bool opens, int *rc) {
+  pthread_mutex_lock(&cl_lock);
+  void **c = &cl_cards[d->which].context;
+  int *n = &cl_cards[d->which].opened;
+  if (opens && !*n) *c = cl.clCreateContext(NULL, 1, &d->device, NULL, NULL, rc);
+  if (opens) *n += *c != NULL;
+  else if (!--*n) cl.clReleaseContext(*c);
+  void *context = *c;
+  pthread_mutex_unlock(&cl_lock);
+  return context;
+}
+
 static void cl_release(tp_gthing *x) {
   tp_gmem *m = (tp_gmem *)x;
   cl_dev *d = cl_of(x);
@@ -166,6 +199,7 @@ static void cl_release(tp_gthing *x) {
     if (m->host && cl.clEnqueueUnmapMemObject(d->queue, x->handle, m->host, 0, NULL, NULL) == 0)
       cl.clFinish(d->queue);
     cl.clReleaseMemObject(x->handle);
+    cl_took(d, m->host || m->far ? 0 : -m->bytes);
     break;
   default: break;
   }
@@ -176,7 +210,7 @@ static void cl_close(tp_gdev *gd) {
   if (!d) return;
   tp_gpu_drop_all(gd);
   if (d->queue) cl.clReleaseCommandQueue(d->queue);
-  if (d->context) cl.clReleaseContext(d->context);
+  if (d->context) cl_share(d, false, NULL);
   tp_free(d);
 }
 
@@ -189,7 +223,8 @@ static tp_gdev *cl_open(int which, tp_error *err) {
   d->is.release = cl_release;
   if (cl_find_device(which, &d->device, &why) && d->device) {
     d->rounded = cl_number(d->device, 0x101B, 8) & CL_ROUNDED;
-    d->context = cl.clCreateContext(NULL, 1, &d->device, NULL, NULL, &rc);
+    d->which = which;
+    d->context = cl_share(d, true, &rc);
     if (d->context) d->queue = cl.clCreateCommandQueue(d->context, d->device, 0, &rc);
   }
   tp_buf_free(&why);
@@ -203,26 +238,24 @@ static tp_gdev *cl_open(int which, tp_error *err) {
 /* ---- memory ---- */
 
 /* There is no question for it: what others have is not known. */
-static int64_t cl_left(tp_gdev *d) {
-  int64_t left = d->spec.memory;
-  for (tp_gthing *q = d->made[TP_G_MEM]; q; q = q->next)
-    if (!((tp_gmem *)q)->host) left -= ((tp_gmem *)q)->bytes;
-  return TP_MAX(left, 0);
-}
+static int64_t cl_left(tp_gdev *d) { return TP_MAX(d->spec.memory - cl_took((cl_dev *)d, 0), 0); }
 
-static tp_gmem *cl_take(tp_gdev *gd, int64_t bytes, bool pinned, tp_error *err) {
+static tp_gmem *cl_take(tp_gdev *gd, int64_t bytes, tp_gside side, tp_error *err) {
   cl_dev *d = (cl_dev *)gd;
   tp_gmem *m = tp_gpu_make(gd, TP_G_MEM, sizeof *m, err);
   size_t n = (size_t)TP_MAX(bytes, 1);
   int rc = 0;
   if (!m) return NULL;
+  bool pinned = side == TP_G_PINNED;
   m->bytes = bytes;
-  m->is.handle = cl.clCreateBuffer(d->context, pinned ? 1 | 1 << 4 : 1, n, NULL, &rc);
+  m->far = side == TP_G_FAR;
+  m->is.handle = cl.clCreateBuffer(d->context, side ? 1 | 1 << 4 : 1, n, NULL, &rc);
   if (m->is.handle && pinned)
     m->host = cl.clEnqueueMapBuffer(d->queue, m->is.handle, 1, 3, 0, n, 0, NULL, NULL, &rc);
+  if (m->is.handle && !side) cl_took(d, bytes);
   if (rc >= 0 && m->is.handle && (!pinned || m->host)) return m;
   if (rc == CL_NO_MEMORY || rc == CL_NO_RESOURCES || rc == CL_BUFFER_TOO_LARGE)
-    tp_gpu_no_room(gd, bytes, pinned, err);
+    tp_gpu_no_room(gd, bytes, side, err);
   else cl_did(gd, rc < 0 ? rc : CL_NO_MEMORY, "clCreateBuffer", err);
   return tp_gpu_drop(m);
 }
@@ -247,6 +280,16 @@ static bool cl_copy(tp_gqueue *q, tp_gplace to, tp_gplace from, int64_t bytes, t
   return !bytes ||
       CL_DO(q->is.dev, err, clEnqueueCopyBuffer, q->is.handle, from.mem->is.handle,
           to.mem->is.handle, (size_t)from.off, (size_t)to.off, (size_t)bytes, 0, NULL, NULL);
+}
+
+static bool cl_lines(tp_gqueue *q, tp_gplace to, int64_t to_step, tp_gplace from, int64_t from_step,
+    int64_t bytes, int64_t n, tp_error *err) {
+  const size_t size[3] = { (size_t)bytes, (size_t)n, 1 },
+               step[2] = { (size_t)to_step, (size_t)from_step },
+               at[2][3] = { { (size_t)to.off }, { (size_t)from.off } };
+  return !bytes || !n ||
+      CL_DO(q->is.dev, err, clEnqueueCopyBufferRect, q->is.handle, from.mem->is.handle,
+          to.mem->is.handle, at[1], at[0], size, step[1], 0, step[0], 0, 0, NULL, NULL);
 }
 
 static bool cl_put(tp_gqueue *q, tp_gplace to, const void *from, int64_t bytes, tp_error *err) {
@@ -275,7 +318,8 @@ static bool cl_is_pocl(void *device) {
 }
 
 static void cl_options(const cl_dev *d, char options[160]) {
-  snprintf(options, 160, "-cl-std=CL1.2%s%s%s", cl_is_pocl(d->device) ? " -cl-opt-disable" : "",
+  /* without warnings, which pocl prints */
+  snprintf(options, 160, "-cl-std=CL1.2 -w%s%s%s", cl_is_pocl(d->device) ? " -cl-opt-disable" : "",
       d->rounded ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
       tp_setting("TEMPO_CHECK") ? " -g" : "");
 }
@@ -434,21 +478,11 @@ static int cl_reached(tp_gmark *m, bool wait, tp_error *err) {
 
 /* ---- none of these ---- */
 
-static bool cl_begin(tp_gqueue *q, tp_error *err) {
-  return tp_fail(err, TP_E_DEVICE, TP_NOWHERE, "%s has no tapes", q->is.dev->spec.name);
-}
-
-static tp_gtape *cl_end(tp_gqueue *q, tp_gtape *again, tp_error *err) {
-  return cl_begin(q, err), NULL;
-}
-
-static bool cl_play(tp_gqueue *q, tp_gtape *t, tp_error *err) { return cl_begin(q, err); }
-
 static bool cl_product(tp_gqueue *q, const tp_gproduct *p, bool *did, tp_error *err) {
   *did = false;
   return true;
 }
 
-const tp_gdriver tp_opencl = { "opencl", cl_find, cl_open, cl_close, tp_gpu_spec, cl_left, cl_take,
-  tp_gpu_drop_mem, tp_gpu_host, cl_build, cl_kernel_of, cl_needs, cl_queue, cl_launch, cl_copy,
-  cl_put, cl_get, cl_fill, cl_mark, cl_after, cl_reached, cl_begin, cl_end, cl_play, cl_product };
+const tp_gdriver tp_opencl = { "opencl", cl_find, cl_open, cl_close, cl_lost, tp_gpu_spec, cl_left,
+  cl_take, tp_gpu_drop_mem, tp_gpu_host, cl_build, cl_kernel_of, cl_needs, cl_queue, cl_launch,
+  cl_copy, cl_lines, cl_put, cl_get, cl_fill, cl_mark, cl_after, cl_reached, cl_product };

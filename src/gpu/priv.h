@@ -13,13 +13,13 @@ typedef struct tp_gfolder {
 } tp_gfolder;
 /* Opens the first of `names` in the first folder that has one. It stays open. NULL: why. */
 void *tp_gpu_open(const char *const *names, int nfolder, const tp_gfolder *folder, tp_buf *why);
-/* fn[i]: the function of that name; false: the library is too old, which lacks one */
-bool tp_gpu_functions(void *library, int n, const char *const *names, void *fn, tp_buf *why);
+/* fn[i]: the function of that name; false: the library `of` is too old, which lacks one */
+bool tp_gpu_functions(
+    const char *of, void *library, int n, const char *const *names, void *fn, tp_buf *why);
 
 /* ---- things.c ---- */
 /* Kinds of things, in the order in which they are released. */
 typedef enum tp_gkind {
-  TP_G_TAPE,
   TP_G_MARK,
   TP_G_KERNEL,
   TP_G_MODULE,
@@ -40,10 +40,11 @@ struct tp_gdev {
   void (*release)(tp_gthing *x); /* its handle, and what else the library gave for it */
   tp_gthing *made[TP_G_KINDS];
 };
-/* host: where it lies for us, if it is pinned */
+/* host: where it lies for us, if it is pinned; far: it is the host's, for kernels */
 struct tp_gmem {
   tp_gthing is;
   char *host;
+  bool far;
   int64_t bytes;
 };
 struct tp_gmodule {
@@ -53,9 +54,6 @@ struct tp_gkernel {
   tp_gthing is;
 };
 struct tp_gmark {
-  tp_gthing is;
-};
-struct tp_gtape {
   tp_gthing is;
 };
 /* blas: cuBLAS's handle for it, with its workspace; no_blas: there is none */
@@ -75,7 +73,7 @@ tp_gdev *tp_gpu_opened(const tp_gdriver *of, int which, size_t size, tp_error *e
 const tp_gspec *tp_gpu_spec(const tp_gdev *d);
 void tp_gpu_drop_mem(tp_gmem *m);
 char *tp_gpu_host(tp_gmem *m);
-bool tp_gpu_no_room(const tp_gdev *d, int64_t bytes, bool pinned, tp_error *err);
+bool tp_gpu_no_room(const tp_gdev *d, int64_t bytes, tp_gside side, tp_error *err);
 /* The module whose image the cache has, if the device takes it. */
 tp_gmodule *tp_gpu_cached(
     tp_gdev *d, const char *name, tp_gmodule *(*load)(tp_gdev *, const char *, size_t, tp_error *));

@@ -31,11 +31,12 @@ static int take_batch(const tp_contraction *t) {
   return best;
 }
 
-static bool describe(const tp_contraction *t, int batch, tp_gproduct *p) {
+static bool describe(const tp_dreg *r, const tp_contraction *t, int batch, tp_gproduct *p) {
   const tp_mm *s = &t->s;
   blas_layout a = layout_of(s->m, s->k, s->sam, s->sak), b = layout_of(s->k, s->n, s->sbk, s->sbn),
               c = layout_of(s->m, s->n, s->scm, s->scn);
-  *p = (tp_gproduct){ .dtype = t->d,
+  *p = (tp_gproduct){ .dtype = r->in[0].dtype,
+    .made = r->out->dtype,
     .m = s->m,
     .n = s->n,
     .k = s->k,
@@ -59,12 +60,13 @@ static bool multiply_all(tp_exec *x, tp_dreg *r, tp_contraction *t, int *product
   tp_device *d = x->device;
   tp_gproduct p;
   int batch = take_batch(t), calls = 1;
-  if (!describe(t, batch, &p)) return true;
+  if (!describe(r, t, batch, &p)) return true;
   if (batch >= 0) t->ext[batch] = 1;
   for (int i = 0; i < t->nloop; i++)
-    if ((calls *= (int)TP_MIN(t->ext[i], MOST_CALLS + 1)) > MOST_CALLS) return true;
+    if (tp_half(p.made) && i >= t->firstsum && t->ext[i] > 1) return true; /* to be rounded once */
+    else if ((calls *= (int)TP_MIN(t->ext[i], MOST_CALLS + 1)) > MOST_CALLS) return true;
   tp_gplace a = operand(x, &r->in[0]), b = operand(x, &r->in[1]), c = operand(x, r->out);
-  int64_t size = t->size;
+  int64_t size = r->in[0].size;
   tp_walk w;
   for (tp_walk_start(&w, t->nloop, t->ext); w.ok; tp_walk_next(&w)) {
     tp_gplace at = { a.mem, a.off + tp_walk_offset(&w, t->la) * size },
@@ -74,7 +76,7 @@ static bool multiply_all(tp_exec *x, tp_dreg *r, tp_contraction *t, int *product
     for (int i = t->firstsum; i < t->nloop; i++) p.adds |= w.at[i] > 0;
     p.a = t->swapped ? bt : at;
     p.b = t->swapped ? at : bt;
-    p.c = (tp_gplace){ c.mem, c.off + tp_walk_offset(&w, t->lc) * size };
+    p.c = (tp_gplace){ c.mem, c.off + tp_walk_offset(&w, t->lc) * r->out->size };
     if (!d->driver->product(d->queue, &p, &did, x->err)) return false;
     if (!did) return true;
     ++*products;

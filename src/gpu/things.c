@@ -47,10 +47,14 @@ const tp_gspec *tp_gpu_spec(const tp_gdev *d) { return &d->spec; }
 void tp_gpu_drop_mem(tp_gmem *m) { tp_gpu_drop(m); }
 char *tp_gpu_host(tp_gmem *m) { return m->host; }
 
-bool tp_gpu_no_room(const tp_gdev *d, int64_t bytes, bool pinned, tp_error *err) {
-  if (pinned)
-    return tp_fail(err, TP_E_MEMORY, TP_NOWHERE,
-        "no %lld bytes of the host's memory to be copied by %s", (long long)bytes, d->spec.name);
+int64_t tp_gpu_apart(const tp_gmem *a, const tp_gmem *b) {
+  return (int64_t)((uintptr_t)a->is.handle - (uintptr_t)b->is.handle);
+}
+
+bool tp_gpu_no_room(const tp_gdev *d, int64_t bytes, tp_gside side, tp_error *err) {
+  if (side != TP_G_NEAR)
+    return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no %lld bytes of the host's memory for %s",
+        (long long)bytes, d->spec.name);
   return tp_fail(err, TP_E_MEMORY, TP_NOWHERE,
       "%s, which has %lld bytes, has no room for %lld more", d->spec.name,
       (long long)d->spec.memory, (long long)bytes);
@@ -77,7 +81,7 @@ bool tp_gpu_refused(const tp_gdev *d, const char *compiler, const char *log, tp_
 }
 
 bool tp_gpu_fits(const tp_gdev *d, const tp_glaunch *l, tp_error *err) {
-  int bytes = (2 * l->nplace + l->nnum) * 8;
+  int bytes = ((d->spec.pointers ? 1 : 2) * l->nplace + l->nnum) * 8;
   if (bytes > d->spec.parameters)
     return tp_fail(err, TP_E_DEVICE, TP_NOWHERE, "a kernel has %d bytes of parameters, %s takes %d",
         bytes, d->spec.name, d->spec.parameters);

@@ -44,8 +44,7 @@ static bool same_aims(const tp_aims *a, const tp_aims *b) {
 }
 
 static void collect(tp_graph *g, families *all) {
-  for (int i = 0; i < g->nodes.n; i++) {
-    tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n->op != TP_OP_GRAD) continue;
     tp_aims of = aims_of(g, n);
     int k = 0;
@@ -61,7 +60,7 @@ static void collect(tp_graph *g, families *all) {
 static bool mark_ancestors(tp_graph *g, const tp_aims *of) {
   TP_VEC(tp_val) work = { 0 };
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n), found = false;
-  for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
+  TP_NODES (n, g->nodes) n->mark = 0;
   for (int i = 0; i < of->nloss; i++) TP_PUSH(&g->arena, &work, of->loss[i]);
   while (work.n) {
     tp_val v = work.v[--work.n];
@@ -90,8 +89,7 @@ static const char *culprit(tp_graph *g, const family *f) {
     const tp_node *x = asked(f->grads.v[i]).node;
     if (x->mark && x->name) return x->name;
   }
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n->mark && n->name && (!best || (n->op == TP_OP_MERGE && best->op != TP_OP_MERGE)))
       best = n;
   }
@@ -116,8 +114,8 @@ static void follow(tp_val *v) {
 
 /* Makes readers of an expanded GRAD read its gradient. */
 static void rewire(tp_graph *g, families *all) {
-  for (int i = 0; i < g->nodes.n; i++)
-    for (int k = 0; k < g->nodes.v[i]->nin; k++) follow(&g->nodes.v[i]->in[k].src);
+  TP_NODES (n, g->nodes)
+    for (int k = 0; k < n->nin; k++) follow(&n->in[k].src);
   for (int i = 0; i < g->outputs.n; i++) follow(&g->outputs.v[i].val);
   for (int i = 0; i < g->losses.n; i++) follow(&g->losses.v[i]);
   for (int i = 0; i < g->stops.n; i++) follow(&g->stops.v[i].done);
@@ -208,8 +206,7 @@ void tp_grad_sweep_unneeded(tp_graph *g) {
     tp_node *param;
   } pair;
   TP_VEC(pair) all = { 0 };
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n->op == TP_OP_GRAD && asked(n).node->op == TP_OP_PARAM)
       TP_PUSH(&g->arena, &all, (pair){ n, asked(n).node });
   }
@@ -235,7 +232,7 @@ bool tp_grad_expand(tp_graph *g, tp_error *err) {
   tp_grad_sweep_unneeded(g);
   collect(g, &all);
   if (!all.n) return true;
-  for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->subst = NULL;
+  TP_NODES (n, g->nodes) n->subst = NULL;
   for (family *f; (f = next_ready(g, &all));) {
     if (!expand(g, f, err)) return false;
     rewire(g, &all);

@@ -99,7 +99,7 @@ RULE(PROD) {
 static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
   int64_t all;
   int rank = tp_rankof(x);
-  const tp_ix *shape[TP_MAXRANK], *behind = mk_int(mk, 1);
+  tp_ix *shape[TP_MAXRANK], *behind = mk_int(mk, 1);
   tp_dtype d =
       tp_ix_is_const(mk_numel(mk, x, naxes, axes), &all) && all <= 1 << 24 ? TP_F32 : TP_F64;
   tp_val sum = mk_num(mk, 0, d);
@@ -107,7 +107,7 @@ static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
     for (int k = 0; k < rank; k++) shape[k] = k == axes[i] ? mk_extent(x, k) : mk_int(mk, 1);
     tp_val index = mk_cast(mk, mk_iota(mk, axes[i], rank, shape, 0, NULL), d);
     sum = mk_add(mk, mk_mul(mk, index, mk_size(mk, behind, d)), sum);
-    behind = tp_ix_mul(mk.g->ix, behind, mk_extent(x, axes[i]));
+    behind = tp_ix_mul(behind, mk_extent(x, axes[i]));
   }
   return sum;
 }
@@ -190,10 +190,9 @@ RULE(PERMUTE) {
 
 /* Zeros around; with a step, between as well: added at lo, lo + step, ... */
 RULE(SLICE) {
-  tp_ictx *c = mk.g->ix;
   int axis = n->attr.axis;
-  const tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1],
-              *rest = tp_ix_sub(c, mk_extent(X, axis), tp_ix_add(c, lo, extent));
+  tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1],
+        *rest = tp_ix_sub(mk_extent(X, axis), tp_ix_add(lo, extent));
   if (n->attr.step == 1) return mk_pad(mk, dy, axis, lo, rest, 0);
   tp_val at = mk_mulc(mk, mk_indices(mk, extent), (double)n->attr.step);
   at = mk_add(mk, at, tp_ixvalue(mk.g, lo, mk.err));
@@ -214,8 +213,8 @@ RULE(FOLD) {
 }
 
 RULE(CONCAT) {
-  const tp_ix *lo = mk_int(mk, 0);
-  for (int i = 0; i < k; i++) lo = tp_ix_add(mk.g->ix, lo, mk_extent(IN(i), n->attr.axis));
+  tp_ix *lo = mk_int(mk, 0);
+  for (int i = 0; i < k; i++) lo = tp_ix_add(lo, mk_extent(IN(i), n->attr.axis));
   return mk_slice(mk, dy, n->attr.axis, lo, mk_extent(IN(k), n->attr.axis), 1);
 }
 
@@ -244,8 +243,7 @@ RULE(SCATTER_ADD) {
   if (k == 0) return dy;
   tp_val d = with_axis(mk, TP_OP_GATHER, n, 2, (tp_val[]){ dy, IN(1) });
   for (int i = 0; d.node && i < tp_rankof(d); i++)
-    d = mk_pad(
-        mk, d, i, mk_int(mk, 0), tp_ix_sub(mk.g->ix, mk_extent(IN(2), i), mk_extent(d, i)), 0);
+    d = mk_pad(mk, d, i, mk_int(mk, 0), tp_ix_sub(mk_extent(IN(2), i), mk_extent(d, i)), 0);
   return d;
 }
 

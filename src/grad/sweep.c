@@ -35,7 +35,7 @@ typedef struct slot { /* one value */
 /* the points at which a node is needed, over its dims */
 typedef struct support {
   bool known, full;
-  const tp_ix *cond;
+  tp_ix *cond;
 } support;
 
 typedef struct grad_sweep {
@@ -195,7 +195,7 @@ static bool lay_out(grad_sweep *s, tp_val v) {
  * cond never holds. */
 static bool contribute(grad_sweep *s, tp_val v, const tp_node *n, tp_edge e) {
   if (!e.src.node) return false;
-  if (n) e.cond = tp_ix_both(s->g->ix, e.cond, support_of(s, n)->cond);
+  if (n) e.cond = tp_ix_both(e.cond, support_of(s, n)->cond);
   if (e.cond && tp_ix_kind(e.cond) == TP_IX_FALSE) return true;
   if (e.cond && tp_ix_kind(e.cond) == TP_IX_TRUE) e.cond = NULL;
   e.pos = s->g->pos;
@@ -215,7 +215,7 @@ static bool deliver(grad_sweep *s, tp_val v, const tp_node *n, tp_val d) {
 /* Passes dy to branch k at the points at which it is the first that holds. */
 static bool through_merge(grad_sweep *s, tp_val v, const tp_node *n, int k, tp_val dy) {
   tp_set *first = tp_branch_set(s->g, n, k);
-  const tp_ix *cond = tp_set_to_cond(s->g->ix, n->ndom, n->dom, first, true);
+  tp_ix *cond = tp_set_to_cond(s->g->ix, n->ndom, n->dom, first, true);
   tp_set_free(first);
   if (!cond)
     return tp_isl_check(s->g->ix, n->pos, s->mk.err) &&
@@ -234,11 +234,10 @@ static bool through_scatter(grad_sweep *s, tp_val v, const tp_edge *e, tp_val dy
 
 /* dy with the extents of at's ranges in front of its axes, so that a scatter can spread it. */
 static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_val dy) {
-  const tp_ix *shape[2 * TP_MAXRANK];
+  tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
   for (int i = 0; i < e->src.node->ndom && rank < TP_MAXRANK; i++)
-    if (e->at[i].range)
-      shape[rank++] = tp_ix_extent(s->g->ix, e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
+    if (e->at[i].range) shape[rank++] = tp_ix_extent(e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
   if (!rank) return dy;
   for (int i = 0; i < tp_rankof(dy); i++) shape[rank++] = mk_extent(dy, i);
   return mk_expand(s->mk, dy, rank, shape);
@@ -249,17 +248,15 @@ static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_
  * ranges become further conditions. */
 static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
   const tp_node *x = e->src.node;
-  tp_ictx *c = s->g->ix;
-  const tp_sym *run[x->ndom + 1];
+  tp_sym *run[x->ndom + 1];
   tp_at *at = tp_dup(&s->g->arena, e->at, sizeof *at * (size_t)x->ndom);
-  const tp_ix *cond = e->cond;
+  tp_ix *cond = e->cond;
   int m = 0;
   for (int i = 0; cond && i < x->ndom; i++) {
-    const tp_sym *d = x->dom[i];
+    tp_sym *d = x->dom[i];
     if (!at[i].range || !tp_ix_mentions(e->cond, d) || tp_has_dim(n, d)) continue;
-    const tp_ix *p = tp_ix_sym(c, d);
-    cond = tp_ix_and(
-        c, cond, tp_ix_and(c, tp_ix_cmp(c, TP_GE, p, at[i].lo), tp_ix_cmp(c, TP_LT, p, at[i].hi)));
+    tp_ix *p = tp_ix_sym(d);
+    cond = tp_ix_and(cond, tp_ix_and(tp_ix_cmp(TP_GE, p, at[i].lo), tp_ix_cmp(TP_LT, p, at[i].hi)));
     at[i] = (tp_at){ .lo = p };
     run[m++] = d;
   }
@@ -274,15 +271,15 @@ static bool through_gather(
     grad_sweep *s, tp_val v, const tp_node *n, const tp_edge *edge, tp_val dy) {
   tp_edge e = *edge;
   const tp_node *x = e.src.node;
-  const tp_sym *from[x->ndom + 1];
-  const tp_ix *to[x->ndom + 1];
+  tp_sym *from[x->ndom + 1];
+  tp_ix *to[x->ndom + 1];
   int m = 0;
   for (int i = 0; e.cond && i < x->ndom; i++) {
     if (e.at[i].range || tp_has_dim(n, x->dom[i])) continue;
     from[m] = x->dom[i];
     to[m++] = e.at[i].lo;
   }
-  if (m) e.cond = tp_ix_subst(s->g->ix, e.cond, m, from, to);
+  if (m) e.cond = tp_ix_subst(e.cond, m, from, to);
   tp_val d = run_picked(s, n, &e, dy);
   if (!d.node) return false;
   d = over_ranges(s, d.node, &e, d);
@@ -343,7 +340,7 @@ static tp_val finished(grad_sweep *s, tp_val v) {
     return mk_fill(
         s->mk, 0, tp_dtypeof(v), tp_rankof(v), tp_outof(v)->shape, v.node->ndom, v.node->dom);
   slot *x = slot_of(s, v);
-  const tp_ix *cond = support_of(s, v.node)->cond;
+  tp_ix *cond = support_of(s, v.node)->cond;
   if (x->accum || !cond) return x->adj;
   tp_val total = accumulation(s, v), part = x->adj;
   if (!total.node) return total;

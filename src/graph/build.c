@@ -42,7 +42,7 @@ tp_val mk_iota(tp_mk k, int axis, int rank, tp_ixs shape, int ndom, tp_dims dom)
   return source(k, TP_OP_IOTA, (tp_attr){ .axis = axis, .dtype = TP_I64 }, rank, shape, ndom, dom);
 }
 
-tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err) {
+tp_val tp_ixvalue(tp_graph *g, tp_ix *e, tp_error *err) {
   return mk_op(
       (tp_mk){ .g = g, .err = err }, TP_OP_VALUE, 0, NULL, &(tp_attr){ .nix = 1, .ix = &e });
 }
@@ -121,20 +121,19 @@ static bool same_extents(tp_val x, int rank, tp_ixs shape) {
 }
 
 /* The one -1 of a shape becomes the exact quotient. */
-static bool fill_quotient(tp_mk k, tp_val x, int rank, const tp_ix **shape) {
-  tp_ictx *ix = k.g->ix;
-  const tp_ix *have = mk_numel(k, x, tp_rankof(x), NULL), *rest = mk_int(k, 1);
+static bool fill_quotient(tp_mk k, tp_val x, int rank, tp_ix **shape) {
+  tp_ix *have = mk_numel(k, x, tp_rankof(x), NULL), *rest = mk_int(k, 1);
   int hole = -1;
   for (int i = 0; i < rank; i++) {
-    if (!tp_is_number(shape[i], -1)) rest = tp_ix_mul(ix, rest, shape[i]);
+    if (!tp_is_number(shape[i], -1)) rest = tp_ix_mul(rest, shape[i]);
     else if (hole >= 0) return bad(k, x, "reshape", "only one extent may be -1").node;
     else hole = i;
   }
   if (hole < 0) return true;
-  shape[hole] = tp_is_number(rest, 0) ? NULL : tp_ix_divexact(ix, have, rest);
+  shape[hole] = tp_is_number(rest, 0) ? NULL : tp_ix_divexact(have, rest);
   return shape[hole] ||
-      bad(k, x, "reshape", "%s elements are no exact multiple of %s", tp_ix_str(ix, have),
-          tp_ix_str(ix, rest))
+      bad(k, x, "reshape", "%s elements are no exact multiple of %s", tp_ix_str(have),
+          tp_ix_str(rest))
           .node;
 }
 
@@ -144,7 +143,7 @@ static bool too_many(tp_mk k, tp_val x, int rank, const char *op) {
 }
 
 tp_val mk_reshape(tp_mk k, tp_val x, int rank, tp_ixs shape) {
-  const tp_ix *to[TP_MAXRANK];
+  tp_ix *to[TP_MAXRANK];
   if (!x.node || too_many(k, x, rank, "reshape")) return tp_none;
   if (rank) TP_COPYN(to, shape, rank);
   if (!fill_quotient(k, x, rank, to)) return tp_none;
@@ -165,7 +164,7 @@ tp_val mk_permute(tp_mk k, tp_val x, const int *order) {
 
 /* An extent of -1 keeps x's. */
 tp_val mk_expand(tp_mk k, tp_val x, int rank, tp_ixs shape) {
-  const tp_ix *to[TP_MAXRANK];
+  tp_ix *to[TP_MAXRANK];
   if (!x.node || too_many(k, x, rank, "expand")) return tp_none;
   int grow = rank - tp_rankof(x);
   for (int i = 0; i < rank; i++) {
@@ -177,22 +176,22 @@ tp_val mk_expand(tp_mk k, tp_val x, int rank, tp_ixs shape) {
   return build1(k, TP_OP_EXPAND, x, &(tp_attr){ .nix = rank, .ix = to });
 }
 
-tp_val mk_slice(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step) {
+tp_val mk_slice(tp_mk k, tp_val x, int axis, tp_ix *lo, tp_ix *extent, int64_t step) {
   if (!x.node || (axis = axis_in(k, x, axis, tp_rankof(x), "slice")) < 0) return tp_none;
   if (tp_is_number(lo, 0) && extent == mk_extent(x, axis) && step == 1) return x;
   return build1(k, TP_OP_SLICE, x,
-      &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ lo, extent }, .step = step });
+      &(tp_attr){ .axis = axis, .nix = 2, .ix = (tp_ix *[]){ lo, extent }, .step = step });
 }
 
 tp_val mk_squeeze(tp_mk k, tp_val x, int axis) {
-  const tp_ix *to[TP_MAXRANK];
+  tp_ix *to[TP_MAXRANK];
   if (!x.node || (axis = axis_in(k, x, axis, tp_rankof(x), "squeeze")) < 0) return tp_none;
   if (!tp_is_number(mk_extent(x, axis), 1)) return bad(k, x, "squeeze", "axis %d is not 1", axis);
   return mk_reshape(k, x, mk_shape_but(k, x, 1, &axis, false, to), to);
 }
 
 tp_val mk_unsqueeze(tp_mk k, tp_val x, int axis) {
-  const tp_ix *to[TP_MAXRANK + 1];
+  tp_ix *to[TP_MAXRANK + 1];
   if (!x.node || (axis = axis_in(k, x, axis, tp_rankof(x) + 1, "unsqueeze")) < 0) return tp_none;
   for (int i = 0; i <= tp_rankof(x); i++)
     to[i] = i == axis ? mk_int(k, 1) : mk_extent(x, i - (i > axis));
@@ -252,7 +251,7 @@ tp_val mk_sum_to(tp_mk k, tp_val x, int rank, tp_ixs shape) {
   for (int i = 0; i < lead; i++) axes[i] = i;
   x = sum_strict(k, x, lead, axes, false);
   for (int i = 0; x.node && i < rank; i++) {
-    const tp_ix *have = mk_extent(x, i);
+    tp_ix *have = mk_extent(x, i);
     if (tp_is_number(shape[i], 1) && !tp_is_number(have, 1)) axes[n++] = i;
     else if (!tp_extent_eq(k.g, have, shape[i], "sum"))
       return bad(k, x, "sum", "does not come from broadcasting");

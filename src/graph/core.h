@@ -40,19 +40,19 @@ bool tp_out1(tp_typing q, tp_dtype d, int rank, tp_ixs shape);
 /* these join n's domain */
 void tp_dims_add(tp_graph *g, tp_node *n, int count, tp_dims dims);
 /* so do the dims of which an end that e mentions is a function */
-void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);
+void tp_ends_add(tp_graph *g, tp_node *n, tp_ix *e);
 /* ---- ends by data (stop.c) ---- */
 /* s is no reached end, or dom has the dims of which it is a function */
-bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, tp_dims dom);
+bool tp_end_known(const tp_graph *g, tp_sym *s, int ndom, tp_dims dom);
 /* a for any reached end; conditions on the number that the call gave stay */
 tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);
 /* a for any ends that there may be; zero: in runs to which nothing is given for it */
-tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a, const tp_sym *zero);
+tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a, tp_sym *zero);
 /* where dim has no points, the dim of s has none either: it then has no row, or is dim itself */
-bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim);
+bool tp_stop_needs(const tp_graph *g, const tp_stop *s, tp_sym *dim);
 /* points where dim zero has none, and what needs it */
-tp_set *tp_set_nothing(tp_graph *g, TP_TAKE tp_set *a, int n, tp_dims dims, const tp_sym *zero);
-bool tp_affine(const tp_ix *e); /* also inside conditions */
+tp_set *tp_set_nothing(tp_graph *g, TP_TAKE tp_set *a, int n, tp_dims dims, tp_sym *zero);
+bool tp_affine(tp_ix *e); /* also inside conditions */
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err);
 bool tp_rank_ok(tp_typing q, int rank);
 bool tp_axis_in(tp_typing q, int axis, int rank);
@@ -63,14 +63,14 @@ bool tp_bad_dtype(tp_typing q, const char *advice);
 
 /* ---- shapes (shape.c) ---- */
 /* As tp_extent_eq, at `points` over dims (taken; NULL: everywhere). */
-bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int ndims, tp_dims dims,
+bool tp_extent_eq_on(tp_graph *g, tp_ix *a, tp_ix *b, int ndims, tp_dims dims,
     TP_TAKE tp_set *points, const char *what);
 /* e >= least, known or recorded as a check; false: not for all bounds of at least 2. */
-bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *what);
+bool tp_extent_least(tp_graph *g, tp_ix *e, int64_t least, const char *what);
 /* shape := shape broadcast with vshape; false: they do not fit. rank grows. */
 bool tp_broadcast(
-    tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank, tp_ixs vshape);
-void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what);
+    tp_graph *g, const tp_node *n, int *rank, tp_ix **shape, int vrank, tp_ixs vshape);
+void tp_shapecheck_add(tp_graph *g, tp_ix *a, tp_ix *b, tp_pos pos, const char *what);
 void tp_extents_print(tp_buf *b, int rank, tp_ixs shape); /* "T, 4" */
 const char *tp_extents(tp_graph *g, int rank, tp_ixs shape);
 /* Makes shape checks anew from the nodes that are left: those of dropped nodes must not bind a run

@@ -3,18 +3,18 @@
 
 tp_at *tp_at_own(tp_graph *g, int n, tp_dims dom) {
   tp_at *at = TP_NEWN(&g->arena, tp_at, n + 1);
-  for (int i = 0; i < n; i++) at[i] = (tp_at){ .lo = tp_ix_sym(g->ix, dom[i]) };
+  for (int i = 0; i < n; i++) at[i] = (tp_at){ .lo = tp_ix_sym(dom[i]) };
   return at;
 }
 
-tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at) {
+tp_at *tp_at_but(tp_graph *g, const tp_node *x, tp_sym *d, tp_at at) {
   tp_at *all = tp_at_own(g, x->ndom, x->dom);
   for (int i = 0; i < x->ndom; i++)
     if (x->dom[i] == d) all[i] = at;
   return all;
 }
 
-static const tp_ix *cond_of(const void *merge, int k) {
+static tp_ix *cond_of(const void *merge, int k) {
   return k < ((const tp_node *)merge)->nin ? ((const tp_node *)merge)->in[k].cond : NULL;
 }
 

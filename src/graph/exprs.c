@@ -8,12 +8,12 @@ typedef struct {
   void *ud;
 } ix_visit;
 
-static const tp_ix *one(const ix_visit *v, const tp_ix *e) { return e ? v->fn(v->ud, e) : NULL; }
+static tp_ix *one(const ix_visit *v, tp_ix *e) { return e ? v->fn(v->ud, e) : NULL; }
 
 static tp_ixs all(const ix_visit *v, int n, tp_ixs e) {
-  const tp_ix **to = v->a && n ? TP_NEWN(v->a, const tp_ix *, n) : NULL;
+  tp_ix **to = v->a && n ? TP_NEWN(v->a, tp_ix *, n) : NULL;
   for (int i = 0; i < n; i++) {
-    const tp_ix *x = one(v, e[i]);
+    tp_ix *x = one(v, e[i]);
     if (to) to[i] = x;
   }
   return to ? to : e;
@@ -46,17 +46,17 @@ void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud) {
 }
 
 typedef struct {
-  const tp_sym *s;
+  tp_sym *s;
   bool found;
 } ix_looking;
 
-static const tp_ix *look(void *ud, const tp_ix *e) {
+static tp_ix *look(void *ud, tp_ix *e) {
   ix_looking *x = ud;
   x->found |= tp_ix_mentions(e, x->s);
   return e;
 }
 
-bool tp_node_mentions(const tp_node *n, const tp_sym *s) {
+bool tp_node_mentions(const tp_node *n, tp_sym *s) {
   ix_looking x = { s, false };
   tp_node_map(NULL, (tp_node *)n, look, &x);
   return x.found;

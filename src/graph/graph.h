@@ -70,7 +70,7 @@ typedef struct tp_attr {
  * node's dims. */
 typedef struct tp_edge {
   tp_val src;
-  const tp_ix *cond;
+  tp_ix *cond;
   const tp_at *at;
   bool gather;
   tp_pos pos; /* MERGE: the line of the branch */
@@ -99,13 +99,13 @@ struct tp_node {
 
 /* Checked at each call: two extents are equal, or (b NULL) a condition over bounds holds. */
 typedef struct {
-  const tp_ix *a, *b;
+  tp_ix *a, *b;
   tp_pos pos;
   const char *what;
 } tp_shapecheck;
 /* Checked at each call: something is legal only for bounds under which cond holds. */
 typedef struct {
-  const tp_ix *cond;
+  tp_ix *cond;
   tp_pos pos;
   tp_code code;
   const char *msg;
@@ -131,20 +131,20 @@ typedef struct {
  * (opt/ends/ends.c): a dim's bound is the number that the call gave again, and only extents may
  * still mention what was reached. */
 typedef struct tp_stop {
-  const tp_sym *dim;
+  tp_sym *dim;
   tp_val done;
   tp_pos pos;
   int ndom;
   tp_dims dom;
   /* the reached end, and the number that the call gave. In a recorded graph the dim's bound is
    * `sym`, and `given` is a hidden one; in a lowered graph the bound is `given` */
-  const tp_sym *sym, *given;
-  const tp_sym *other; /* hidden bound: the end at some other point of dom, for judgements */
-  bool live;           /* scratch of the sweep */
+  tp_sym *sym, *given;
+  tp_sym *other; /* hidden bound: the end at some other point of dom, for judgements */
+  bool live;     /* scratch of the sweep */
   /* lowered: the ACCUM over dom of t + 1 at the first done, and a dim for the reached end less 1;
    * else NULL */
   tp_node *end;
-  const tp_sym *less;
+  tp_sym *less;
 } tp_stop;
 
 struct tp_graph {
@@ -178,9 +178,7 @@ static inline const char *tp_graph_setting(const tp_graph *g, const char *name) 
   return g->fixed_bits ? NULL : tp_setting(name);
 }
 
-/* Loops over a list of a graph, which does not grow meanwhile. TP_EACH: x points to each entry;
- * TP_NODES: x is each node. */
-#define TP_EACH(T, x, list) for (T *x = (list).v, *x##_end = x ? x + (list).n : x; x < x##_end; x++)
+/* Loops over a list of nodes, which does not grow meanwhile. */
 #define TP_NODES(x, list) \
   for (tp_node **x##_at = (list).v, **x##_end = x##_at ? x##_at + (list).n : x##_at, *x; \
        x##_at < x##_end && (x = *x##_at, true); x##_at++)
@@ -216,43 +214,43 @@ static inline bool tp_shows(const tp_node *n) {
 
 /* Adds a branch to a declared tensor. e's dims are some of the declared domain. A NULL cond is
  * `otherwise`. */
-bool tp_merge_add(tp_graph *g, tp_node *merge, const tp_ix *cond, tp_val e, tp_error *err);
+bool tp_merge_add(tp_graph *g, tp_node *merge, tp_ix *cond, tp_val e, tp_error *err);
 /* Gives a PARAM its update (once). */
 bool tp_param_update(tp_graph *g, tp_node *param, tp_val e, tp_error *err);
 /* Adds a contribution to an ACCUM. */
 bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err);
 
 /* dim ends where done first holds. Nodes are inferred again: their domains may grow. */
-bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
+bool tp_stop_add(tp_graph *g, tp_sym *dim, tp_val done, tp_error *err);
 /* the stop of the dim s, or of the dim whose bound s is; NULL: none */
-const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);
-bool tp_mentions_end(const tp_graph *g, const tp_ix *e); /* e mentions a reached end */
+const tp_stop *tp_stop_of(const tp_graph *g, tp_sym *s);
+bool tp_mentions_end(const tp_graph *g, tp_ix *e); /* e mentions a reached end */
 /* the parts of a condition that mention a reached end, or that do not; NULL: none */
-const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention);
+tp_ix *tp_end_parts(tp_graph *g, tp_ix *cond, bool mention);
 /* The greatest, or the least, value of e over these dims and over all ends, from 1 on; NULL: not
  * known. */
-const tp_ix *tp_end_extreme(tp_graph *g, const tp_ix *e, bool most, int n, tp_dims dims);
+tp_ix *tp_end_extreme(tp_graph *g, tp_ix *e, bool most, int n, tp_dims dims);
 /* as a condition: the end is at least that, and at most what was given */
-const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);
+tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);
 /* the points of a for ends that are all at least 1 */
 tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, tp_dims dims);
 /* Does operand k of n lie at other points of s->dom than n, or on fewer or more of these dims? */
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
-static inline bool tp_at_is_own(const tp_at *at, const tp_sym *d) {
+static inline bool tp_at_is_own(const tp_at *at, tp_sym *d) {
   return !at->range && tp_ix_as_sym(at->lo) == d;
 }
 /* each dim at its own value */
 tp_at *tp_at_own(tp_graph *g, int n, tp_dims dom);
 /* each of x's dims at its own value, but d at `at` */
-tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at);
+tp_at *tp_at_but(tp_graph *g, const tp_node *x, tp_sym *d, tp_at at);
 /* at, an entry a dim of x, leaves each dim of s->dom at its own value. */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
 /* Replaces every index expression of n by what fn makes of it; the new lists lie in a. a NULL: fn
  * only looks. */
-typedef const tp_ix *tp_ixfn(void *ud, const tp_ix *e);
+typedef tp_ix *tp_ixfn(void *ud, tp_ix *e);
 void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud);
 /* n mentions s in an index, an extent, a condition or a value */
-bool tp_node_mentions(const tp_node *n, const tp_sym *s);
+bool tp_node_mentions(const tp_node *n, tp_sym *s);
 
 /* v read at `at`, an entry a dim of v: v itself for the identity */
 tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
@@ -260,22 +258,22 @@ tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
 /* The dims that a or b has, in order; how many. */
 int tp_dom_union(tp_graph *g, int na, tp_dims a, int nb, tp_dims b, tp_dims *out);
 /* Adds to n's domain the dims that e mentions, and those of which an end in e is a function. */
-void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);
-bool tp_dom_has(int n, tp_dims dom, const tp_sym *s);
+void tp_dom_add(tp_graph *g, tp_node *n, tp_ix *e);
+bool tp_dom_has(int n, tp_dims dom, tp_sym *s);
 bool tp_dom_same(int n, tp_dims a, int m, tp_dims b);
 /* dtype and shape are equal, as canonical forms tell */
 bool tp_same_type(const tp_out *a, const tp_out *b);
 /* d's place in n's domain, or -1 */
-int tp_dim_at(const tp_node *n, const tp_sym *d);
-static inline bool tp_has_dim(const tp_node *n, const tp_sym *d) {
+int tp_dim_at(const tp_node *n, tp_sym *d);
+static inline bool tp_has_dim(const tp_node *n, tp_sym *d) {
   return tp_dom_has(n->ndom, n->dom, d);
 }
-bool tp_moves(const tp_node *n, const tp_ix *e); /* e mentions a dim of n's */
+bool tp_moves(const tp_node *n, tp_ix *e); /* e mentions a dim of n's */
 /* The first of these dims that an extent mentions (its points have no place in one array), and
  * which extent; NULL: none. */
-const tp_sym *tp_varies(int rank, tp_ixs shape, int n, tp_dims dims, int *axis);
+tp_sym *tp_varies(int rank, tp_ixs shape, int n, tp_dims dims, int *axis);
 /* True: they are equal, or a shape check is recorded; false: they differ. */
-bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
+bool tp_extent_eq(tp_graph *g, tp_ix *a, tp_ix *b, const char *what);
 
 /* Edge k of n as a relation {n's point -> operand's points}; in a MERGE at the points at which the
  * branch is the first that holds. */
@@ -340,7 +338,7 @@ bool *tp_need_whole(const tp_need *n, tp_arena *a);
 /* the roots are outputs, sinks, and values that end dims */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
 /* The same for runs to which nothing is given for dim `zero`. */
-tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err);
+tp_need *tp_need_without(tp_graph *g, tp_sym *zero, tp_error *err);
 /* Judges legality on needed points (legal.c): reads outside domains, points of a MERGE without a
  * branch, branches that are never first; errors have a witness. A mistake that only some bounds
  * have goes to g->boundchecks. tp_need_stays judges the reads only. */

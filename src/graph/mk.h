@@ -20,7 +20,7 @@ tp_val mk_op(tp_mk k, tp_op op, int nin, const tp_val *in, const tp_attr *at);
 tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, tp_ixs shape, int ndom, tp_dims dom);
 tp_val mk_iota(tp_mk k, int axis, int rank, tp_ixs shape, int ndom, tp_dims dom);
 /* VALUE: i64 or bool scalar */
-tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err);
+tp_val tp_ixvalue(tp_graph *g, tp_ix *e, tp_error *err);
 /* x itself if it is d */
 tp_val mk_cast(tp_mk k, tp_val x, tp_dtype d);
 /* casts to f32 for UNF */
@@ -31,7 +31,7 @@ tp_val mk_reduce(tp_mk k, tp_op op, tp_val x, int naxes, const int *axes, bool k
 tp_val mk_reshape(tp_mk k, tp_val x, int rank, tp_ixs shape);
 tp_val mk_permute(tp_mk k, tp_val x, const int *order);
 tp_val mk_expand(tp_mk k, tp_val x, int rank, tp_ixs shape);
-tp_val mk_slice(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step);
+tp_val mk_slice(tp_mk k, tp_val x, int axis, tp_ix *lo, tp_ix *extent, int64_t step);
 tp_val mk_squeeze(tp_mk k, tp_val x, int axis);
 tp_val mk_unsqueeze(tp_mk k, tp_val x, int axis);
 /* torch.matmul: ranks 1 and up, broadcasting */
@@ -71,18 +71,18 @@ static inline tp_val mk_where(tp_mk k, tp_val c, tp_val x) {
 static inline tp_val mk_unless(tp_mk k, tp_val c, tp_val x) {
   return mk_select(k, c, mk_like(k, 0, x), x);
 }
-static inline const tp_ix *mk_extent(tp_val x, int axis) { return tp_outof(x)->shape[axis]; }
-static inline const tp_ix *mk_int(tp_mk k, int64_t v) { return tp_ix_const(k.g->ix, v); }
+static inline tp_ix *mk_extent(tp_val x, int axis) { return tp_outof(x)->shape[axis]; }
+static inline tp_ix *mk_int(tp_mk k, int64_t v) { return tp_ix_const(k.g->ix, v); }
 
 /* ---- mk.c ---- */
 tp_val mk_flip(tp_mk k, tp_val x, int axis);
 /* x itself if both are 0 */
-tp_val mk_pad(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *hi, double value);
+tp_val mk_pad(tp_mk k, tp_val x, int axis, tp_ix *lo, tp_ix *hi, double value);
 /* Windows of `size` elements, `dilation` apart, at every `step`: axis becomes (count, size).
  * mk_fold sums such windows in an axis of `extent`. */
-tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *size, int64_t step,
-    int64_t dilation);
-tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, int64_t dilation);
+tp_val mk_unfold(
+    tp_mk k, tp_val x, int axis, tp_ix *count, tp_ix *size, int64_t step, int64_t dilation);
+tp_val mk_fold(tp_mk k, tp_val x, int axis, tp_ix *extent, int64_t step, int64_t dilation);
 tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis);
 tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards);
 /* x moved by one along the axis: element i becomes the element before it (ahead: after it), and
@@ -93,17 +93,17 @@ tp_val mk_product_beside(tp_mk k, tp_val x, int axis, bool behind);
 tp_val mk_swap(tp_mk k, tp_val x, int a, int b);
 /* zeros of x's shape and dtype, over the dims that its shape mentions */
 tp_val mk_zeros_like(tp_mk k, tp_val x);
-tp_val mk_at(tp_mk k, tp_val v, const tp_sym *d, const tp_ix *p); /* v with dim d at p */
+tp_val mk_at(tp_mk k, tp_val v, tp_sym *d, tp_ix *p); /* v with dim d at p */
 /* a MERGE without branches yet */
 tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, tp_ixs shape, int ndom, tp_dims dom);
 /* a MERGE over dom, of yes's type: yes where cond holds, else no */
-tp_val mk_either(tp_mk k, int ndom, tp_dims dom, const tp_ix *cond, tp_val yes, tp_val no);
-tp_val mk_indices(tp_mk k, const tp_ix *n); /* i64: 0 .. n-1 */
+tp_val mk_either(tp_mk k, int ndom, tp_dims dom, tp_ix *cond, tp_val yes, tp_val no);
+tp_val mk_indices(tp_mk k, tp_ix *n); /* i64: 0 .. n-1 */
 /* product of x's extents along axes; axes NULL: along the first naxes */
-const tp_ix *mk_numel(tp_mk k, tp_val x, int naxes, const int *axes);
-tp_val mk_size(tp_mk k, const tp_ix *n, tp_dtype d); /* an extent as a scalar */
+tp_ix *mk_numel(tp_mk k, tp_val x, int naxes, const int *axes);
+tp_val mk_size(tp_mk k, tp_ix *n, tp_dtype d); /* an extent as a scalar */
 /* x's extents without the axes, or with 1 for them; gives the rank. */
-int mk_shape_but(tp_mk k, tp_val x, int naxes, const int *axes, bool keepdim, const tp_ix **shape);
+int mk_shape_but(tp_mk k, tp_val x, int naxes, const int *axes, bool keepdim, tp_ix **shape);
 /* A reduction of x over axes (without keepdim: the axes are put back as 1), spread over x's shape
  * again. */
 tp_val mk_spread(tp_mk k, tp_val reduced, tp_val x, int naxes, const int *axes, bool keepdim);

@@ -11,26 +11,25 @@ static bool at_identity(int n, tp_dims dom, const tp_at *at) {
   return true;
 }
 
-static const tp_ix *subst_at(
-    tp_graph *g, const tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
-  const tp_sym *from[v->ndom + 1];
-  const tp_ix *to[v->ndom + 1];
+static tp_ix *subst_at(tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
+  tp_sym *from[v->ndom + 1];
+  tp_ix *to[v->ndom + 1];
   for (int i = 0; i < v->ndom; i++) {
     from[i] = v->dom[i];
     to[i] = hi && at[i].range ? at[i].hi : at[i].lo;
   }
-  return tp_ix_subst(g->ix, e, v->ndom, from, to);
+  return tp_ix_subst(e, v->ndom, from, to);
 }
 
 /* The only index of x that mentions dim d of v, if it is d + rest; else -1. */
-static int moved_by(tp_graph *g, const tp_node *v, const tp_sym *d) {
+static int moved_by(const tp_node *v, tp_sym *d) {
   const tp_node *x = tp_in(v, 0);
   int found = -1;
   for (int j = 0; j < x->ndom; j++) {
-    const tp_ix *rest;
+    tp_ix *rest;
     int64_t k;
     if (!tp_ix_mentions(v->attr.at[j].lo, d)) continue;
-    if (found >= 0 || !tp_ix_linear_in(g->ix, v->attr.at[j].lo, d, &k, &rest) || k != 1) return -1;
+    if (found >= 0 || !tp_ix_linear_in(v->attr.at[j].lo, d, &k, &rest) || k != 1) return -1;
     found = j;
   }
   return found;
@@ -38,53 +37,51 @@ static int moved_by(tp_graph *g, const tp_node *v, const tp_sym *d) {
 
 /* f o at, an entry a dim of x; false: there is none. Ranges keep their order, for they prepend
  * axes, and two may not move one index. */
-static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
+static bool composed(const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = tp_in(v, 0);
   int last = -1;
   for (int j = 0; j < x->ndom; j++) {
     if (v->attr.at[j].range) return false;
-    out[j] = (tp_at){ false, subst_at(g, v->attr.at[j].lo, v, at, false), NULL };
+    out[j] = (tp_at){ false, subst_at(v->attr.at[j].lo, v, at, false), NULL };
   }
   for (int i = 0; i < v->ndom; i++) {
     if (!at[i].range) continue;
-    int j = moved_by(g, v, v->dom[i]);
+    int j = moved_by(v, v->dom[i]);
     if (j <= last) return false;
     last = j;
     out[j].range = true;
-    out[j].hi = subst_at(g, v->attr.at[j].lo, v, at, true);
+    out[j].hi = subst_at(v->attr.at[j].lo, v, at, true);
   }
   return true;
 }
 
 /* The condition under which `at` stays inside the domain; NULL: a dim has no bound. */
-static const tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
+static tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
   tp_ictx *c = g->ix;
-  const tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
+  tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
   for (int i = 0; i < n; i++) {
     if (!dom[i]->bound) return NULL;
-    const tp_ix *end = tp_ix_sym(c, dom[i]->bound),
-                *top = at[i].range ? at[i].hi : tp_ix_addc(c, at[i].lo, 1);
-    const tp_ix *in =
-        tp_ix_and(c, tp_ix_cmp(c, TP_GE, at[i].lo, zero), tp_ix_cmp(c, TP_LE, top, end));
-    if (at[i].range) in = tp_ix_or(c, in, tp_ix_cmp(c, TP_LE, at[i].hi, at[i].lo));
-    all = tp_ix_and(c, all, in);
+    tp_ix *end = tp_ix_sym(dom[i]->bound), *top = at[i].range ? at[i].hi : tp_ix_addc(at[i].lo, 1);
+    tp_ix *in = tp_ix_and(tp_ix_cmp(TP_GE, at[i].lo, zero), tp_ix_cmp(TP_LE, top, end));
+    if (at[i].range) in = tp_ix_or(in, tp_ix_cmp(TP_LE, at[i].hi, at[i].lo));
+    all = tp_ix_and(all, in);
   }
   return all;
 }
 
 /* Wherever `a` holds on the box, `b` does. */
-static bool implies(tp_graph *g, int n, tp_dims dims, const tp_ix *a, const tp_ix *b) {
+static bool implies(tp_graph *g, int n, tp_dims dims, tp_ix *a, tp_ix *b) {
   if (tp_ix_kind(b) == TP_IX_TRUE) return true;
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound) return false;
-  tp_set *not_b = tp_set_cond(g->ix, n, dims, tp_ix_and(g->ix, a, tp_ix_not(g->ix, b)));
+  tp_set *not_b = tp_set_cond(g->ix, n, dims, tp_ix_and(a, tp_ix_not(b)));
   return tp_set_none(g->ix, tp_set_and(tp_set_box(g->ix, n, dims), not_b));
 }
 
 static bool at_affine(int n, const tp_at *at) {
   for (int i = 0; i < n; i++)
     for (int end = 0; end <= at[i].range; end++) {
-      const tp_ix *e = end ? at[i].hi : at[i].lo;
+      tp_ix *e = end ? at[i].hi : at[i].lo;
       if (!e || !tp_ix_is_affine(e)) return false;
     }
   return true;
@@ -107,12 +104,12 @@ static bool bounds_stay(const tp_node *v) {
 static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = tp_in(v, 0);
   tp_node probe = { 0 };
-  if (!at_affine(v->ndom, at) || !bounds_stay(v) || !composed(g, v, at, out)) return false;
+  if (!at_affine(v->ndom, at) || !bounds_stay(v) || !composed(v, at, out)) return false;
   for (int i = 0; i < v->ndom; i++) {
     tp_dom_add(g, &probe, at[i].lo);
     if (at[i].range) tp_dom_add(g, &probe, at[i].hi);
   }
-  const tp_ix *inner = inside(g, x->ndom, x->dom, out), *outer = inside(g, v->ndom, v->dom, at);
+  tp_ix *inner = inside(g, x->ndom, x->dom, out), *outer = inside(g, v->ndom, v->dom, at);
   return inner && outer && implies(g, probe.ndom, probe.dom, inner, outer);
 }
 

@@ -36,7 +36,7 @@ void tp_run_few(const tp_graph *g, int64_t *env) {
   tp_run_given(g, env);
 }
 
-const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, tp_dims need, tp_error *err) {
+tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, tp_dims need, tp_error *err) {
   const char *names[64];
   char hint[TP_HINT];
   int known = 0;
@@ -44,7 +44,7 @@ const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, tp_dims need, 
     if (strcmp(need[k]->name, name) == 0) return need[k];
     if (known < (int)TP_LEN(names)) names[known++] = need[k]->name;
   }
-  const tp_sym *s = tp_sym_find(c, name);
+  tp_sym *s = tp_sym_find(c, name);
   if (s && s->kind == TP_SYM_BOUND && !s->hidden)
     tp_fail(err, TP_E_BOUND, TP_NOWHERE,
         "'%s' is not needed: nothing that is computed mentions it; leave it out", name);
@@ -106,6 +106,7 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
     bool whole = !some && !tp_varies(p.type.rank, p.type.shape, p.ndim, p.dims, &axis);
     tp_array *a = (whole ? tp_array_blank : tp_array_new)(p.type.dtype, rank, shape);
     if (!a) return no_memory(&p, rank, shape, err);
+    a->blank = whole;
     if (whole && poison) memset(a->data, 0xff, tp_array_bytes(a));
     run->outputs[i] = a;
   }
@@ -224,7 +225,7 @@ static bool inputs_there(const tp_graph *g, const tp_run *run, tp_error *err) {
 
 static bool bounds_ok(const tp_graph *g, const tp_run *run, tp_error *err) {
   for (int i = 0; i < tp_nsym(g->ix); i++) {
-    const tp_sym *s = tp_sym_at(g->ix, i);
+    tp_sym *s = tp_sym_at(g->ix, i);
     if (s->kind == TP_SYM_BOUND && run->env[i] < 0)
       return tp_fail(err, TP_E_BOUND, s->pos, "'%s' is %lld, must be at least 0", s->name,
           (long long)run->env[i]);
@@ -298,7 +299,7 @@ static bool shape_ok(const given_array *v, const tp_run *run, tp_error *err) {
 
 /* Array i of inputs and then parameters; false: not given, or not needed. dom has room for a
  * parameter's domain without `along`. */
-static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom, given_array *v) {
+static bool pick(const tp_graph *g, const tp_run *run, int i, tp_sym **dom, given_array *v) {
   bool input = i < g->inputs.n;
   int k = input ? i : i - g->inputs.n;
   const tp_node *n = input ? g->inputs.v[k] : g->params.v[k];
@@ -312,7 +313,7 @@ static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom
 
 static bool arrays_ok(const tp_graph *g, const tp_run *run, bool shapes, tp_error *err) {
   for (int i = 0; i < g->inputs.n + g->params.n; i++) {
-    const tp_sym *dom[TP_MAXRANK];
+    tp_sym *dom[TP_MAXRANK];
     given_array v;
     if (pick(g, run, i, dom, &v) && !(shapes ? shape_ok(&v, run, err) : dtype_ok(&v, err)))
       return false;
@@ -325,10 +326,10 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
     int64_t a = tp_ix_evalq(s->a, run->env), b = s->b ? tp_ix_evalq(s->b, run->env) : 1;
     if (a == b) continue;
     if (!s->b)
-      return tp_fail(err, TP_E_SHAPE, s->pos, "the sizes of '%s' fit only if %s", s->what,
-          tp_ix_said(g->ix, s->a));
+      return tp_fail(
+          err, TP_E_SHAPE, s->pos, "the sizes of '%s' fit only if %s", s->what, tp_ix_said(s->a));
     return tp_fail(err, TP_E_SHAPE, s->pos, "sizes in '%s' differ: %s = %lld, %s = %lld", s->what,
-        tp_ix_str(g->ix, s->a), (long long)a, tp_ix_str(g->ix, s->b), (long long)b);
+        tp_ix_str(s->a), (long long)a, tp_ix_str(s->b), (long long)b);
   }
   return true;
 }
@@ -340,6 +341,16 @@ static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
     if (!tp_ix_evalq(c->cond, run->env) && (!first || c->code < first->code)) first = c;
   }
   return !first || tp_fail(err, first->code, first->pos, "%s", first->msg);
+}
+
+bool tp_run_see(const tp_graph *g, const tp_run *run, tp_error *err) {
+  for (int i = 0; i < g->inputs.n + g->params.n; i++) {
+    bool input = i < g->inputs.n;
+    tp_array *const *from = input ? run->inputs : run->params,
+                    *a = from ? from[input ? i : i - g->inputs.n] : NULL;
+    if (a && !tp_array_see(a, err)) return false;
+  }
+  return true;
 }
 
 bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err) {

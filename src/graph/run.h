@@ -20,7 +20,7 @@ tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);
  * last tick inside them. 0: it has none, or it lacks one that is outside one that it has. */
 int tp_tick_depth(int n, tp_dims dim, int ndom, tp_dims dom);
 /* The bound of this name among those that a call needs; NULL: error bound. */
-const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, tp_dims need, tp_error *err);
+tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, tp_dims need, tp_error *err);
 /* Allocates outputs for the bounds in env, with zeros where a run may leave elements out at its
  * end, or when a script looks: extents that vary, ends by data, steps. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
@@ -34,6 +34,8 @@ void tp_run_few(const tp_graph *g, int64_t *env);
 /* Checks bound checks, shape checks, and arrays against bounds. */
 bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err);
 /* the checks that need no arrays */
+/* Brings what a run is given to the host, where more than a plan reads it. */
+bool tp_run_see(const tp_graph *g, const tp_run *run, tp_error *err);
 bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err);
 /* sets env[..] of hidden bounds from the numbers that the call gave */
 void tp_run_given(const tp_graph *g, int64_t *env);

@@ -2,12 +2,12 @@
  * nothing; eval is the range of one point, computed in 128 bits and saturated. */
 #include "index/priv.h"
 
-static int64_t quick_poly(const tp_ix *e, const int64_t *env) {
+static int64_t quick_poly(tp_ix *e, const int64_t *env) {
   uint64_t sum = (uint64_t)e->cst;
   for (const tp_term *t = e->term, *end = t + e->nterm; t < end; t++) {
     uint64_t v = (uint64_t)t->coef;
     for (int k = 0; k < t->m->n; k++) {
-      const tp_ix *a = t->m->atom[k];
+      tp_ix *a = t->m->atom[k];
       v *= (uint64_t)(a->sym ? env[a->sym->id] : tp_ix_evalq(a, env));
     }
     sum += v;
@@ -15,7 +15,7 @@ static int64_t quick_poly(const tp_ix *e, const int64_t *env) {
   return (int64_t)sum;
 }
 
-static int64_t quick_extremum(const tp_ix *e, const int64_t *env) {
+static int64_t quick_extremum(tp_ix *e, const int64_t *env) {
   int64_t best = tp_ix_evalq(e->arg[0], env);
   for (int i = 1; i < e->narg; i++) {
     int64_t v = tp_ix_evalq(e->arg[i], env);
@@ -24,13 +24,13 @@ static int64_t quick_extremum(const tp_ix *e, const int64_t *env) {
   return best;
 }
 
-static bool quick_all(const tp_ix *e, const int64_t *env, bool want) {
+static bool quick_all(tp_ix *e, const int64_t *env, bool want) {
   for (int i = 0; i < e->narg; i++)
     if ((tp_ix_evalq(e->arg[i], env) != 0) != want) return false;
   return true;
 }
 
-int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env) {
+int64_t tp_ix_evalq(tp_ix *e, const int64_t *env) {
   switch (e->kind) {
   case TP_IX_SYM: return env[e->sym->id];
   case TP_IX_POLY: return quick_poly(e, env);
@@ -77,10 +77,10 @@ static ix_range product(value_box *x, ix_range a, ix_range b) {
   return (ix_range){ saturate(x, lo), saturate(x, hi) };
 }
 
-static ix_range range_of(value_box *x, const tp_ix *e);
+static ix_range range_of(value_box *x, tp_ix *e);
 
 /* Sums are exact in 128 bits; a product is cut to 64 bits before its coefficient joins it. */
-static ix_range range_poly(value_box *x, const tp_ix *e) {
+static ix_range range_poly(value_box *x, tp_ix *e) {
   wide least = e->cst, most = e->cst;
   for (int i = 0; i < e->nterm; i++) {
     const tp_mono *m = e->term[i].m;
@@ -94,7 +94,7 @@ static ix_range range_poly(value_box *x, const tp_ix *e) {
 }
 
 /* the range of a min or max, and likewise of `and`, `or` */
-static ix_range range_extremum(value_box *x, const tp_ix *e) {
+static ix_range range_extremum(value_box *x, tp_ix *e) {
   bool min = e->kind == TP_IX_MIN || e->kind == TP_IX_AND;
   ix_range best = range_of(x, e->arg[0]);
   for (int i = 1; i < e->narg; i++) {
@@ -105,7 +105,7 @@ static ix_range range_extremum(value_box *x, const tp_ix *e) {
   return best;
 }
 
-static ix_range range_sym(const value_box *x, const tp_sym *s) {
+static ix_range range_sym(const value_box *x, tp_sym *s) {
   if (x->hi || s->kind != TP_SYM_DIM)
     return (ix_range){ x->lo[s->id], (x->hi ? x->hi : x->lo)[s->id] };
   return (ix_range){ 0, s->bound ? TP_MAX(x->lo[s->bound->id] - 1, 0) : 0 };
@@ -116,7 +116,7 @@ static ix_range range_mod(ix_range r, int64_t k) {
   return (ix_range){ tp_floormod(r.lo, k), tp_floormod(r.hi, k) };
 }
 
-static ix_range range_of(value_box *x, const tp_ix *e) {
+static ix_range range_of(value_box *x, tp_ix *e) {
   switch (e->kind) {
   case TP_IX_SYM: return range_sym(x, e->sym);
   case TP_IX_POLY: return range_poly(x, e);
@@ -138,14 +138,13 @@ static ix_range range_of(value_box *x, const tp_ix *e) {
   }
 }
 
-void tp_ix_range(
-    const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most) {
+void tp_ix_range(tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most) {
   ix_range r = range_of(&(value_box){ .lo = lo, .hi = hi }, e);
   *least = r.lo;
   *most = r.hi;
 }
 
-bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out) {
+bool tp_ix_eval(tp_ix *e, const int64_t *env, int64_t *out) {
   value_box x = { .lo = env, .hi = env };
   *out = range_of(&x, e).lo;
   return !x.cut;

@@ -29,7 +29,7 @@ static void put_index(tp_buf *b, const void *v) {
   tp_ix_print(b, at->hi);
 }
 
-bool tp_scan_ix(tp_scan *in, tp_ictx *c, const tp_ix **e) {
+bool tp_scan_ix(tp_scan *in, tp_ictx *c, tp_ix **e) {
   tp_pos at = tp_scan_pos(in);
   *e = tp_ix_parse(c, &in->s, in->err);
   if (!*e && in->err && in->err->code) in->err->pos = at;
@@ -48,8 +48,8 @@ static bool scan_index(tp_scan *in, tp_ictx *c, void *v) {
 
 static bool scan_dim(tp_scan *in, tp_ictx *c, void *v) {
   const char *name = tp_scan_word(in);
-  const tp_sym *s = name ? tp_sym_find(c, name) : NULL;
-  *(const tp_sym **)v = s;
+  tp_sym *s = name ? tp_sym_find(c, name) : NULL;
+  *(tp_sym **)v = s;
   return name && ((s && s->kind == TP_SYM_DIM) || tp_scan_fail(in, "a dim is wanted before this"));
 }
 
@@ -59,9 +59,9 @@ static const struct list_text {
   void (*put)(tp_buf *, const void *);
   bool (*scan)(tp_scan *, tp_ictx *, void *);
 } list_texts[] = {
-  [TP_F_EXTENTS] = { "[", ",", "]", sizeof(const tp_ix *), put_extent, scan_extent },
+  [TP_F_EXTENTS] = { "[", ",", "]", sizeof(tp_ix *), put_extent, scan_extent },
   [TP_F_INDICES] = { "[", ",", "]", sizeof(tp_at), put_index, scan_index },
-  [TP_F_DIMS] = { "(", "", ")", sizeof(const tp_sym *), put_dim, scan_dim },
+  [TP_F_DIMS] = { "(", "", ")", sizeof(tp_sym *), put_dim, scan_dim },
 };
 
 void tp_put_list(tp_buf *b, tp_fieldkind kind, int n, const void *v) {

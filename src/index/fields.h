@@ -57,9 +57,9 @@ typedef struct tp_fields {
 tp_buf *tp_put_item(tp_buf *b, int *count, const char *key); /* "{key" or ", key" */
 void tp_put_fields(tp_buf *b, tp_fields f, const void *x, int *count);
 bool tp_scan_field(tp_scan *in, tp_ictx *c, tp_fields f, void *x, const char *key, bool *known);
-/* EXTENTS: const tp_ix *, INDICES: tp_at, DIMS: const tp_sym * */
+/* EXTENTS: tp_ix *, INDICES: tp_at, DIMS: tp_sym * */
 void tp_put_list(tp_buf *b, tp_fieldkind kind, int n, const void *v);
 /* v: the address of a pointer to these */
 bool tp_scan_list(tp_scan *in, tp_ictx *c, tp_fieldkind kind, int *n, void *v);
-bool tp_scan_ix(tp_scan *in, tp_ictx *c, const tp_ix **e);
+bool tp_scan_ix(tp_scan *in, tp_ictx *c, tp_ix **e);
 #endif

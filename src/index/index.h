@@ -21,27 +21,28 @@
 /* VAR: loop variable or other register of a plan */
 typedef enum { TP_SYM_DIM, TP_SYM_BOUND, TP_SYM_VAR } tp_symkind;
 
-typedef struct tp_sym tp_sym;
+typedef const struct tp_sym tp_sym; /* made and changed as struct tp_sym */
 struct tp_sym {
+  struct tp_ictx *c;
   int id; /* index into an environment of values; dense from 0 */
   tp_symkind kind;
   const char *name;
-  tp_sym *bound, *dim; /* bound: a dim's bound; dim: the dim that made this bound; else NULL */
-  int order;           /* dims: in order of creation, which is the order of every domain */
-  bool hidden;         /* made by the compiler: not to be given at the call */
+  struct tp_sym *bound, *dim; /* a dim's bound; the dim that made this bound; else NULL */
+  int order;                  /* dims: in order of creation, which is the order of every domain */
+  bool hidden;                /* made by the compiler: not to be given at the call */
   int compilation; /* the number, from 1 on, of the compilation that made it for itself; else 0 */
   /* for a VAR that is a thread's share of an extent (plan/team.c): that extent, which stays the
    * same during a run; else NULL */
   const struct tp_ix *whole;
   /* for a hidden bound that counts the binary digits, at least 1, of another bound (tp_sym_digits):
    * that bound; else NULL */
-  const tp_sym *digits;
+  tp_sym *digits;
   tp_pos pos;
 };
 
-typedef struct tp_ix tp_ix;           /* immutable; compare by pointer */
-typedef const tp_sym *const *tp_dims; /* lists of dims (or symbols) and of expressions; */
-typedef const tp_ix *const *tp_ixs;   /* the number of entries stands beside each */
+typedef const struct tp_ix tp_ix; /* immutable; compare by pointer */
+typedef tp_sym *const *tp_dims;   /* lists of dims (or symbols) and of expressions; */
+typedef tp_ix *const *tp_ixs;     /* the number of entries stands beside each */
 typedef struct tp_ictx tp_ictx; /* owns symbols and expressions, and an isl_ctx made on first use */
 
 typedef enum {
@@ -68,40 +69,41 @@ tp_arena *tp_ictx_arena(tp_ictx *c);
 
 /* ---- symbols ---- (error option: the name is taken) */
 /* bound_name NULL: the upper-cased name */
-tp_sym *tp_sym_dim(tp_ictx *c, const char *name, const char *bound_name, tp_pos pos, tp_error *err);
-tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err);
+struct tp_sym *tp_sym_dim(
+    tp_ictx *c, const char *name, const char *bound_name, tp_pos pos, tp_error *err);
+struct tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err);
 /* fresh VAR: hint, hint1, hint2, ... never clashes */
-tp_sym *tp_sym_var(tp_ictx *c, const char *hint);
+struct tp_sym *tp_sym_var(tp_ictx *c, const char *hint);
 /* Begin a compilation and, with the number that this gave, end it. Its own symbols may have the
  * names of earlier compilations' own, so each compilation of a program uses the same names. */
 int tp_sym_begin(tp_ictx *c);
 void tp_sym_end(tp_ictx *c, int was);
-tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint); /* fresh dim without a bound */
+struct tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint); /* fresh dim without a bound */
 /* the hidden bound of that name; made, with a free name, if there is none */
-tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);
+struct tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);
 /* the hidden dim over the binary digits of a bound; tp_sym_set_hidden sets its bound in env */
-tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound);
+struct tp_sym *tp_sym_digits(tp_ictx *c, tp_sym *bound);
 void tp_sym_set_hidden(const tp_ictx *c, int64_t *env);
-tp_sym *tp_sym_find(tp_ictx *c, const char *name); /* dim or bound or var, NULL */
+struct tp_sym *tp_sym_find(tp_ictx *c, const char *name); /* dim or bound or var, NULL */
 int tp_nsym(const tp_ictx *c);
-tp_sym *tp_sym_at(const tp_ictx *c, int id);
+struct tp_sym *tp_sym_at(const tp_ictx *c, int id);
 
 /* ---- expressions ---- (one that is too large or too deep marks the context:
  * tp_ictx_overflowed) */
-const tp_ix *tp_ix_const(tp_ictx *c, int64_t v);
-const tp_ix *tp_ix_sym(tp_ictx *c, const tp_sym *s);
-const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-const tp_ix *tp_ix_sub(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-const tp_ix *tp_ix_neg(tp_ictx *c, const tp_ix *a);
-const tp_ix *tp_ix_mul(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-const tp_ix *tp_ix_addc(tp_ictx *c, const tp_ix *a, int64_t k);
-const tp_ix *tp_ix_mulc(tp_ictx *c, const tp_ix *a, int64_t k);
-const tp_ix *tp_ix_fdiv(tp_ictx *c, const tp_ix *a, int64_t k); /* floor(a / k), k > 0 */
-const tp_ix *tp_ix_mod(tp_ictx *c, const tp_ix *a, int64_t k);  /* a - k*floor(a/k), k > 0 */
-const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b);
+tp_ix *tp_ix_const(tp_ictx *c, int64_t v);
+tp_ix *tp_ix_sym(tp_sym *s);
+tp_ix *tp_ix_add(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_sub(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_neg(tp_ix *a);
+tp_ix *tp_ix_mul(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_addc(tp_ix *a, int64_t k);
+tp_ix *tp_ix_mulc(tp_ix *a, int64_t k);
+tp_ix *tp_ix_fdiv(tp_ix *a, int64_t k); /* floor(a / k), k > 0 */
+tp_ix *tp_ix_mod(tp_ix *a, int64_t k);  /* a - k*floor(a/k), k > 0 */
+tp_ix *tp_ix_min(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_max(tp_ix *a, tp_ix *b);
 /* The exact quotient of polynomials; NULL: b does not divide a. */
-const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b);
+tp_ix *tp_ix_divexact(tp_ix *a, tp_ix *b);
 /* Lets a host end work: `interrupted` is asked between questions to isl and by tp_ictx_ended, and
  * from its first yes on isl gives nothing. tp_ictx_unwatch says whether work ended, and forgets
  * unknown answers. */
@@ -115,82 +117,79 @@ enum { TP_MAXNEST = 100 };
 const char *tp_ictx_overflowed(tp_ictx *c);
 
 /* ---- conditions ---- */
-const tp_ix *tp_ix_bool(tp_ictx *c, bool v);
+tp_ix *tp_ix_bool(tp_ictx *c, bool v);
 typedef enum { TP_EQ, TP_NE, TP_LT, TP_LE, TP_GT, TP_GE } tp_cmp;
-const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b);
-const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a);
+tp_ix *tp_ix_cmp(tp_cmp op, tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_and(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_or(tp_ix *a, tp_ix *b);
+tp_ix *tp_ix_not(tp_ix *a);
 /* their conjunction, where NULL is no condition */
-const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b);
+tp_ix *tp_ix_both(tp_ix *a, tp_ix *b);
 /* part k of a conjunction; NULL: no more */
-const tp_ix *tp_ix_conjunct(const tp_ix *cond, int k);
+tp_ix *tp_ix_conjunct(tp_ix *cond, int k);
 
 /* ---- looking inside ---- */
-tp_ixkind tp_ix_kind(const tp_ix *e);
-bool tp_ix_is_cond(const tp_ix *e);
-bool tp_ix_is_const(const tp_ix *e, int64_t *v); /* v may be NULL */
+tp_ixkind tp_ix_kind(tp_ix *e);
+bool tp_ix_is_cond(tp_ix *e);
+bool tp_ix_is_const(tp_ix *e, int64_t *v); /* v may be NULL */
 static inline int64_t tp_floormod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }
 static inline int64_t tp_floordiv(int64_t a, int64_t k) { return a / k - (a % k < 0); }
 static inline uint64_t tp_gcd(uint64_t a, uint64_t b) { return b ? tp_gcd(b, a % b) : a; }
-static inline bool tp_is_number(const tp_ix *e, int64_t v) {
+static inline bool tp_is_number(tp_ix *e, int64_t v) {
   int64_t c;
   return tp_ix_is_const(e, &c) && c == v;
 }
-bool tp_ix_is_affine(const tp_ix *e);
-bool tp_ix_mentions(const tp_ix *e, const tp_sym *s);
+bool tp_ix_is_affine(tp_ix *e);
+bool tp_ix_mentions(tp_ix *e, tp_sym *s);
 /* distinct symbols, ascending ids; how many; e NULL: none */
-int tp_ix_syms(const tp_ix *e, tp_dims *out);
-bool tp_ix_of_bounds(const tp_ix *e);       /* e mentions only bounds */
-const tp_sym *tp_ix_as_sym(const tp_ix *e); /* the symbol if e is just one, else NULL */
+int tp_ix_syms(tp_ix *e, tp_dims *out);
+bool tp_ix_of_bounds(tp_ix *e); /* e mentions only bounds */
+tp_sym *tp_ix_as_sym(tp_ix *e); /* the symbol if e is just one, else NULL */
 /* An integer expression is its constant tp_ix_cst and terms: a coefficient times n atoms. */
-int tp_ix_nterm(const tp_ix *e);
-int64_t tp_ix_cst(const tp_ix *e);
-int64_t tp_ix_coef(const tp_ix *e, int i);
-int tp_ix_term(const tp_ix *e, int i, tp_ixs *atoms); /* n */
-int tp_ix_narg(const tp_ix *e); /* FDIV MOD GE0 EQ0 NOT: 1; MIN MAX AND OR: n; else 0 */
-const tp_ix *tp_ix_arg(const tp_ix *e, int i);
-int64_t tp_ix_div(const tp_ix *e); /* k of FDIV, MOD */
+int tp_ix_nterm(tp_ix *e);
+int64_t tp_ix_cst(tp_ix *e);
+int64_t tp_ix_coef(tp_ix *e, int i);
+int tp_ix_term(tp_ix *e, int i, tp_ixs *atoms); /* n */
+int tp_ix_narg(tp_ix *e); /* FDIV MOD GE0 EQ0 NOT: 1; MIN MAX AND OR: n; else 0 */
+tp_ix *tp_ix_arg(tp_ix *e, int i);
+int64_t tp_ix_div(tp_ix *e); /* k of FDIV, MOD */
 /* Is e = s*k + rest, where rest does not mention s? */
-bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, const tp_ix **rest);
+bool tp_ix_linear_in(tp_ix *e, tp_sym *s, int64_t *k, tp_ix **rest);
 /* A function that is linear in s and, for s from lo to last, nowhere below e (above), or nowhere
  * above it. NULL: none was found. */
-const tp_ix *tp_ix_edge(
-    tp_ictx *c, const tp_ix *e, const tp_sym *s, const tp_ix *lo, const tp_ix *last, bool above);
+tp_ix *tp_ix_edge(tp_ix *e, tp_sym *s, tp_ix *lo, tp_ix *last, bool above);
 
 /* ---- transformation ---- */
 /* Simultaneous substitution from[i] := to[i], in expressions and conditions. */
-const tp_ix *tp_ix_subst(tp_ictx *c, const tp_ix *e, int n, tp_dims from, tp_ixs to);
+tp_ix *tp_ix_subst(tp_ix *e, int n, tp_dims from, tp_ixs to);
 /* e >= 0 if 0 <= d < D for each dim mentioned (D its bound), D >= 1 for the dims listed, and every
  * bound is >= 0. False: not proved. */
-bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
+bool tp_ix_prove_ge0(tp_ix *e, int ndims, tp_dims dims);
 /* Canonical form on that domain. */
-const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
+tp_ix *tp_ix_simplify(tp_ix *e, int ndims, tp_dims dims);
 /* Extent of lo .. hi on a domain: max(0, hi - lo) simplified. */
-const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, tp_dims dims);
+tp_ix *tp_ix_extent(tp_ix *lo, tp_ix *hi, int ndims, tp_dims dims);
 /* An upper (lower) bound over the given dims that does not mention them; upper of t + 1 is T. NULL:
  * none is known (a hidden dim, a product of factors of unknown sign). */
-const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
-const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
+tp_ix *tp_ix_upper(tp_ix *e, int ndims, tp_dims dims);
+tp_ix *tp_ix_lower(tp_ix *e, int ndims, tp_dims dims);
 
 /* ---- evaluation ---- by env[sym->id] */
-bool tp_ix_eval(
-    const tp_ix *e, const int64_t *env, int64_t *out); /* false: beyond i64, saturated */
+bool tp_ix_eval(tp_ix *e, const int64_t *env, int64_t *out); /* false: beyond i64, saturated */
 /* Bounds of e's values where each symbol lies in lo .. hi (both inclusive, by id); exact for one
  * symbol used once, saturated; no conditions. hi NULL: lo has the bounds, and each dim is anywhere
  * in its domain. */
-void tp_ix_range(
-    const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most);
+void tp_ix_range(tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most);
 /* unchecked, fast; conditions give 0 or 1 */
-int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);
+int64_t tp_ix_evalq(tp_ix *e, const int64_t *env);
 
 /* ---- text ---- prints what it parses: "2*t + T*B - 1", "min(t + 10, T - 1)", "t//2", "t%3";
  * conditions: "t >= 1", "t == 0", "(a >= 0 and b == 0)". All of < <= > >= == != and `not` parse. */
-void tp_ix_print(tp_buf *b, const tp_ix *e);
-const char *tp_ix_str(tp_ictx *c, const tp_ix *e);  /* in the context's arena */
-const char *tp_ix_said(tp_ictx *c, const tp_ix *e); /* without parentheses around the whole */
+void tp_ix_print(tp_buf *b, tp_ix *e);
+const char *tp_ix_str(tp_ix *e);  /* in the context's arena */
+const char *tp_ix_said(tp_ix *e); /* without parentheses around the whole */
 /* advances *s; symbols must exist; stops before .. and -> */
-const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);
+tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);
 
 /* Prints lines that name symbols, in the order of ids, some with " hidden": "dim t:T", "bound K" (a
  * dim's bound has no line), "var t1". */
@@ -202,7 +201,7 @@ bool tp_sym_line(tp_ictx *c, tp_scan *in, tp_symkind kind);
 /* a point: lo; a range: lo .. hi, half open */
 typedef struct tp_at {
   bool range;
-  const tp_ix *lo, *hi;
+  tp_ix *lo, *hi;
 } tp_at;
 
 /* ---- sets of points (sets.c, questions.c) ----
@@ -216,11 +215,11 @@ TP_GIVE tp_set *tp_set_box(tp_ictx *c, int n, tp_dims dims); /* 0 <= d < D */
 TP_GIVE tp_set *tp_set_empty(tp_ictx *c, int n, tp_dims dims);
 TP_GIVE tp_set *tp_set_outside(tp_ictx *c, int n, tp_dims dims); /* all but the box */
 /* universe where cond holds; symbols of cond: dims listed or bounds */
-TP_GIVE tp_set *tp_set_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond);
+TP_GIVE tp_set *tp_set_cond(tp_ictx *c, int n, tp_dims dims, tp_ix *cond);
 /* The points of the box at which cond(list, k) is the first of the list that holds; NULL is a
  * condition that always does. */
 TP_GIVE tp_set *tp_set_first(tp_ictx *c, const void *list, int n, tp_dims dims, int k,
-    const tp_ix *(*cond)(const void *list, int i));
+    tp_ix *(*cond)(const void *list, int i));
 TP_GIVE tp_set *tp_set_copy(TP_KEEP tp_set *s);
 tp_set *tp_set_free(TP_TAKE tp_set *s);
 TP_GIVE tp_set *tp_set_and(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
@@ -229,19 +228,19 @@ TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 /* one piece around both, inside the constraints of a that `by` meets too */
 TP_GIVE tp_set *tp_set_widen(TP_TAKE tp_set *a, TP_KEEP tp_set *by);
 /* does a depend on the bound s? */
-bool tp_set_mentions(TP_KEEP tp_set *a, const tp_sym *s);
+bool tp_set_mentions(TP_KEEP tp_set *a, tp_sym *s);
 /* The points that a has for some value of the bound s with cond, a condition on bounds: s is no
  * parameter of the result. */
-TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, const tp_sym *s, const tp_ix *cond);
+TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, tp_sym *s, tp_ix *cond);
 /* {(from dims) -> (to dims)}: each to-dim is at[i] over the from dims and bounds: a point or every
  * u with lo <= u < hi. */
 TP_GIVE tp_rel *tp_rel_at(
     tp_ictx *c, int nfrom, tp_dims from, int nto, tp_dims to, const tp_at *at);
 /* The pairs of r for which cond holds; a symbol of both lists is the from-dim. */
 TP_GIVE tp_rel *tp_rel_where(
-    tp_ictx *c, TP_TAKE tp_rel *r, int nfrom, tp_dims from, int nto, tp_dims to, const tp_ix *cond);
+    tp_ictx *c, TP_TAKE tp_rel *r, int nfrom, tp_dims from, int nto, tp_dims to, tp_ix *cond);
 /* as tp_set_some */
-TP_GIVE tp_rel *tp_rel_some(tp_ictx *c, TP_TAKE tp_rel *r, const tp_sym *s, const tp_ix *cond);
+TP_GIVE tp_rel *tp_rel_some(tp_ictx *c, TP_TAKE tp_rel *r, tp_sym *s, tp_ix *cond);
 TP_GIVE tp_rel *tp_rel_copy(TP_KEEP tp_rel *r);
 tp_rel *tp_rel_free(TP_TAKE tp_rel *r);
 TP_GIVE tp_rel *tp_rel_reverse(TP_TAKE tp_rel *r);
@@ -272,14 +271,14 @@ bool tp_set_equal(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
 bool tp_set_few(tp_ictx *c, TP_KEEP tp_set *s, int dim, int most);
 /* The condition on bounds (all >= 0) under which the set has a point; under which it is empty, in
  * the fewest words. NULL: isl finds none. */
-const tp_ix *tp_set_nonempty_when(tp_ictx *c, TP_KEEP tp_set *s);
-const tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);
+tp_ix *tp_set_nonempty_when(tp_ictx *c, TP_KEEP tp_set *s);
+tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);
 /* Is there a value of the bounds, all >= least, for which the set is empty? */
 bool tp_set_can_be_empty(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 /* Membership as a condition over the dims and bounds (gist by the box if `simplify`). */
-const tp_ix *tp_set_to_cond(tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, bool simplify);
+tp_ix *tp_set_to_cond(tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, bool simplify);
 /* The same, for points that are in known. */
-const tp_ix *tp_set_told(tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, TP_TAKE tp_set *known);
+tp_ix *tp_set_told(tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, TP_TAKE tp_set *known);
 /* A smallest point of s with bounds as small as possible but >= least where it can be: env[sym->id]
  * filled for dims and every bound. False: empty. */
 bool tp_set_witness(

@@ -123,9 +123,9 @@ static isl_aff *dim_aff(const frame *f, enum isl_dim_type type, int at) {
   return isl_aff_var_on_domain(ls, type, (unsigned)at);
 }
 
-static isl_pw_aff *of_ix(const frame *f, const tp_ix *e);
+static isl_pw_aff *of_ix(const frame *f, tp_ix *e);
 
-static isl_aff *of_sym(const frame *f, const tp_sym *s) {
+static isl_aff *of_sym(const frame *f, tp_sym *s) {
   int at = 0;
   for (int i = 0; i < f->n; i++)
     if (f->dims[i] == s) return dim_aff(f, isl_dim_set, i);
@@ -135,7 +135,7 @@ static isl_aff *of_sym(const frame *f, const tp_sym *s) {
 }
 
 /* Symbols as one aff, then the piecewise atoms. */
-static isl_pw_aff *of_sum(const frame *f, const tp_ix *e) {
+static isl_pw_aff *of_sum(const frame *f, tp_ix *e) {
   if (!e->affine) return refuse(f->c, "a product of symbols is not affine");
   isl_aff *sum = isl_aff_val_on_domain(
       isl_local_space_from_space(tp_isl_space(f->c, f->n)), int_val(f, e->cst));
@@ -150,7 +150,7 @@ static isl_pw_aff *of_sum(const frame *f, const tp_ix *e) {
   return p;
 }
 
-static isl_pw_aff *of_extremum(const frame *f, const tp_ix *e) {
+static isl_pw_aff *of_extremum(const frame *f, tp_ix *e) {
   isl_pw_aff *p = of_ix(f, e->arg[0]);
   for (int i = 1; i < e->narg; i++) {
     isl_pw_aff *q = of_ix(f, e->arg[i]);
@@ -159,7 +159,7 @@ static isl_pw_aff *of_extremum(const frame *f, const tp_ix *e) {
   return isl_pw_aff_coalesce(p);
 }
 
-static isl_pw_aff *of_ix(const frame *f, const tp_ix *e) {
+static isl_pw_aff *of_ix(const frame *f, tp_ix *e) {
   switch (e->kind) {
   case TP_IX_SYM: return isl_pw_aff_from_aff(of_sym(f, e->sym));
   case TP_IX_POLY: return of_sum(f, e);
@@ -173,7 +173,7 @@ static isl_pw_aff *of_ix(const frame *f, const tp_ix *e) {
 }
 
 /* a min or max, alone in its term */
-static const tp_term *extremum_term(const tp_ix *e) {
+static const tp_term *extremum_term(tp_ix *e) {
   for (int i = 0; i < e->nterm; i++) {
     tp_ixkind kind = e->term[i].m->atom[0]->kind;
     if (e->term[i].m->n == 1 && (kind == TP_IX_MIN || kind == TP_IX_MAX)) return &e->term[i];
@@ -187,22 +187,22 @@ static isl_pw_aff *set_dim(const frame *f, int at) {
 
 /* u >= e (lower) or u <= e, where u is set dim `at`; 0 if that is -1. Convex forms stay one basic
  * set: min(a, b) >= 0 is a >= 0 and b >= 0. */
-static isl_set *beyond(const frame *f, int at, const tp_ix *e, bool lower) {
+static isl_set *beyond(const frame *f, int at, tp_ix *e, bool lower) {
   const tp_term *k = extremum_term(e);
   if (!k && at < 0) return isl_pw_aff_nonneg_set(of_ix(f, e));
   if (!k) return (lower ? isl_pw_aff_ge_set : isl_pw_aff_le_set)(set_dim(f, at), of_ix(f, e));
-  const tp_ix *m = k->m->atom[0], *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k->coef));
+  tp_ix *m = k->m->atom[0], *rest = tp_ix_sub(e, tp_ix_mulc(m, k->coef));
   bool all = ((m->kind == TP_IX_MAX) == (k->coef > 0)) == lower;
   isl_set *s = NULL;
   for (int i = 0; i < m->narg; i++) {
-    const tp_ix *one = tp_ix_add(f->c, rest, tp_ix_mulc(f->c, m->arg[i], k->coef));
+    tp_ix *one = tp_ix_add(rest, tp_ix_mulc(m->arg[i], k->coef));
     isl_set *t = beyond(f, at, one, lower);
     s = !s ? t : all ? isl_set_intersect(s, t) : isl_set_union(s, t);
   }
   return s;
 }
 
-static isl_set *of_cond(const frame *f, const tp_ix *e) {
+static isl_set *of_cond(const frame *f, tp_ix *e) {
   isl_set *s = NULL;
   switch (e->kind) {
   case TP_IX_TRUE: return isl_set_universe(tp_isl_space(f->c, f->n));
@@ -224,10 +224,10 @@ static isl_set *of_cond(const frame *f, const tp_ix *e) {
   return tp_isl_coalesce(s);
 }
 
-isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, tp_dims dims, const tp_ix *e) {
+isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, tp_dims dims, tp_ix *e) {
   return e ? of_ix(&(frame){ c, n, dims }, e) : NULL;
 }
-isl_set *tp_isl_of_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
+isl_set *tp_isl_of_cond(tp_ictx *c, int n, tp_dims dims, tp_ix *cond) {
   return cond ? of_cond(&(frame){ c, n, dims }, cond) : NULL;
 }
 
@@ -247,14 +247,14 @@ isl_val *tp_isl_int(isl_ctx *ctx, int64_t v) {
   return v < 0 ? isl_val_neg(r) : r;
 }
 
-const tp_sym *tp_isl_param(isl_space *space, int i) {
+tp_sym *tp_isl_param(isl_space *space, int i) {
   isl_id *id = isl_space_get_dim_id(space, isl_dim_param, (unsigned)i);
-  const tp_sym *s = id ? isl_id_get_user(id) : NULL;
+  tp_sym *s = id ? isl_id_get_user(id) : NULL;
   isl_id_free(id);
   return s;
 }
 
-int tp_isl_place(isl_space *space, const tp_sym *bound) {
+int tp_isl_place(isl_space *space, tp_sym *bound) {
   int n = space ? (int)isl_space_dim(space, isl_dim_param) : 0, at = n - 1;
   while (at >= 0 && tp_isl_param(space, at) != bound) at--;
   isl_space_free(space);
@@ -274,65 +274,65 @@ isl_set *tp_isl_numbers(isl_set *s, const int64_t *env) {
   return isl_set_flatten(isl_set_project_out(s, isl_dim_param, 0, (unsigned)nparam(s)));
 }
 
-static const tp_ix *of_aff(const frame *f, isl_aff *a);
+static tp_ix *of_aff(const frame *f, isl_aff *a);
 
-static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type, int i) {
-  if (type == isl_dim_in) return i < f->n ? tp_ix_sym(f->c, f->dims[i]) : NULL;
+static tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type, int i) {
+  if (type == isl_dim_in) return i < f->n ? tp_ix_sym(f->dims[i]) : NULL;
   if (type == isl_dim_div) {
     isl_aff *d = isl_aff_get_div(a, i);
     /* of_aff gives the fraction's floor */
-    const tp_ix *e = d ? of_aff(f, d) : NULL;
+    tp_ix *e = d ? of_aff(f, d) : NULL;
     isl_aff_free(d);
     return e;
   }
   isl_space *space = isl_aff_get_domain_space(a);
-  const tp_ix *e = tp_ix_sym(f->c, tp_isl_param(space, i));
+  tp_ix *e = tp_ix_sym(tp_isl_param(space, i));
   isl_space_free(space);
   return e;
 }
 
 /* floor(a), a where a is integral: numerator//denominator. */
-static const tp_ix *of_aff(const frame *f, isl_aff *a) {
+static tp_ix *of_aff(const frame *f, isl_aff *a) {
   static const enum isl_dim_type types[] = { isl_dim_in, isl_dim_param, isl_dim_div };
   bool ok = true;
   isl_val *den = isl_aff_get_denominator_val(a);
   isl_aff *num = isl_aff_scale_val(isl_aff_copy(a), isl_val_copy(den));
   int64_t k = tp_isl_val(den, &ok);
-  const tp_ix *e = tp_ix_const(f->c, tp_isl_val(isl_aff_get_constant_val(num), &ok));
+  tp_ix *e = tp_ix_const(f->c, tp_isl_val(isl_aff_get_constant_val(num), &ok));
   for (size_t t = 0; t < TP_LEN(types); t++)
     for (int i = 0, n = (int)isl_aff_dim(num, types[t]); i < n; i++) {
       int64_t coef = tp_isl_val(isl_aff_get_coefficient_val(num, types[t], i), &ok);
-      if (coef) e = tp_ix_add(f->c, e, tp_ix_mulc(f->c, variable(f, num, types[t], i), coef));
+      if (coef) e = tp_ix_add(e, tp_ix_mulc(variable(f, num, types[t], i), coef));
     }
   isl_aff_free(num);
-  return ok && k > 0 ? tp_ix_fdiv(f->c, e, k) : NULL;
+  return ok && k > 0 ? tp_ix_fdiv(e, k) : NULL;
 }
 
-const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, tp_dims dims, isl_aff *a) {
+tp_ix *tp_ix_of_aff(tp_ictx *c, int n, tp_dims dims, isl_aff *a) {
   return a ? of_aff(&(frame){ c, n, dims }, a) : NULL;
 }
 
 typedef struct {
   const frame *f;
   tp_ixkind kind;
-  const tp_ix *all;
+  tp_ix *all;
   isl_stat failed;
 } row_pieces;
 
 static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
   row_pieces *p = ud;
-  const tp_ix *e = of_aff(p->f, a);
+  tp_ix *e = of_aff(p->f, a);
   isl_set_free(dom);
   isl_aff_free(a);
   if (!e) return p->failed = isl_stat_error;
-  const tp_ix *v[2] = { p->all, e };
-  p->all = p->all ? tp_ix_nary(p->f->c, p->kind, 2, v) : e;
+  tp_ix *v[2] = { p->all, e };
+  p->all = p->all ? tp_ix_nary(p->kind, 2, v) : e;
   return isl_stat_ok;
 }
 
 /* do p and e agree wherever p is defined? A p over bounds may live on parameters or a space without
  * dims */
-static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
+static bool agrees(const frame *f, isl_pw_aff *p, tp_ix *e) {
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
   isl_pw_aff *q = of_ix(f, e);
   if (isl_set_is_params(dom) == isl_bool_true) q = isl_pw_aff_project_domain_on_params(q);
@@ -343,7 +343,7 @@ static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
   return yes;
 }
 
-const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, tp_dims dims, isl_pw_aff *p) {
+tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, tp_dims dims, isl_pw_aff *p) {
   frame f = { c, n, dims };
   for (tp_ixkind kind = TP_IX_MIN; p && kind <= TP_IX_MAX; kind++) {
     row_pieces all = { &f, kind, NULL, isl_stat_ok };
@@ -356,17 +356,16 @@ const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, tp_dims dims, isl_pw_aff *p) {
 
 typedef struct {
   const frame *f;
-  const tp_ix *cond;
+  tp_ix *cond;
 } gathered;
 
 static isl_stat add_constraint(isl_constraint *k, void *ud) {
   gathered *g = ud;
   if (isl_constraint_is_div_constraint(k) != isl_bool_true) {
     isl_aff *a = isl_constraint_get_aff(k);
-    const tp_ix *e = a ? of_aff(g->f, a) : NULL;
+    tp_ix *e = a ? of_aff(g->f, a) : NULL;
     isl_aff_free(a);
-    g->cond = tp_ix_and(g->f->c, g->cond,
-        isl_constraint_is_equality(k) ? tp_ix_eq0(g->f->c, e) : tp_ix_ge0(g->f->c, e));
+    g->cond = tp_ix_and(g->cond, isl_constraint_is_equality(k) ? tp_ix_eq0(e) : tp_ix_ge0(e));
   }
   isl_constraint_free(k);
   return isl_stat_ok;
@@ -378,7 +377,7 @@ static isl_stat add_basic_set(isl_basic_set *b, void *ud) {
   b = isl_basic_set_remove_redundancies(b);
   bool failed = isl_basic_set_foreach_constraint(b, add_constraint, &conj) < 0;
   isl_basic_set_free(b);
-  g->cond = failed ? NULL : tp_ix_or(g->f->c, g->cond, conj.cond);
+  g->cond = failed ? NULL : tp_ix_or(g->cond, conj.cond);
   return failed ? isl_stat_error : isl_stat_ok;
 }
 
@@ -419,7 +418,7 @@ isl_set *tp_isl_gist(isl_set *s, isl_set *context) {
   return isl_set_gist(isl_set_compute_divs(s), context);
 }
 
-const tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, isl_set *s) {
+tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, isl_set *s) {
   frame f = { c, n, dims };
   gathered g = { &f, tp_ix_bool(c, false) };
   s = isl_set_compute_divs(tp_isl_coalesce(isl_set_compute_divs(isl_set_copy(s))));
@@ -432,12 +431,11 @@ const tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, isl_set *s) {
  * unnamed. */
 static isl_set *within(const frame *f, int at, const tp_at *a) {
   if (!a->range) return isl_pw_aff_eq_set(set_dim(f, at), of_ix(f, a->lo));
-  return isl_set_intersect(
-      beyond(f, at, a->lo, true), beyond(f, at, tp_ix_addc(f->c, a->hi, -1), false));
+  return isl_set_intersect(beyond(f, at, a->lo, true), beyond(f, at, tp_ix_addc(a->hi, -1), false));
 }
 
 tp_rel *tp_isl_of_at(tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *at) {
-  const tp_sym *dims[nfrom + nto + 1];
+  tp_sym *dims[nfrom + nto + 1];
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : NULL;
   frame f = { c, nfrom + nto, dims };
   isl_set *s = isl_set_universe(tp_isl_space(c, f.n));

@@ -32,8 +32,8 @@ TP_GIVE isl_space *tp_isl_space(tp_ictx *c, int n);
 TP_GIVE isl_set *tp_isl_context(tp_ictx *c, int64_t least);
 TP_GIVE isl_set *tp_isl_with_bounds(tp_ictx *c, TP_KEEP isl_set *s, int64_t least);
 /* The bound that parameter i stands for; the place of a bound's parameter, -1: it has none. */
-const tp_sym *tp_isl_param(TP_KEEP isl_space *space, int i);
-int tp_isl_place(TP_TAKE isl_space *space, const tp_sym *bound);
+tp_sym *tp_isl_param(TP_KEEP isl_space *space, int i);
+int tp_isl_place(TP_TAKE isl_space *space, tp_sym *bound);
 /* s with its parameters at the values of env; the same without parameters and flat, to visit points
  * one by one. */
 TP_GIVE isl_set *tp_isl_at(TP_TAKE isl_set *s, const int64_t *env);
@@ -43,8 +43,8 @@ void tp_isl_point(TP_TAKE isl_point *p, int n, int64_t *x);
 /* Does c mention set dim `dim`? alone: and no other dim. */
 bool tp_isl_concerns(TP_KEEP isl_constraint *c, int dim, bool *alone);
 /* Translate to isl, on the space of n dims. */
-TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, tp_dims dims, const tp_ix *e);
-TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond);
+TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, tp_dims dims, tp_ix *e);
+TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, tp_dims dims, tp_ix *cond);
 TP_GIVE isl_map *tp_isl_of_at(
     tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *at); /* tp_rel_at */
 /* Translate back. An isl_val as i64; clears *ok for fractions and values beyond i64. */
@@ -53,10 +53,10 @@ int64_t tp_isl_val(TP_TAKE isl_val *v, bool *ok);
 TP_GIVE isl_val *tp_isl_int(isl_ctx *ctx, int64_t v);
 /* The aff's input dims are named by dims[]; NULL if it has a division isl could not make
  * explicit. */
-const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_aff *a);
+tp_ix *tp_ix_of_aff(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_aff *a);
 /* One piece: its aff. Several: as a min or max of the pieces when it is one on its domain, else
  * NULL. */
-const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_pw_aff *p);
+tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_pw_aff *p);
 /* isl's coalescing may add points to a union with divisions (0.25 does): these then keep it. */
 bool tp_isl_divided(TP_KEEP isl_set *s); /* a union with divisions */
 TP_GIVE isl_set *tp_isl_coalesce(TP_TAKE isl_set *s);
@@ -66,5 +66,5 @@ TP_GIVE isl_map *tp_isl_coalesce_map(TP_TAKE isl_map *m);
 isl_map *tp_isl_few(TP_TAKE isl_map *m);
 /* isl_set_gist, after divisions are made explicit, which it needs */
 isl_set *tp_isl_gist(TP_TAKE isl_set *s, TP_TAKE isl_set *context);
-const tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_set *s);
+tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_set *s);
 #endif

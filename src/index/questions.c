@@ -3,13 +3,13 @@
 
 static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
 
-const tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
+tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
   isl_set *p = tp_isl_coalesce(isl_set_gist_params(
       isl_set_compute_divs(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0))),
       tp_isl_context(c, 0)));
-  const tp_ix *cond = tp_cond_of_set(c, 0, NULL, p);
+  tp_ix *cond = tp_cond_of_set(c, 0, NULL, p);
   isl_set_free(p);
-  return tp_ix_simplify(c, cond, 0, NULL);
+  return tp_ix_simplify(cond, 0, NULL);
 }
 
 bool tp_set_can_be_empty(tp_ictx *c, tp_set *s, int64_t least) {
@@ -19,20 +19,20 @@ bool tp_set_can_be_empty(tp_ictx *c, tp_set *s, int64_t least) {
   return can;
 }
 
-const tp_ix *tp_set_told(tp_ictx *c, int n, tp_dims dims, tp_set *s, tp_set *known) {
+tp_ix *tp_set_told(tp_ictx *c, int n, tp_dims dims, tp_set *s, tp_set *known) {
   isl_set *t = tp_isl_gist(isl_set_copy(s), isl_set_intersect_params(known, tp_isl_context(c, 0)));
-  const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
+  tp_ix *cond = tp_cond_of_set(c, n, dims, t);
   isl_set_free(t);
   return cond;
 }
 
-const tp_ix *tp_set_to_cond(tp_ictx *c, int n, tp_dims dims, tp_set *s, bool simplify) {
+tp_ix *tp_set_to_cond(tp_ictx *c, int n, tp_dims dims, tp_set *s, bool simplify) {
   if (!simplify) return tp_cond_of_set(c, n, dims, s);
-  const tp_ix *cond = tp_set_told(c, n, dims, s, tp_set_box(c, n, dims));
-  return cond ? tp_ix_simplify(c, cond, n, dims) : NULL;
+  tp_ix *cond = tp_set_told(c, n, dims, s, tp_set_box(c, n, dims));
+  return cond ? tp_ix_simplify(cond, n, dims) : NULL;
 }
 
-static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
+static bool set_implies(tp_ictx *c, tp_ix *a, isl_set *b) {
   isl_set *s = tp_set_cond(c, 0, NULL, a);
   bool yes = tp_set_subset(c, s, b);
   isl_set_free(s);
@@ -40,17 +40,17 @@ static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
 }
 
 /* the conjunction or disjunction of all but one */
-static const tp_ix *joined(tp_ictx *c, int n, tp_ixs v, int but, bool conj) {
-  const tp_ix *e = tp_ix_bool(c, conj);
+static tp_ix *joined(tp_ictx *c, int n, tp_ixs v, int but, bool conj) {
+  tp_ix *e = tp_ix_bool(c, conj);
   for (int i = 0; i < n; i++)
-    if (i != but) e = (conj ? tp_ix_and : tp_ix_or)(c, e, v[i]);
+    if (i != but) e = (conj ? tp_ix_and : tp_ix_or)(e, v[i]);
   return e;
 }
 
 /* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b. */
-static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
+static tp_ix *widest(tp_ictx *c, tp_ix *e, isl_set *all) {
   for (int i = 0; e->kind == TP_IX_AND && e->narg <= TP_TUNE_COND_WORDS && i < e->narg;) {
-    const tp_ix *rest = joined(c, e->narg, e->arg, i, true);
+    tp_ix *rest = joined(c, e->narg, e->arg, i, true);
     if (set_implies(c, rest, all)) e = rest, i = 0;
     else i++;
   }
@@ -58,8 +58,8 @@ static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
 }
 
 /* a or (b and not a) => a or b */
-static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
-  const tp_ix *v[TP_TUNE_COND_WORDS];
+static tp_ix *fewest_words(tp_ictx *c, tp_ix *e) {
+  tp_ix *v[TP_TUNE_COND_WORDS];
   int n = e->narg;
   if (e->kind != TP_IX_OR || n > TP_TUNE_COND_WORDS) return e;
   isl_set *all = tp_set_cond(c, 0, NULL, e);
@@ -74,13 +74,13 @@ static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
 }
 
 /* More than a negation, as it uses that bounds are not negative. */
-const tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
-  const tp_ix *some = tp_set_nonempty_when(c, s);
+tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
+  tp_ix *some = tp_set_nonempty_when(c, s);
   if (!some) return NULL;
   isl_set *rest = tp_set_minus(tp_set_box(c, 0, NULL), tp_set_cond(c, 0, NULL, some));
-  const tp_ix *cond = tp_set_to_cond(c, 0, NULL, rest, true);
+  tp_ix *cond = tp_set_to_cond(c, 0, NULL, rest, true);
   isl_set_free(rest);
-  return cond ? fewest_words(c, cond) : tp_ix_not(c, some);
+  return cond ? fewest_words(c, cond) : tp_ix_not(some);
 }
 
 /* the least values, as a set of one point, or empty */

@@ -1,10 +1,10 @@
 /* sets: sets and relations, each made once (memo.c), and questions about all bounds. */
 #include "index/memo.h"
 
-static isl_set *side(tp_ictx *c, const tp_sym *dim) {
+static isl_set *side(tp_ictx *c, tp_sym *dim) {
   if (!dim->bound) return isl_set_universe(tp_isl_space(c, 1));
-  const tp_ix *d = tp_ix_sym(c, dim), *bound = tp_ix_sym(c, dim->bound);
-  return tp_isl_of_cond(c, 1, &dim, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound)));
+  tp_ix *d = tp_ix_sym(dim), *bound = tp_ix_sym(dim->bound);
+  return tp_isl_of_cond(c, 1, &dim, tp_ix_and(tp_ix_ge0(d), tp_ix_cmp(TP_LT, d, bound)));
 }
 
 /* The box by place, as dims may repeat. */
@@ -31,7 +31,7 @@ tp_set *tp_set_empty(tp_ictx *c, int n, tp_dims dims) {
   (void)dims;
   return isl_set_empty(tp_isl_space(c, n));
 }
-tp_set *tp_set_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
+tp_set *tp_set_cond(tp_ictx *c, int n, tp_dims dims, tp_ix *cond) {
   int64_t key[n + 3];
   if (!cond) return NULL;
   key[0] = TP_ASK_COND;
@@ -75,12 +75,12 @@ tp_set *tp_set_widen(tp_set *a, tp_set *by) {
   return w.kept;
 }
 
-bool tp_set_mentions(tp_set *a, const tp_sym *s) {
+bool tp_set_mentions(tp_set *a, tp_sym *s) {
   int at = tp_isl_place(isl_set_get_space(a), s);
   return at >= 0 && isl_set_involves_dims(a, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
 }
 
-tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
+tp_set *tp_set_some(tp_ictx *c, tp_set *a, tp_sym *s, tp_ix *cond) {
   a = isl_set_intersect_params(a, isl_set_params(tp_isl_of_cond(c, 0, NULL, cond)));
   int at = tp_isl_place(isl_set_get_space(a), s);
   return at < 0 ? a : tp_isl_coalesce(isl_set_project_out(a, isl_dim_param, (unsigned)at, 1));
@@ -105,9 +105,9 @@ tp_rel *tp_rel_at(tp_ictx *c, int nfrom, tp_dims from, int nto, tp_dims to, cons
 
 /* Goes part by part of cond, so that a part's few pieces meet only the pairs that are left. */
 tp_rel *tp_rel_where(
-    tp_ictx *c, tp_rel *r, int nfrom, tp_dims from, int nto, tp_dims to, const tp_ix *cond) {
-  const tp_sym *dims[nfrom + nto + 1];
-  const tp_ix *part;
+    tp_ictx *c, tp_rel *r, int nfrom, tp_dims from, int nto, tp_dims to, tp_ix *cond) {
+  tp_sym *dims[nfrom + nto + 1];
+  tp_ix *part;
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : to[i - nfrom];
   for (int k = 0; (part = tp_ix_conjunct(cond, k)); k++) {
     int was = r ? isl_map_n_basic_map(r) : 0;
@@ -119,7 +119,7 @@ tp_rel *tp_rel_where(
   return r;
 }
 
-tp_rel *tp_rel_some(tp_ictx *c, tp_rel *r, const tp_sym *s, const tp_ix *cond) {
+tp_rel *tp_rel_some(tp_ictx *c, tp_rel *r, tp_sym *s, tp_ix *cond) {
   return isl_set_unwrap(tp_set_some(c, isl_map_wrap(r), s, cond));
 }
 tp_set *tp_rel_points(tp_rel *r) { return tp_isl_coalesce(isl_map_domain(r)); }
@@ -166,7 +166,7 @@ bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
 
 /* left: the points beyond this condition and those before it. Memo's answers hold the set. */
 typedef struct {
-  const tp_ix *cond;
+  tp_ix *cond;
   tp_set *left;
 } passed;
 typedef TP_VEC(passed) chain;
@@ -179,8 +179,8 @@ static chain *chain_of(tp_ictx *c, const void *key, size_t n) {
 }
 
 /* Takes each condition away once, for all questions about the list. */
-tp_set *tp_set_first(tp_ictx *c, const void *list, int n, tp_dims dims, int k,
-    const tp_ix *(*cond)(const void *, int)) {
+tp_set *tp_set_first(
+    tp_ictx *c, const void *list, int n, tp_dims dims, int k, tp_ix *(*cond)(const void *, int)) {
   int64_t key[n + 2];
   int at = 0;
   key[0] = TP_ASK_FIRST;
@@ -191,16 +191,16 @@ tp_set *tp_set_first(tp_ictx *c, const void *list, int n, tp_dims dims, int k,
   if (at < k) x->n = at;
   tp_set *left = at ? isl_set_copy(x->v[at - 1].left) : tp_set_box(c, n, dims);
   for (; at < k && left; at++) {
-    const tp_ix *e = cond(list, at);
+    tp_ix *e = cond(list, at);
     left = tp_set_minus(left, e ? tp_set_cond(c, n, dims, e) : isl_set_copy(left));
     x = chain_of(c, key, sizeof key); /* all may have been forgotten */
     if (left && x->n == at) TP_PUSH(&tp_memo_of(tp_isl_ctx(c))->arena, x, ((passed){ e, left }));
   }
-  const tp_ix *e = cond(list, k);
+  tp_ix *e = cond(list, k);
   return tp_isl_coalesce(e && left ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
 }
 
-bool tp_isl_impossible(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
+bool tp_isl_impossible(tp_ictx *c, int n, tp_dims dims, tp_ix *cond) {
   /* an error of the caller is pending */
   if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;
   unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);

@@ -32,10 +32,10 @@ const char *tp_ictx_overflowed(tp_ictx *c) {
 }
 
 int tp_nsym(const tp_ictx *c) { return c->sym.n; }
-tp_sym *tp_sym_at(const tp_ictx *c, int id) {
+struct tp_sym *tp_sym_at(const tp_ictx *c, int id) {
   return id >= 0 && id < c->sym.n ? c->sym.v[id] : NULL;
 }
-tp_sym *tp_sym_find(tp_ictx *c, const char *name) {
+struct tp_sym *tp_sym_find(tp_ictx *c, const char *name) {
   return tp_hmap_get(&c->names, name, strlen(name));
 }
 
@@ -56,15 +56,16 @@ static bool name_ok(const char *s) {
 static bool name_free(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
   if (!name_ok(name))
     return tp_fail(err, TP_E_OPTION, pos, "'%s' is not a name (letters, digits and _)", name);
-  const tp_sym *s = tp_sym_find(c, name);
+  tp_sym *s = tp_sym_find(c, name);
   if (!s) return true;
   const char *what = s->kind == TP_SYM_DIM ? "dim" : s->kind == TP_SYM_BOUND ? "bound" : "symbol";
   return tp_fail(err, TP_E_OPTION, pos, "there is a %s '%s' already%s", what, name,
       s->pos.file ? tp_printf(&c->arena, ", made at %s:%d", s->pos.file, s->pos.line) : "");
 }
 
-static tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos) {
-  tp_sym *s = TP_NEW(&c->arena, tp_sym);
+static struct tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos) {
+  struct tp_sym *s = TP_NEW(&c->arena, struct tp_sym);
+  s->c = c;
   s->id = c->sym.n;
   s->kind = kind;
   s->name = tp_strdup(&c->arena, name);
@@ -84,7 +85,7 @@ static const char *upper_cased(tp_ictx *c, const char *name) {
   return s;
 }
 
-tp_sym *tp_sym_dim(
+struct tp_sym *tp_sym_dim(
     tp_ictx *c, const char *name, const char *bound_name, tp_pos pos, tp_error *err) {
   const char *bound = bound_name ? bound_name : upper_cased(c, name);
   if (!name_free(c, name, pos, err) || !name_free(c, bound, pos, err)) return NULL;
@@ -95,13 +96,13 @@ tp_sym *tp_sym_dim(
         name);
     return NULL;
   }
-  tp_sym *d = sym_new(c, TP_SYM_DIM, name, pos);
+  struct tp_sym *d = sym_new(c, TP_SYM_DIM, name, pos);
   d->bound = sym_new(c, TP_SYM_BOUND, bound, pos);
   d->bound->dim = d;
   return d;
 }
 
-tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
+struct tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
   return name_free(c, name, pos, err) ? sym_new(c, TP_SYM_BOUND, name, pos) : NULL;
 }
 
@@ -113,14 +114,14 @@ int tp_sym_begin(tp_ictx *c) {
 
 void tp_sym_end(tp_ictx *c, int was) { c->compilation = was; }
 
-static bool is_over(const tp_ictx *c, const tp_sym *s) {
+static bool is_over(const tp_ictx *c, tp_sym *s) {
   return c->compilation && s->compilation && s->compilation != c->compilation;
 }
 
 /* The hint, or the hint with a number, that no symbol has; shared: a hidden bound may have it. */
 static const char *free_name(tp_ictx *c, const char *hint, bool shared) {
   const char *name = hint;
-  const tp_sym *s;
+  tp_sym *s;
   for (int i = 1; (s = tp_sym_find(c, name)) && !is_over(c, s) &&
        !(shared && s->kind == TP_SYM_BOUND && s->hidden);
        i++)
@@ -128,33 +129,35 @@ static const char *free_name(tp_ictx *c, const char *hint, bool shared) {
   return name;
 }
 
-static tp_sym *own_sym(tp_ictx *c, tp_symkind kind, const char *hint) {
-  tp_sym *s = sym_new(c, kind, free_name(c, hint, false), TP_NOWHERE);
+static struct tp_sym *own_sym(tp_ictx *c, tp_symkind kind, const char *hint) {
+  struct tp_sym *s = sym_new(c, kind, free_name(c, hint, false), TP_NOWHERE);
   s->compilation = c->compilation;
   return s;
 }
 
-tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return own_sym(c, TP_SYM_VAR, hint); }
+struct tp_sym *tp_sym_var(tp_ictx *c, const char *hint) {
+  return own_sym(c, TP_SYM_VAR, hint);
+}
 
-tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name) {
+struct tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name) {
   const char *own = free_name(c, name, true);
-  tp_sym *s = tp_sym_find(c, own);
+  struct tp_sym *s = tp_sym_find(c, own);
   if (s) return s;
   s = sym_new(c, TP_SYM_BOUND, own, TP_NOWHERE);
   s->hidden = true;
   return s;
 }
 
-tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
-  tp_sym *s = own_sym(c, TP_SYM_DIM, hint);
+struct tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
+  struct tp_sym *s = own_sym(c, TP_SYM_DIM, hint);
   s->hidden = true;
   return s;
 }
 
-tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound) {
+struct tp_sym *tp_sym_digits(tp_ictx *c, tp_sym *bound) {
   for (int i = 0; i < c->sym.n; i++)
     if (c->sym.v[i]->digits == bound) return c->sym.v[i]->dim;
-  tp_sym *d = tp_sym_hidden_dim(c, tp_printf(&c->arena, "%s_digit", bound->name));
+  struct tp_sym *d = tp_sym_hidden_dim(c, tp_printf(&c->arena, "%s_digit", bound->name));
   d->bound =
       tp_sym_hidden_bound(c, free_name(c, tp_printf(&c->arena, "%s_digits", bound->name), false));
   d->bound->dim = d;
@@ -165,7 +168,7 @@ tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound) {
 
 void tp_sym_set_hidden(const tp_ictx *c, int64_t *env) {
   for (int i = 0; i < c->sym.n; i++) {
-    const tp_sym *s = c->sym.v[i];
+    tp_sym *s = c->sym.v[i];
     if (s->digits)
       env[s->id] = 64 - __builtin_clzll((unsigned long long)TP_MAX(env[s->digits->id], 1));
   }

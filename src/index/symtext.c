@@ -3,7 +3,7 @@
 
 void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
   for (int i = 0; i < tp_nsym(c); i++) {
-    const tp_sym *s = tp_sym_at(c, i);
+    tp_sym *s = tp_sym_at(c, i);
     if (!used[i] || (s->kind == TP_SYM_BOUND && s->dim)) continue;
     tp_putf(b, "%s %s",
         s->kind == TP_SYM_DIM       ? "dim"
@@ -18,12 +18,12 @@ void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
 }
 
 /* s, or an error about the text instead of one about an option. */
-static tp_sym *made(tp_scan *in, tp_sym *s, const tp_error *e) {
+static struct tp_sym *made(tp_scan *in, struct tp_sym *s, const tp_error *e) {
   if (!s) tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "file: %s", e->msg);
   return s;
 }
 
-static bool digits_of(tp_ictx *c, tp_scan *in, tp_sym *bound) {
+static bool digits_of(tp_ictx *c, tp_scan *in, struct tp_sym *bound) {
   const char *of = tp_accept(in, "digits") ? tp_scan_word(in) : NULL;
   bound->digits = of ? tp_sym_find(c, of) : NULL;
   return !of || (bound->digits && bound->digits->kind == TP_SYM_BOUND) ||
@@ -35,7 +35,7 @@ static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
   const char *bound = NULL;
   tp_error e = { 0 };
   if (tp_accept(in, ":") && !(bound = tp_scan_word(in))) return false;
-  tp_sym *s = tp_sym_find(c, name), *b = bound ? tp_sym_find(c, bound) : NULL;
+  struct tp_sym *s = tp_sym_find(c, name), *b = bound ? tp_sym_find(c, bound) : NULL;
   bool hidden = tp_accept(in, "hidden");
   if (s)
     return (s->kind == TP_SYM_DIM &&
@@ -54,7 +54,7 @@ static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
 }
 
 static bool bound_line(tp_ictx *c, tp_scan *in, const char *name) {
-  tp_sym *s = tp_sym_find(c, name);
+  struct tp_sym *s = tp_sym_find(c, name);
   tp_error e = { 0 };
   if (!s) s = made(in, tp_sym_bound(c, name, tp_scan_pos(in), &e), &e);
   if (!s) return false;
@@ -64,7 +64,7 @@ static bool bound_line(tp_ictx *c, tp_scan *in, const char *name) {
 }
 
 static bool var_line(tp_ictx *c, tp_scan *in, const char *name) {
-  tp_sym *s = tp_sym_find(c, name);
+  struct tp_sym *s = tp_sym_find(c, name);
   if (!s && !tp_sym_name_char((unsigned char)*name, true))
     return tp_scan_fail(in, "a name is wanted before this");
   if (!s) s = tp_sym_var(c, name);

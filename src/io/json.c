@@ -68,7 +68,7 @@ static const tp_json *key_again(const tp_json *object, tp_arena *a) {
       for (const tp_json *k = object->child; k != j; k = k->next)
         if (same_key(k, j->string)) return j;
     } else if (tp_hmap_get(&seen, j->string, strlen(j->string))) return j;
-    tp_hmap_set(&seen, j->string, strlen(j->string), (void *)j);
+    tp_hmap_set(&seen, j->string, strlen(j->string), j);
   }
   return NULL;
 }

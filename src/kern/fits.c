@@ -17,8 +17,8 @@ int64_t tp_times_bytes(int64_t a, int64_t times) {
   return __builtin_mul_overflow(a, times, &n) ? INT64_MAX : n;
 }
 
-int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o,
-    int64_t shape[TP_MAXRANK]) {
+int tp_run_shape(
+    const tp_run *run, int ndom, tp_dims dom, const tp_out *o, int64_t shape[TP_MAXRANK]) {
   int rank = 0;
   for (int i = 0; i < ndom && rank < TP_MAXRANK; i++) shape[rank++] = run->env[dom[i]->bound->id];
   for (int i = 0; i < o->rank && rank < TP_MAXRANK; i++) {
@@ -102,7 +102,7 @@ static int64_t fitting(const tp_demand *d, int64_t *env, int bound, int64_t most
 void tp_tell_bounds(tp_error *err, const tp_demand *d, int64_t *env, int64_t most) {
   double until = tp_now() + 0.5;
   for (int i = 0; i < tp_nsym(d->ix) && tp_now() < until; i++) {
-    const tp_sym *s = tp_sym_at(d->ix, i);
+    tp_sym *s = tp_sym_at(d->ix, i);
     int64_t n =
         s->kind != TP_SYM_BOUND || s->hidden || env[i] < 2 ? -1 : fitting(d, env, i, most, until);
     if (n > 0)

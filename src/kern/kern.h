@@ -87,7 +87,7 @@ const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size);
 typedef struct tp_out {
   tp_dtype dtype;
   int rank;
-  const tp_ix *const *shape;
+  tp_ixs shape;
 } tp_out;
 
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;

@@ -11,7 +11,7 @@ typedef struct tp_callee {
   const char *name;
   tp_pos pos;
   int ndom;
-  const tp_sym *const *dom;
+  tp_dims dom;
   uint32_t over;
   int nres;
   const tp_dtype *res;
@@ -27,7 +27,7 @@ typedef struct tp_call { /* one call of a callback */
   tp_array *const *res;
   /* the point: domain without `over` */
   int ndim;
-  const tp_sym *const *dims;
+  tp_dims dims;
   const int64_t *coord;
   const int64_t *reached; /* by dim in `over`: how far it came here */
 } tp_call;
@@ -39,6 +39,7 @@ typedef struct tp_run {
   /* loaded first values by PINIT number, NULL entries: computed; NULL: none */
   tp_array *const *params;
   tp_array **outputs; /* by the program's outputs */
+  bool stays;         /* may these stay on a device until they are read? */
   /* in steps, by inputs and outputs: does it come or go point by point (with a whole array too, if
    * that fits)? NULL: none does */
   const bool *fed, *shown;
@@ -64,15 +65,15 @@ int64_t tp_sum_bytes(int64_t a, int64_t b); /* saturates; negative ones are too 
 int64_t tp_times_bytes(int64_t a, int64_t times);
 /* The shape of an array over a domain; returns its rank. An extent that varies over the domain
  * takes its largest value: arrays are not ragged. */
-int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o,
-    int64_t shape[TP_MAXRANK]);
+int tp_run_shape(
+    const tp_run *run, int ndom, tp_dims dom, const tp_out *o, int64_t shape[TP_MAXRANK]);
 /* An output: an array over its dims. hidden: a parameter's last value. */
 typedef struct tp_product {
   const char *name;
   tp_pos pos;
   bool hidden;
   int ndim;
-  const tp_sym *const *dims;
+  tp_dims dims;
   tp_out type;
 } tp_product;
 /* of the array that output i gets; -1: none */

@@ -37,7 +37,7 @@ void tl_lease_drop(tl_lease *l) {
   if (l && --l->refs == 0) tp_free(l);
 }
 
-tp_array *tl_toarray(lua_State *L, int i, const char *what) {
+tp_array *tl_unseen(lua_State *L, int i, const char *what) {
   tl_array *u = tl_check(L, i, TL_ARRAY, what);
   if (u->lease && u->lease->over)
     tl_fail(L,
@@ -45,6 +45,13 @@ tp_array *tl_toarray(lua_State *L, int i, const char *what) {
         what);
   if (!u->a) tl_fail(L, "option: %s: this array has been freed", what);
   return u->a;
+}
+
+tp_array *tl_toarray(lua_State *L, int i, const char *what) {
+  tp_error e = { 0 };
+  tp_array *a = tl_unseen(L, i, what);
+  if (!tp_array_see(a, &e)) tl_raise(L, &e);
+  return a;
 }
 
 void tl_array_empty(lua_State *L, tl_array *u) {
@@ -81,18 +88,18 @@ void tl_pushshape(lua_State *L, int rank, const int64_t *of) {
 }
 
 int tl_array_shape(lua_State *L) { /* array, what asks (nil: "shape") */
-  const tp_array *a = tl_toarray(L, 1, luaL_optstring(L, 2, "shape"));
+  const tp_array *a = tl_unseen(L, 1, luaL_optstring(L, 2, "shape"));
   tl_pushshape(L, a->rank, a->shape);
   return 1;
 }
 
 static int array_dtype(lua_State *L) {
-  lua_pushstring(L, tp_dtype_name(tl_toarray(L, 1, "dtype")->dtype));
+  lua_pushstring(L, tp_dtype_name(tl_unseen(L, 1, "dtype")->dtype));
   return 1;
 }
 
 static int array_len(lua_State *L) {
-  const tp_array *a = tl_toarray(L, 1, "#");
+  const tp_array *a = tl_unseen(L, 1, "#");
   if (a->rank == 0) tl_fail(L, "shape: '#': a scalar array has no extent; write a:item()");
   lua_pushinteger(L, (lua_Integer)a->shape[0]);
   return 1;
@@ -100,8 +107,10 @@ static int array_len(lua_State *L) {
 
 static int array_tostring(lua_State *L) {
   tl_array *u = tl_check(L, 1, TL_ARRAY, "tostring");
+  tp_error e = { 0 };
   if (!u->a || (u->lease && u->lease->over)) return lua_pushliteral(L, "tempo.Array (freed)"), 1;
   tp_buf b;
+  if (!tp_array_see(u->a, &e)) tl_raise(L, &e);
   tp_buf_init(&b);
   tp_array_print(&b, u->a);
   tl_pushbuf(L, &b);
@@ -124,7 +133,10 @@ static int array_item(lua_State *L) {
 }
 
 static int array_data(lua_State *L) {
-  lua_pushlightuserdata(L, tl_toarray(L, 1, "data")->data);
+  tp_error e = { 0 };
+  tp_array *a = tl_unseen(L, 1, "data");
+  if (!tp_array_expose(a, &e)) tl_raise(L, &e);
+  lua_pushlightuserdata(L, a->data);
   return 1;
 }
 
@@ -202,6 +214,8 @@ static tp_array *writable(lua_State *L, const char *what) {
     tl_fail(L, "callback: %s: an array lent to a callback is read only; a:clone() first", what);
   if (a->mapped)
     tl_fail(L, "option: %s: an array of a file is read only; a:clone() can be changed", what);
+  tp_error e = { 0 };
+  if (!tp_array_touch(a, &e)) tl_raise(L, &e);
   return a;
 }
 
@@ -350,7 +364,10 @@ int tl_array_new(lua_State *L) {
     tl_setarray(L, u, tp_array_cast(a, lua_isnil(L, 2) ? a->dtype : d));
     if (rank >= 0) reshape(L, u->a, rank, shape);
   } else if (tl_typeof(L, 1) == TL_ROWS && lua_isnil(L, 2)) {
-    tl_setarray(L, u, tp_array_dense(tl_torows(L, 1, "array")));
+    tp_array *a = tl_torows(L, 1, "array");
+    tp_error e = { 0 };
+    if (!tp_array_see(a, &e)) tl_raise(L, &e);
+    tl_setarray(L, u, tp_array_dense(a));
     if (rank >= 0) reshape(L, u->a, rank, shape);
   } else
     tl_fail(L,

@@ -5,22 +5,21 @@
 #include "lua/tl.h"
 
 typedef struct {
-  const tp_ix *cond; /* NULL: at every point */
-  const tp_ix **sub; /* by dim of h: its value in e */
+  tp_ix *cond; /* NULL: at every point */
+  tp_ix **sub; /* by dim of h: its value in e */
   bool identity;
 } left_t;
 
-static bool mentions_dims(const tp_ix *e) {
-  const tp_sym *const *s;
+static bool mentions_dims(tp_ix *e) {
+  tp_dims s;
   bool any = false;
   for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) any |= s[k]->kind == TP_SYM_DIM;
   return any;
 }
 
-static void left_dim(
-    lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at, left_t *l, int k) {
+static void left_dim(lua_State *L, tl_prog *lp, tp_sym *d, const tp_at *at, left_t *l, int k) {
   tp_ictx *c = lp->p->ix;
-  const tp_ix *self = tp_ix_sym(c, d), *rest;
+  tp_ix *self = tp_ix_sym(d), *rest;
   int64_t coef, shift;
   l->sub[k] = self;
   if (at->range)
@@ -31,18 +30,18 @@ static void left_dim(
   l->identity = false;
   if (!mentions_dims(at->lo)) {
     l->sub[k] = at->lo;
-    l->cond = tp_ix_both(c, l->cond, tp_ix_cmp(c, TP_EQ, self, at->lo));
-  } else if (tp_ix_linear_in(c, at->lo, d, &coef, &rest) && coef == 1 &&
+    l->cond = tp_ix_both(l->cond, tp_ix_cmp(TP_EQ, self, at->lo));
+  } else if (tp_ix_linear_in(at->lo, d, &coef, &rest) && coef == 1 &&
       tp_ix_is_const(rest, &shift)) {
-    l->sub[k] = tp_ix_addc(c, self, -shift);
-    l->cond = tp_ix_both(c, l->cond,
-        shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
-                  : tp_ix_cmp(c, TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
+    l->sub[k] = tp_ix_addc(self, -shift);
+    l->cond = tp_ix_both(l->cond,
+        shift > 0 ? tp_ix_cmp(TP_GE, self, tp_ix_const(c, shift))
+                  : tp_ix_cmp(TP_LT, l->sub[k], tp_ix_sym(d->bound)));
   } else {
     tl_fail(L,
         "option: '%s' on the left: per dim it is %s, %s + constant or an expression without dims; "
         "for anything else write h:when(cond, e)",
-        tp_ix_str(c, at->lo), d->name, d->name);
+        tp_ix_str(at->lo), d->name, d->name);
   }
 }
 
@@ -65,7 +64,7 @@ static tp_val right_side(lua_State *L, tl_prog *lp, const tp_node *h, int i) {
       L, lp, i, "right side of a branch", h->out[0].dtype, h->out[0].rank, h->out[0].shape);
 }
 
-static int add_branch(lua_State *L, tl_prog *lp, tp_node *h, const tp_ix *cond, tp_val v) {
+static int add_branch(lua_State *L, tl_prog *lp, tp_node *h, tp_ix *cond, tp_val v) {
   tp_error e = { 0 };
   if (!tp_merge_add(lp->p->g, h, cond, v, &e)) tl_raise(L, &e);
   lua_settop(L, 1);
@@ -88,7 +87,7 @@ int tl_otherwise(lua_State *L) {
 
 int tl_when(lua_State *L) {
   tl_tensor *u = declared(L, "when");
-  const tp_ix *cond = tl_tocond(L, u->lp, 2, "when");
+  tp_ix *cond = tl_tocond(L, u->lp, 2, "when");
   return add_branch(L, u->lp, u->v.node, cond, right_side(L, u->lp, u->v.node, 3));
 }
 
@@ -151,15 +150,14 @@ int tl_next(lua_State *L) {
   return 1;
 }
 
-static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at *at) {
-  tp_ictx *c = lp->p->ix;
+static void check_next(lua_State *L, const tp_node *w, const tp_at *at) {
   if (w->attr.nalong != 1)
     tl_fail(
         L, "option: '%s' evolves along %d dims: write w:update(e)", w->attr.str, w->attr.nalong);
   for (int k = 0; k < w->ndom; k++) {
-    const tp_ix *self = tp_ix_sym(c, w->dom[k]);
+    tp_ix *self = tp_ix_sym(w->dom[k]);
     bool along = w->dom[k] == w->attr.along[0];
-    if (at[k].range || at[k].lo != (along ? tp_ix_addc(c, self, 1) : self))
+    if (at[k].range || at[k].lo != (along ? tp_ix_addc(self, 1) : self))
       tl_fail(L,
           "option: the update of a parameter is w[%s+1] = e or w:update(e); its first value is "
           "init = in P:param",
@@ -170,7 +168,7 @@ static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at 
 static int branch(lua_State *L, tl_tensor *u, const tp_at *at) {
   tl_prog *lp = u->lp;
   tp_node *h = u->v.node;
-  left_t l = { .identity = true, .sub = TP_NEWN(&lp->p->g->arena, const tp_ix *, h->ndom + 1) };
+  left_t l = { .identity = true, .sub = TP_NEWN(&lp->p->g->arena, tp_ix *, h->ndom + 1) };
   for (int k = 0; k < h->ndom; k++) left_dim(L, lp, h->dom[k], &at[k], &l, k);
   return add_branch(L, lp, h, l.cond, substituted(L, lp, h, &l, right_side(L, lp, h, 3)));
 }
@@ -186,6 +184,6 @@ int tl_assign(lua_State *L) {
   tl_mark(L, u->lp);
   const tp_at *at = tl_at(L, u->lp, u->v, 2);
   if (u->v.node->op == TP_OP_MERGE) return branch(L, u, at);
-  check_next(L, u->lp, u->v.node, at);
+  check_next(L, u->v.node, at);
   return update(L, u, 3);
 }

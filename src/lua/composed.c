@@ -110,8 +110,7 @@ static int axis(lua_State *L) {
 /* two extents: the exact quotient, nil if there is none */
 static int quotient(lua_State *L) {
   tl_prog *lp = tl_stateof(L)->composed_in;
-  const tp_ix *q =
-      tp_ix_divexact(lp->p->ix, tl_toix(L, lp, 1, "quotient"), tl_toix(L, lp, 2, "quotient"));
+  tp_ix *q = tp_ix_divexact(tl_toix(L, lp, 1, "quotient"), tl_toix(L, lp, 2, "quotient"));
   if (!q) return 0;
   tl_pushextent(L, lp, q);
   return 1;
@@ -129,8 +128,7 @@ static int between(lua_State *L) {
   tl_prog *lp = tl_stateof(L)->composed_in;
   const tp_node *x = ((tl_tensor *)lua_touserdata(L, 1))->v.node;
   tl_pushextent(L, lp,
-      tp_ix_extent(
-          lp->p->ix, tl_toix(L, lp, 2, "between"), tl_toix(L, lp, 3, "between"), x->ndom, x->dom));
+      tp_ix_extent(tl_toix(L, lp, 2, "between"), tl_toix(L, lp, 3, "between"), x->ndom, x->dom));
   return 1;
 }
 

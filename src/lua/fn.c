@@ -110,7 +110,7 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
 }
 
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
-  const tp_sym *const *need;
+  tp_dims need;
   tl_run *r =
       tl_run_new(L, u->lp, tp_fn_graph(u->f)->ix, runs ? tp_fn_graph(u->f)->inputs.n : 0, 0);
   int n = tp_fn_bounds(u->f, &need);

@@ -3,35 +3,34 @@
 
 static const char *index_text(lua_State *L, int i) {
   const tl_index *u = tl_check(L, i, TL_INDEX, "tostring");
-  return tp_ix_str(u->lp->p->ix, u->e);
+  return tp_ix_str(u->e);
 }
 
-static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
+static int push_checked(lua_State *L, tl_prog *lp, tp_ix *e) {
   const char *why = tp_ictx_overflowed(lp->p->ix);
   if (why) tl_fail(L, "affine: a number or a part of an index expression %s", why);
   tl_pushix(L, lp, e);
   return 1;
 }
 
-static const tp_ix *divided(
-    lua_State *L, tp_ictx *c, bool mod, const char *what, const tp_ix *a, const tp_ix *b) {
+static tp_ix *divided(lua_State *L, bool mod, const char *what, tp_ix *a, tp_ix *b) {
   int64_t k;
   if (!tp_ix_is_const(b, &k))
     tl_fail(L,
         "affine: %s %s %s: the divisor of an index expression is a positive integer; on values "
         "write t:value()",
-        tp_ix_str(c, a), what, tp_ix_str(c, b));
+        tp_ix_str(a), what, tp_ix_str(b));
   if (k <= 0)
     tl_fail(L, "affine: %s by %lld: the divisor of an index expression is a positive integer", what,
         (long long)k);
-  return mod ? tp_ix_mod(c, a, k) : tp_ix_fdiv(c, a, k);
+  return mod ? tp_ix_mod(a, k) : tp_ix_fdiv(a, k);
 }
 
 /* Arguments: the method's name, its name in messages, a, b (of lnot: nil). */
 int tl_index_combine(lua_State *L) {
   static const struct {
     const char *method;
-    const tp_ix *(*f)(tp_ictx *, const tp_ix *, const tp_ix *);
+    tp_ix *(*f)(tp_ix *, tp_ix *);
   } ways[] = { { "add", tp_ix_add }, { "sub", tp_ix_sub }, { "mul", tp_ix_mul },
     { "min", tp_ix_min }, { "max", tp_ix_max } };
   static const char *const compares[] = {
@@ -40,20 +39,19 @@ int tl_index_combine(lua_State *L) {
   const char *method = tl_string(L, 1, "combine"), *what = tl_string(L, 2, method);
   tl_prog *lp = tl_findprog(L, 3, 4);
   if (!lp) tl_fail(L, "option: %s: expected an index expression, got %s", what, tl_describe(L, 3));
-  tp_ictx *c = lp->p->ix;
   if (*method == 'l' && strlen(method) > 2) { /* land, lor, lnot */
-    const tp_ix *a = tl_tocond(L, lp, 3, method);
+    tp_ix *a = tl_tocond(L, lp, 3, method);
     return push_checked(L, lp,
-        method[1] == 'n'       ? tp_ix_not(c, a)
-            : method[1] == 'a' ? tp_ix_and(c, a, tl_tocond(L, lp, 4, method))
-                               : tp_ix_or(c, a, tl_tocond(L, lp, 4, method)));
+        method[1] == 'n'       ? tp_ix_not(a)
+            : method[1] == 'a' ? tp_ix_and(a, tl_tocond(L, lp, 4, method))
+                               : tp_ix_or(a, tl_tocond(L, lp, 4, method)));
   }
-  const tp_ix *a = tl_toix(L, lp, 3, what), *b = tl_toix(L, lp, 4, what);
+  tp_ix *a = tl_toix(L, lp, 3, what), *b = tl_toix(L, lp, 4, what);
   for (size_t k = 0; k < TP_LEN(ways); k++)
-    if (strcmp(ways[k].method, method) == 0) return push_checked(L, lp, ways[k].f(c, a, b));
+    if (strcmp(ways[k].method, method) == 0) return push_checked(L, lp, ways[k].f(a, b));
   for (size_t k = 0; k < TP_LEN(compares); k++)
-    if (strcmp(compares[k], method) == 0) return push_checked(L, lp, tp_ix_cmp(c, (tp_cmp)k, a, b));
-  return push_checked(L, lp, divided(L, c, *method == 'm', what, a, b));
+    if (strcmp(compares[k], method) == 0) return push_checked(L, lp, tp_ix_cmp((tp_cmp)k, a, b));
+  return push_checked(L, lp, divided(L, *method == 'm', what, a, b));
 }
 
 /* Arguments: the method's name, two numbers. */
@@ -88,7 +86,7 @@ int tl_index_range(lua_State *L) { /* of the values at 1 and 2 */
     tl_fail(L,
         "affine: the range %s .. %s is not affine: a product of dims or bounds is a size (for "
         "shapes and :value()), not an index",
-        tp_ix_str(lp->p->ix, r->lo), tp_ix_str(lp->p->ix, r->hi));
+        tp_ix_str(r->lo), tp_ix_str(r->hi));
   tl_pushprogtable(L, lp);
   lua_setuservalue(L, -2);
   r->lp = lp;
@@ -98,8 +96,7 @@ int tl_index_range(lua_State *L) { /* of the values at 1 and 2 */
 static int range_tostring(lua_State *L) {
   tl_range *r = tl_check(L, 1, TL_RANGE, "tostring");
   if (!r->lp) lua_pushfstring(L, "%d .. %d", (int)r->clo, (int)r->chi);
-  else
-    lua_pushfstring(L, "%s .. %s", tp_ix_str(r->lp->p->ix, r->lo), tp_ix_str(r->lp->p->ix, r->hi));
+  else lua_pushfstring(L, "%s .. %s", tp_ix_str(r->lo), tp_ix_str(r->hi));
   return 1;
 }
 
@@ -112,10 +109,10 @@ static int index_value(lua_State *L) {
 
 static int index_upper(lua_State *L) {
   tl_index *u = tl_check(L, 1, TL_INDEX, "upper");
-  const tp_sym *s = tp_ix_as_sym(u->e);
+  tp_sym *s = tp_ix_as_sym(u->e);
   if (!s || !s->bound)
     tl_fail(L, "option: upper: '%s' is no dim, so it has no bound", index_text(L, 1));
-  tl_pushix(L, u->lp, tp_ix_sym(u->lp->p->ix, s->bound));
+  tl_pushix(L, u->lp, tp_ix_sym(s->bound));
   return 1;
 }
 

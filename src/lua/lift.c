@@ -134,8 +134,8 @@ tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what) {
 }
 
 /* Gives a weak value the dtype; a number or index expression fills the shape. */
-static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d,
-    int rank, const tp_ix *const *shape) {
+static tp_val fill_tensor(
+    lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d, int rank, tp_ixs shape) {
   tp_error e = { 0 };
   tp_mk k = { .g = lp->p->g, .err = &e };
   tp_val v = { 0 };
@@ -151,8 +151,8 @@ static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what
   return v;
 }
 
-tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank,
-    const tp_ix *const *shape) {
+tp_val tl_lift_as(
+    lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, tp_ixs shape) {
   tp_arg a = { 0 };
   if (lua_istable(L, i)) {
     a.val = constant(L, lp, tl_nested(L, i, what, 0, d, false, -1, NULL));

@@ -56,7 +56,7 @@ int tl_llm_sample(lua_State *L) {
 }
 
 static tp_array *keys_kept(lua_State *L) {
-  tp_array *a = tl_toarray(L, 1, "llm");
+  tp_array *a = tl_unseen(L, 1, "llm");
   if (a->rank != 4 || !a->shape[2]) tl_fail(L, "shape: llm: no array of keys or values");
   return a;
 }
@@ -64,7 +64,7 @@ static tp_array *keys_kept(lua_State *L) {
 /* to, from (rows, layers, heads, components), row, n, position: rows row .. row + n - 1 of `from`
  * are those of position .. position + n - 1, each at its place modulo the number of places */
 int tl_llm_keep(lua_State *L) {
-  tp_array *to = keys_kept(L), *from = tl_toarray(L, 2, "llm");
+  tp_array *to = keys_kept(L), *from = tl_unseen(L, 2, "llm");
   int64_t row = tl_integer(L, 3, "row"), n = tl_integer(L, 4, "n"), at = tl_integer(L, 5, "at");
   int64_t outer = to->shape[0] * to->shape[1], places = to->shape[2], d = to->shape[3];
   if (from->rank != 4 || from->dtype != to->dtype || from->shape[1] != to->shape[0] ||
@@ -72,11 +72,13 @@ int tl_llm_keep(lua_State *L) {
     tl_fail(L, "shape: llm: keys or values of other layers");
   if (row < 0 || n < 0 || at < 0 || row > from->shape[0] - n)
     tl_fail(L, "input: llm: rows outside those that were computed");
-  size_t bytes = (size_t)d * (size_t)tp_dtype_size(to->dtype);
-  const char *src = (const char *)from->data + (size_t)row * (size_t)outer * bytes;
-  for (int64_t k = 0; k < n; k++)
-    for (int64_t o = 0; o < outer; o++, src += bytes)
-      memcpy((char *)to->data + (size_t)(o * places + (at + k) % places) * bytes, src, bytes);
+  int64_t bytes = d * tp_dtype_size(to->dtype);
+  tp_error e = { 0 };
+  tp_pieces p = { to, from, bytes, outer, 0, places * bytes, 0, bytes };
+  for (int64_t k = 0; k < n; k++) {
+    p.to_at = (at + k) % places * bytes, p.from_at = (row + k) * outer * bytes;
+    if (!tp_array_move(&p, &e)) tl_raise(L, &e);
+  }
   return 0;
 }
 
@@ -85,7 +87,9 @@ int tl_llm_grow(lua_State *L) {
   int64_t shape[TP_MAXRANK], places = tl_integer(L, 2, "places");
   const tp_array *a = keys_kept(L);
   TP_COPYN(shape, a->shape, a->rank);
+  tp_error e = { 0 };
   if (places < shape[2]) tl_fail(L, "input: llm: fewer places");
+  if (!tp_array_see((tp_array *)a, &e)) tl_raise(L, &e);
   shape[2] = places;
   tl_array *u = tl_pusharray(L);
   tl_setarray(L, u, tp_array_new(a->dtype, a->rank, shape));

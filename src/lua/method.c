@@ -32,7 +32,7 @@ static void to_sizes(call_t *c, int i, tp_arg *a, bool integers) {
   tp_graph *g = c->lp->p->g;
   bool list = lua_istable(L, i);
   a->n = list ? tl_sequence(L, i, c->what, integers ? "{0, 1}" : "{1, 2}") : 1;
-  const tp_ix **v = TP_NEWN(&g->arena, const tp_ix *, a->n + 1);
+  tp_ix **v = TP_NEWN(&g->arena, tp_ix *, a->n + 1);
   for (int k = 0; k < a->n; k++) {
     if (list) lua_rawgeti(L, i, k + 1);
     else lua_pushvalue(L, i);
@@ -290,7 +290,7 @@ static void warn_scalar(const call_t *c) {
   if (!all_axes || tp_rankof(x) || !x.node->ndom || tl_by_library(c->L)) return;
   for (int k = 1; k < c->nsig; k++)
     if (strcmp(c->sig[k].name, "axis") == 0 && c->a[k].kind) return;
-  const tp_sym *d = x.node->dom[x.node->ndom - 1];
+  tp_sym *d = x.node->dom[x.node->ndom - 1];
   const char *it = tp_own_name(x.node) ? tp_own_name(x.node) : "x",
              *range = lua_pushfstring(c->L, "0 .. %s", d->bound->name);
   if (x.node->ndom > 1) range = lua_pushfstring(c->L, "{%s = %s}", d->name, range);

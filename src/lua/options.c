@@ -86,14 +86,13 @@ tp_dtype tl_dtype(lua_State *L, int i, const char *what) {
          d;
 }
 
-const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
+tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
   int64_t k;
   if (tl_typeof(L, i) == TL_INDEX) {
     tl_sameprog(L, lp, i, what);
-    const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
+    tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
     if (tp_ix_is_cond(e))
-      tl_fail(L, "option: %s: %s is a condition, not an index expression", what,
-          tp_ix_str(lp->p->ix, e));
+      tl_fail(L, "option: %s: %s is a condition, not an index expression", what, tp_ix_str(e));
     return e;
   }
   if (tl_isint(L, i, &k)) return tp_ix_const(lp->p->ix, k);
@@ -111,15 +110,14 @@ const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
          NULL;
 }
 
-const tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what) {
+tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what) {
   tl_not_boolean(L, i, what);
   if (tl_is_tensor(L, i))
     tl_fail(L, "option: %s: the condition is a tensor; for data write tempo.where(c, a, b)", what);
-  const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
+  tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
   tl_sameprog(L, lp, i, what);
   if (!tp_ix_is_cond(e))
-    tl_fail(L, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what,
-        tp_ix_str(lp->p->ix, e));
+    tl_fail(L, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what, tp_ix_str(e));
   return e;
 }
 
@@ -147,12 +145,11 @@ int tl_sequence(lua_State *L, int i, const char *what, const char *like) {
   return n;
 }
 
-int tl_shape(
-    lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out) {
+int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, tp_ixs *out) {
   i = lua_absindex(L, i);
   int n = tl_sequence(L, i, what, "{3, T}");
   if (n > TP_MAXRANK) tl_fail(L, "shape: %s: %d axes, at most %d", what, n, TP_MAXRANK);
-  const tp_ix **v = TP_NEWN(&lp->p->g->arena, const tp_ix *, n + 1);
+  tp_ix **v = TP_NEWN(&lp->p->g->arena, tp_ix *, n + 1);
   for (int k = 0; k < n; k++) {
     int64_t c;
     lua_rawgeti(L, i, k + 1);
@@ -165,13 +162,13 @@ int tl_shape(
   return n;
 }
 
-static const tp_sym *to_dim(lua_State *L, tl_prog *lp, int i, const char *what) {
-  const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
-  const tp_sym *s = tp_ix_as_sym(e);
+static tp_sym *to_dim(lua_State *L, tl_prog *lp, int i, const char *what) {
+  tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
+  tp_sym *s = tp_ix_as_sym(e);
   tl_sameprog(L, lp, i, what);
   if (!s)
-    tl_fail(L, "option: %s: '%s' is an expression; a domain lists dims, like {t}", what,
-        tp_ix_str(lp->p->ix, e));
+    tl_fail(
+        L, "option: %s: '%s' is an expression; a domain lists dims, like {t}", what, tp_ix_str(e));
   if (s->kind != TP_SYM_DIM)
     tl_fail(L,
         "option: %s: '%s' is a bound; a domain lists dims only (P:dim gives the dim and its bound: "
@@ -180,7 +177,7 @@ static const tp_sym *to_dim(lua_State *L, tl_prog *lp, int i, const char *what) 
   return s;
 }
 
-static void check_order(lua_State *L, const char *what, int n, const tp_sym *const *dims) {
+static void check_order(lua_State *L, const char *what, int n, tp_dims dims) {
   for (int k = 1; k < n; k++)
     if (dims[k - 1] == dims[k])
       tl_fail(L, "option: %s: dim '%s' is listed twice; a domain is a set", what, dims[k]->name);
@@ -192,13 +189,12 @@ static void check_order(lua_State *L, const char *what, int n, const tp_sym *con
           what, dims[k]->name, dims[k - 1]->name);
 }
 
-int tl_domain(
-    lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out) {
+int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, tp_dims *out) {
   i = lua_absindex(L, i);
   tp_graph *g = lp->p->g;
   int n = tl_sequence(L, i, what, "{t}"), have = 0;
-  const tp_sym *const *dom = NULL;
-  const tp_sym **listed = TP_NEWN(&g->arena, const tp_sym *, n + 1);
+  tp_dims dom = NULL;
+  tp_sym **listed = TP_NEWN(&g->arena, tp_sym *, n + 1);
   int nlisted = 0;
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
@@ -208,7 +204,7 @@ int tl_domain(
       const tp_node *x = ((tl_tensor *)tl_check(L, top, TL_TENSOR, what))->v.node;
       have = tp_dom_union(g, have, dom, x->ndom, x->dom, &dom);
     } else if (tl_typeof(L, top) == TL_INDEX) {
-      const tp_sym *s = to_dim(L, lp, top, what);
+      tp_sym *s = to_dim(L, lp, top, what);
       listed[nlisted++] = s;
       have = tp_dom_union(g, have, dom, 1, &s, &dom);
     } else

@@ -12,15 +12,15 @@ typedef struct {
 static void reach_val(reach_t *r, tp_val v);
 
 /* Reaches the end by data of a dim, or of a bound that an expression mentions. */
-static void reach_sym(reach_t *r, const tp_sym *s) {
+static void reach_sym(reach_t *r, tp_sym *s) {
   const tp_stop *stop = tp_stop_of(r->g, s);
   r->sym[s->id] = true;
   if (s->bound) r->sym[s->bound->id] = true;
   if (stop) reach_val(r, stop->done);
 }
 
-static const tp_ix *reach_ix(void *r, const tp_ix *e) {
-  const tp_sym *const *s;
+static tp_ix *reach_ix(void *r, tp_ix *e) {
+  tp_dims s;
   for (int k = 0, n = tp_ix_syms(e, &s); k < n; k++) reach_sym(r, s[k]);
   return e;
 }
@@ -54,9 +54,9 @@ static void reach(lua_State *L, tp_graph *g, tp_val v, reach_t *r) { /* pushes i
 static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
   tp_ictx *c = r->g->ix;
   int n = 0, nsym = tp_nsym(c);
-  const tp_sym **need = lua_newuserdata(L, sizeof *need * (size_t)(nsym + 1));
+  tp_sym **need = lua_newuserdata(L, sizeof *need * (size_t)(nsym + 1));
   for (int k = 0; k < nsym; k++) {
-    const tp_sym *s = tp_sym_at(c, k);
+    tp_sym *s = tp_sym_at(c, k);
     if (r->sym[k] && s->kind == TP_SYM_BOUND && !s->hidden) need[n++] = s;
   }
   tl_run_bounds(L, run, i, n, need);
@@ -99,6 +99,8 @@ int tl_peek(lua_State *L) { /* x, inputs, bounds, at, seed */
   int result = lua_gettop(L);
   tl_run_prepare_calls(L, run);
   tl_mark(L, u->lp);
+  for (int k = 0; k < run->ninput; k++)
+    if (run->inputs[k] && !tp_array_see(run->inputs[k], &e)) tl_run_raise(L, run, &e);
   out->a = tp_program_peek(u->lp->p, u->v, &run->run, at, &e);
   if (!out->a) tl_run_raise(L, run, &e);
   tl_run_release(run);

@@ -40,8 +40,8 @@ static int program_dim(lua_State *L) {
              *bound = lua_isnoneornil(L, 3) ? NULL : symbol_name(L, 3, "bound of dim");
   tp_sym *s = tp_sym_dim(lp->p->ix, name, bound, lp->pos, &e);
   if (!s) tl_raise(L, &e);
-  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s));
-  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s->bound));
+  tl_pushix(L, lp, tp_ix_sym(s));
+  tl_pushix(L, lp, tp_ix_sym(s->bound));
   return 2;
 }
 
@@ -50,15 +50,15 @@ static int program_bound(lua_State *L) {
   tl_prog *lp = tl_self(L, "bound");
   tp_sym *s = tp_sym_bound(lp->p->ix, symbol_name(L, 2, "bound"), lp->pos, &e);
   if (!s) tl_raise(L, &e);
-  tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s));
+  tl_pushix(L, lp, tp_ix_sym(s));
   return 1;
 }
 
 static int program_stop(lua_State *L) {
   tp_error e = { 0 };
   tl_prog *lp = tl_self(L, "stop");
-  const tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
-  const tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
+  tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
+  tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
   if (!s || s->kind != TP_SYM_DIM)
     tl_fail(L, "option: stop: the dim that ends comes first, P:stop(t, done); got %s",
         tl_describe(L, 2));
@@ -77,27 +77,27 @@ static int push_node(
 }
 
 /* Checks that an input's rows have one length, because it is one array. */
-static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
+static void equal_rows(lua_State *L, const tp_attr *a) {
   int i;
-  const tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
+  tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
   if (d)
     tl_fail(L,
         "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read "
         "x:slice(%d, 0, %s)",
-        a->str, tp_ix_str(lp->p->ix, a->ix[i]), d->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
+        a->str, tp_ix_str(a->ix[i]), d->name, i, tp_ix_str(a->ix[i]));
 }
 
 static int program_input(lua_State *L) {
   static const char *const known[] = { "domain", "shape", "dtype", NULL };
   tl_prog *lp = tl_self(L, "input");
   tp_attr a = { .str = tl_string(L, 2, "name of input") };
-  for (int k = 0; k < lp->p->g->inputs.n; k++)
-    if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0)
+  TP_NODES (n, lp->p->g->inputs)
+    if (strcmp(n->attr.str, a.str) == 0)
       tl_fail(L, "option: there is an input '%s' already, made at %s", a.str,
-          tp_line_of(lp->p->g, lp->p->g->inputs.v[k]->pos));
+          tp_line_of(lp->p->g, n->pos));
   tl_options(L, 3, "input", known);
   tl_spec(L, lp, 3, true, &a);
-  equal_rows(L, lp, &a);
+  equal_rows(L, &a);
   return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);
 }
 

@@ -29,13 +29,13 @@ int tl_range_trap(lua_State *L, int i) {
       s, s);
 }
 
-static const tp_ix *to_affine(lua_State *L, tl_prog *lp, int i) {
-  const tp_ix *e = tl_toix(L, lp, i, "index");
+static tp_ix *to_affine(lua_State *L, tl_prog *lp, int i) {
+  tp_ix *e = tl_toix(L, lp, i, "index");
   if (!tp_ix_is_affine(e))
     tl_fail(L,
         "affine: the index %s is not affine: a product of dims or bounds is a size (for shapes and "
         ":value()), not an index",
-        tp_ix_str(lp->p->ix, e));
+        tp_ix_str(e));
   return e;
 }
 
@@ -58,8 +58,8 @@ static const char *dims_text(tl_prog *lp, const tp_node *x) {
   return s;
 }
 
-static bool occurs(const tp_at *at, const tp_sym *dim) {
-  const tp_ix *e[2] = { at->lo, at->range ? at->hi : NULL };
+static bool occurs(const tp_at *at, tp_sym *dim) {
+  tp_ix *e[2] = { at->lo, at->range ? at->hi : NULL };
   for (int k = 0; k < 2; k++)
     if (e[k] && (tp_ix_mentions(e[k], dim) || (dim->bound && tp_ix_mentions(e[k], dim->bound))))
       return true;
@@ -89,7 +89,7 @@ static int named_dim(lua_State *L, tl_prog *lp, const tp_node *x, const char *na
     if (strcmp(x->dom[k]->name, name) == 0) return k;
     names[k] = x->dom[k]->name;
   }
-  const tp_sym *s = tp_sym_find(lp->p->ix, name);
+  tp_sym *s = tp_sym_find(lp->p->ix, name);
   if (s && s->kind == TP_SYM_BOUND && s->dim)
     tl_fail(L, "option: '%s' is a bound; an index names dims, here '%s'", name, s->dim->name);
   const char *near = tp_nearest(name, names, x->ndom);
@@ -108,9 +108,9 @@ static int key_dim(lua_State *L, tl_prog *lp, const tp_node *x, int i) {
         tl_describe(L, i));
   tl_sameprog(L, lp, i, "index");
   const tl_index *u = tl_check(L, i, TL_INDEX, "index");
-  const tp_sym *s = tp_ix_as_sym(u->e);
+  tp_sym *s = tp_ix_as_sym(u->e);
   if (!s || s->kind != TP_SYM_DIM)
-    tl_fail(L, "option: '%s' as a key of an index is no dim", tp_ix_str(lp->p->ix, u->e));
+    tl_fail(L, "option: '%s' as a key of an index is no dim", tp_ix_str(u->e));
   for (int k = 0; k < x->ndom; k++)
     if (x->dom[k] == s) return k;
   return named_dim(L, lp, x, s->name);

@@ -13,7 +13,7 @@ static tp_array *row(lua_State *L, int k, const tp_array *like) {
   if (tl_typeof(L, -1) != TL_ARRAY)
     tl_fail(L, "option: rows: expected an array as number %d of the list, got %s", k,
         tl_describe(L, -1));
-  tp_array *a = tl_toarray(L, -1, "rows");
+  tp_array *a = tl_unseen(L, -1, "rows");
   if (((const tl_array *)lua_touserdata(L, -1))->lease)
     tl_fail(L, "callback: rows: array %d was lent to a callback; a:clone() keeps one", k);
   if (like && a->dtype != like->dtype)

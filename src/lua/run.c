@@ -61,7 +61,7 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout)
   return r;
 }
 
-static int64_t bound_value(lua_State *L, tl_run *r, int i, const tp_sym *s) {
+static int64_t bound_value(lua_State *L, tl_run *r, int i, tp_sym *s) {
   int64_t k;
   const char *name = s->name;
   if (lua_type(L, i) != LUA_TNUMBER)
@@ -79,11 +79,10 @@ static int64_t bound_value(lua_State *L, tl_run *r, int i, const tp_sym *s) {
   return k;
 }
 
-static const tp_sym *find_bound(
-    lua_State *L, tl_run *r, const char *name, int n, const tp_sym *const *need) {
+static tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n, tp_dims need) {
   const tp_graph *g = r->lp->p->g;
   tp_error e = { 0 };
-  const tp_sym *s = tp_bound_named(r->ix, name, n, need, &e);
+  tp_sym *s = tp_bound_named(r->ix, name, n, need, &e);
   for (int k = 0; !s && !tp_sym_find(r->ix, name) && k < g->inputs.n; k++)
     if (strcmp(g->inputs.v[k]->attr.str, name) == 0)
       tl_fail(L,
@@ -94,7 +93,7 @@ static const tp_sym *find_bound(
 }
 
 /* A parameter along a dim with this bound is kept though no output reads it. */
-static const char *who_evolves(lua_State *L, const tl_run *r, const tp_sym *bound) {
+static const char *who_evolves(lua_State *L, const tl_run *r, tp_sym *bound) {
   const tp_graph *g = r->lp->p->g;
   for (int k = 0; k < g->params.n; k++)
     for (int d = 0; d < g->params.v[k]->ndom; d++)
@@ -104,7 +103,7 @@ static const char *who_evolves(lua_State *L, const tl_run *r, const tp_sym *boun
   return "";
 }
 
-void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {
+void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, tp_dims need) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
     tl_fail(L, "bound: bounds are a table by name, {T = 100}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) {
@@ -113,7 +112,7 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
         tl_fail(
             L, "bound: bounds are given by name, {T = 100}; got %s as a key", tl_describe(L, -2));
       const char *name = lua_tostring(L, -2);
-      const tp_sym *s = find_bound(L, r, name, n, need);
+      tp_sym *s = find_bound(L, r, name, n, need);
       r->env[s->id] = bound_value(L, r, lua_gettop(L), s);
       r->given[s->id] = true;
     }
@@ -131,6 +130,7 @@ static void put_number(lua_State *L, tp_array **to, const char *what, tp_dtype d
     *to = tp_array_new(d, 0, NULL);
   }
   if (!*to) tl_fail(L, "memory: no memory for a number");
+  (*to)->writes++;
   tl_putelem(L, what, TP_E_INPUT, *to, 0, i);
 }
 
@@ -141,7 +141,9 @@ static void convert_input(lua_State *L, tp_array **to, int i, const tp_node *x, 
   const char *name = x->attr.str;
   bool rows = tl_typeof(L, i) == TL_ROWS;
   if (rows || tl_typeof(L, i) == TL_ARRAY) {
-    tp_array *a = rows ? tl_torows(L, i, name) : tl_toarray(L, i, name);
+    tp_array *a = rows ? tl_torows(L, i, name) : tl_unseen(L, i, name);
+    tp_error e = { 0 };
+    if (dense && rows && !tp_array_see(a, &e)) tl_raise(L, &e);
     if (a->dtype != o->dtype)
       tl_fail(L,
           "input: '%s' is declared with dtype %s, the array has dtype %s: tempo.array(a, \"%s\") "
@@ -158,6 +160,7 @@ static void convert_input(lua_State *L, tp_array **to, int i, const tp_node *x, 
     tp_array *a = tl_nested(L, i, what, TP_E_INPUT, o->dtype, false, rank, shape);
     tp_array_unref(*to);
     *to = tp_array_ref(a);
+    tl_array_empty(L, lua_touserdata(L, -1));
     lua_pop(L, 1);
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))
     put_number(L, to, what, o->dtype, i);

@@ -377,7 +377,7 @@ tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what) {
   return lp;
 }
 
-void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e) {
+void tl_pushix(lua_State *L, tl_prog *lp, tp_ix *e) {
   tl_pushprogtable(L, lp);
   lua_rawgeti(L, -1, TL_PT_INDEX);
   tl_rawgetp(L, -1, e);
@@ -404,7 +404,7 @@ void tl_pushbuf(lua_State *L, tp_buf *b) {
   tp_buf_free(b);
 }
 
-void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e) {
+void tl_pushextent(lua_State *L, tl_prog *lp, tp_ix *e) {
   int64_t k;
   if (tp_ix_is_const(e, &k)) lua_pushinteger(L, (lua_Integer)k);
   else tl_pushix(L, lp, e);
@@ -417,10 +417,10 @@ void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v) {
   lua_setuservalue(L, -2);
 }
 
-void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims) {
+void tl_pushdims(lua_State *L, tl_prog *lp, int n, tp_dims dims) {
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
-    tl_pushix(L, lp, tp_ix_sym(lp->p->ix, dims[k]));
+    tl_pushix(L, lp, tp_ix_sym(dims[k]));
     lua_rawseti(L, -2, k + 1);
   }
 }

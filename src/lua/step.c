@@ -34,7 +34,7 @@ static void make_frame(lua_State *L, tl_fn *u, int own) {
   tl_run *r = tl_run_new(L, u->lp, g->ix, g->inputs.n, g->outputs.n);
   lua_setfield(L, own, "step");
   lua_newtable(L);
-  for (int k = 0; k < g->inputs.n; k++) hold_name(L, g->inputs.v[k]->attr.str);
+  TP_NODES (n, g->inputs) hold_name(L, n->attr.str);
   for (int k = 0; k < g->outputs.n; k++) hold_name(L, g->outputs.v[k].name);
   for (size_t k = 0; k < TP_LEN(names); k++) hold_name(L, names[k]);
   lua_setfield(L, own, "names");

@@ -64,11 +64,11 @@ typedef struct tl_prog {
 
 typedef struct {
   tl_prog *lp;
-  const tp_ix *e; /* an expression or a condition */
+  tp_ix *e; /* an expression or a condition */
 } tl_index;
 typedef struct {
   tl_prog *lp; /* NULL: constants clo .. chi */
-  const tp_ix *lo, *hi;
+  tp_ix *lo, *hi;
   int64_t clo, chi;
 } tl_range;
 typedef struct {
@@ -161,10 +161,10 @@ tl_prog *tl_findprog(lua_State *L, int first, int last);
 tl_prog *tl_self(lua_State *L, const char *what);
 /* value i is a handle of lp's program, or an error */
 tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what);
-void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e);
-void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e); /* a plain integer if it is one */
+void tl_pushix(lua_State *L, tl_prog *lp, tp_ix *e);
+void tl_pushextent(lua_State *L, tl_prog *lp, tp_ix *e); /* a plain integer if it is one */
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v);
-void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims);
+void tl_pushdims(lua_State *L, tl_prog *lp, int n, tp_dims dims);
 void tl_pushbuf(lua_State *L, TP_TAKE tp_buf *b); /* its text */
 /* gives the script's line to nodes made now */
 void tl_mark(lua_State *L, tl_prog *lp);
@@ -214,14 +214,12 @@ const char *tl_string(lua_State *L, int i, const char *what);
 int64_t tl_integer(lua_State *L, int i, const char *what);
 tp_dtype tl_dtype(lua_State *L, int i, const char *what);
 /* minus: -1 counts as an extent */
-int tl_shape(
-    lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out);
+int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, tp_ixs *out);
 /* ordered: as P:dim made the dims */
-int tl_domain(
-    lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out);
+int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, tp_dims *out);
 /* an integer or an integer expression */
-const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);
-const tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what);
+tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);
+tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what);
 
 /* ---- lift.c: Lua values as operands ---- */
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
@@ -233,8 +231,8 @@ void tl_not_boolean(lua_State *L, int i, const char *what);
 /* a whole number becomes i64, another has the program's dtype */
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);
 /* A value for a place of known dtype and shape, which a number or index expression fills. */
-tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank,
-    const tp_ix *const *shape);
+tp_val tl_lift_as(
+    lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, tp_ixs shape);
 
 /* ---- method.c: rows of methods.def; arguments: first .. top ---- */
 int tl_callmethod(lua_State *L, const tp_method *m, int first);
@@ -265,6 +263,8 @@ int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
 tl_array *tl_pusharray(lua_State *L);                             /* still empty */
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
+/* the same, but its elements may be on a device only */
+tp_array *tl_unseen(lua_State *L, int i, const char *what);
 /* rows.c: the array of a tempo.rows */
 tp_array *tl_torows(lua_State *L, int i, const char *what);
 int tl_rows_new(lua_State *L);
@@ -305,7 +305,7 @@ typedef struct tl_run {
   int ninput;
   tp_array **out, **into; /* of a step: its results, arrays that it may write into */
   int nout;
-  const tp_sym *endless;    /* the bound that may be math.huge; NULL: none */
+  tp_sym *endless;          /* the bound that may be math.huge; NULL: none */
   int calls, thunk, failed; /* stack slots: table of callbacks, protected function, error value */
   bool raised;              /* the slot holds a callback's error value, or the hook's */
   /* the state whose hook is watched, and its hook when the run began or last called Lua */
@@ -320,7 +320,7 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout)
 /* drops all arrays except numbers that a step was given */
 void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
-void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
+void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, tp_dims need);
 /* step: takes its values at a tick; NULL: takes the whole arrays in r->need */
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, tp_fn *step);
 /* releases first; a callback's own value if there is one */

@@ -78,7 +78,7 @@ static int tokenizer_encode(lua_State *L) {
   bool ok = tp_tokenizer_encode(t, x, lua_toboolean(L, 3), &a, &ids, &e);
   int n = ids.n;
   int32_t *v = ok ? lua_newuserdata(L, sizeof *v * (size_t)(n + 1)) : NULL; /* Lua's */
-  if (n && v) memcpy(v, ids.v, sizeof *v * (size_t)n);
+  if (n && v) TP_COPYN(v, ids.v, n);
   tp_arena_free(&a);
   if (!ok) return tl_raise(L, &e);
   lua_createtable(L, n, 0);

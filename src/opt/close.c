@@ -15,27 +15,24 @@ typedef struct {
   tp_val init, update;
   tp_pos updated;
   int nrest;
-  const tp_sym *rest[TP_MAXDIM];
+  tp_sym *rest[TP_MAXDIM];
   tp_error *err;
 } closing;
 
-static bool is_along(const tp_node *p, const tp_sym *d) {
+static bool is_along(const tp_node *p, tp_sym *d) {
   return tp_dom_has(p->attr.nalong, p->attr.along, d);
 }
 
-static const tp_ix *moved(closing *c, const tp_sym *d, int64_t by) {
-  return tp_ix_addc(c->g->ix, tp_ix_sym(c->g->ix, d), by);
-}
+static tp_ix *moved(tp_sym *d, int64_t by) { return tp_ix_addc(tp_ix_sym(d), by); }
 
 /* cond and d == there. */
-static const tp_ix *and_is(
-    closing *c, const tp_ix *cond, const tp_sym *d, tp_cmp is, int64_t there) {
+static tp_ix *and_is(closing *c, tp_ix *cond, tp_sym *d, tp_cmp is, int64_t there) {
   tp_ictx *ix = c->g->ix;
-  return tp_ix_and(ix, cond, tp_ix_cmp(ix, is, tp_ix_sym(ix, d), tp_ix_const(ix, there)));
+  return tp_ix_and(cond, tp_ix_cmp(is, tp_ix_sym(d), tp_ix_const(ix, there)));
 }
 
 /* e read with dims lo .. hi-1 of `along` at the given indices. */
-static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *along_at) {
+static tp_val read_at(closing *c, tp_val e, int lo, int hi, tp_ixs along_at) {
   if (!e.node) return e;
   tp_at *at = tp_at_own(c->g, e.node->ndom, e.node->dom);
   for (int d = 0; d < e.node->ndom; d++)
@@ -46,7 +43,7 @@ static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *
 
 /* An end by data is the end at the point of the read: the last point of an inner dim is taken
  * before an outer dim moves. */
-static tp_val read_update(closing *c, const tp_ix *const *along_at) {
+static tp_val read_update(closing *c, tp_ixs along_at) {
   tp_val e = c->update;
   if (!c->g->stops.n) return read_at(c, e, 0, c->p->attr.nalong, along_at);
   for (int j = c->p->attr.nalong - 1; j >= 0; j--) e = read_at(c, e, j, j + 1, along_at);
@@ -56,10 +53,10 @@ static tp_val read_update(closing *c, const tp_ix *const *along_at) {
 /* Adds the branch in which dim j of `along` steps and the dims inside it start anew. */
 static bool step(closing *c, int j) {
   const tp_attr *a = &c->p->attr;
-  const tp_ix *cond = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
+  tp_ix *cond = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int k = 0; k < a->nalong; k++) {
-    const tp_sym *d = a->along[k];
-    at[k] = k > j ? moved(c, d->bound, -1) : moved(c, d, -(k == j));
+    tp_sym *d = a->along[k];
+    at[k] = k > j ? moved(d->bound, -1) : moved(d, -(k == j));
     if (k >= j) cond = and_is(c, cond, d, k > j ? TP_EQ : TP_GE, k == j);
   }
   c->g->pos = c->updated.file ? c->updated : c->p->pos;
@@ -73,7 +70,7 @@ static bool evolution(closing *c) {
   const tp_attr *a = &c->p->attr;
   c->p->op = TP_OP_MERGE;
   c->p->nin = 0;
-  const tp_ix *first = tp_ix_bool(c->g->ix, true);
+  tp_ix *first = tp_ix_bool(c->g->ix, true);
   for (int j = 0; j < a->nalong; j++) first = and_is(c, first, a->along[j], TP_EQ, 0);
   bool ok = tp_merge_add(c->g, c->p, first, c->init, c->err);
   for (int j = a->nalong - 1; j >= 0 && ok; j--) ok = step(c, j);
@@ -97,9 +94,9 @@ static tp_val after_the_last(closing *c) {
   const tp_attr *a = &c->p->attr;
   tp_mk mk = { .g = c->g, .err = c->err };
   tp_val m = mk_declared(mk, a->dtype, a->nix, a->ix, c->nrest, c->rest);
-  const tp_ix *ran = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
+  tp_ix *ran = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int j = 0; j < a->nalong; j++) {
-    at[j] = moved(c, a->along[j]->bound, -1);
+    at[j] = moved(a->along[j]->bound, -1);
     /* an end of at least 1 was reached if anything was given */
     const tp_stop *s = tp_stop_of(c->g, a->along[j]);
     ran = and_is(c, ran, s ? s->given : a->along[j]->bound, TP_GE, 1);

@@ -10,7 +10,7 @@
 
 static bool may_end_early(const tp_graph *g) {
   bool any = false;
-  for (int i = 0; i < g->nodes.n; i++) any |= g->nodes.v[i]->op == TP_OP_CALL;
+  TP_NODES (n, g->nodes) any |= n->op == TP_OP_CALL;
   return any;
 }
 
@@ -33,7 +33,6 @@ bool tp_pass_keep(tp_work *job, tp_error *err) {
 
 bool tp_is_kept(const tp_graph *g, const tp_node *n) {
   bool is = false;
-  for (int i = 0; i < g->sinks.n; i++)
-    is |= g->sinks.v[i]->attr.fn == TP_FN_KEEP && g->sinks.v[i]->in[0].src.node == n;
+  TP_NODES (x, g->sinks) is |= x->attr.fn == TP_FN_KEEP && x->in[0].src.node == n;
   return is;
 }

@@ -121,8 +121,7 @@ void tp_each_root(tp_graph *g, tp_rootfn *fn, void *ud);
 tp_val tp_shown_point(tp_val v);
 bool tp_reshape_state(tp_mk mk, tp_node *m);
 /* An accumulation over dom that gathers x at `at`. */
-tp_val tp_gathered(
-    tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, const tp_sym *const *dom);
+tp_val tp_gathered(tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, tp_dims dom);
 /* Every edge and root that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
 /* Does the same for a rule of a pass, which explain "rules" names: "x * 1 => x". */

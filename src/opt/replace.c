@@ -26,8 +26,7 @@ static void put_now(void *ud, tp_val *v) {
 
 void tp_replace(tp_graph *g, tp_val old, tp_val now) {
   replacement r = { old, now };
-  for (int i = 0; i < g->nodes.n; i++) {
-    tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n == now.node) continue;
     for (int k = 0; k < n->nin; k++) put_now(&r, &n->in[k].src);
   }
@@ -40,8 +39,7 @@ void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const cha
   tp_replace(g, old, now);
 }
 
-tp_val tp_gathered(
-    tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, const tp_sym *const *dom) {
+tp_val tp_gathered(tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, tp_dims dom) {
   if (!x.node) return x;
   const tp_out *o = tp_outof(x);
   tp_val y = mk_op(mk, TP_OP_ACCUM, 0, NULL,

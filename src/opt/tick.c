@@ -7,9 +7,9 @@
  * dims. The scheduler keeps these calls in order (lower/deps.c). */
 #include "opt/opt.h"
 
-static int others(tp_graph *g, const tp_ticks *t, const tp_node *n, const tp_sym ***over) {
+static int others(tp_graph *g, const tp_ticks *t, const tp_node *n, tp_sym ***over) {
   int count = 0;
-  *over = TP_NEWN(&g->arena, const tp_sym *, n->ndom);
+  *over = TP_NEWN(&g->arena, tp_sym *, n->ndom);
   for (int k = 0; k < n->ndom; k++)
     if (!tp_dom_has(t->n, t->dim, n->dom[k])) (*over)[count++] = n->dom[k];
   return count;
@@ -19,7 +19,7 @@ static tp_node *call(tp_graph *g, const tp_ticks *t, int fn, int which, tp_val f
     const char *name, tp_error *err) {
   const tp_node *n = from.node;
   const tp_out *o = tp_outof(from);
-  const tp_sym **over;
+  tp_sym **over;
   int nover = others(g, t, n, &over);
   tp_out spec = { o->dtype, o->rank, o->shape };
   tp_attr a = { .fn = fn,

@@ -46,7 +46,7 @@ static bool can_make(const tp_node *n) {
 
 /* ---- operators that are meant to give NaN or infinity ---- */
 
-static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
+static bool is_size(tp_val v, tp_ix **size, tp_graph *g) {
   const tp_node *n = v.node->op == TP_OP_CAST ? tp_in(v.node, 0) : v.node;
   double c = n->op == TP_OP_FILL ? n->attr.f[0] : NAN;
   if (n->op == TP_OP_VALUE) *size = n->attr.ix[0];
@@ -59,18 +59,17 @@ static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
 static bool mean_of_nothing(tp_mk k, tp_node *n) {
   tp_graph *g = k.g;
   const tp_node *sum = n->op == TP_OP_DIV ? tp_in(n, 0) : n;
-  const tp_ix *divisor, *count;
+  tp_ix *divisor, *count;
   int64_t c;
   if (n->op != TP_OP_DIV || sum->op != TP_OP_SUM || !is_size(n->in[1].src, &divisor, g))
     return true;
   count = mk_numel(k, sum->in[0].src, sum->attr.naxes, sum->attr.axes);
   if (divisor == count || tp_is_number(count, 0)) n->attr.check = TP_CHECK_MEANT;
   if (n->attr.check || tp_ix_is_const(count, &c) ||
-      tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, count, -1), sum->ndom, sum->dom))
+      tp_ix_prove_ge0(tp_ix_addc(count, -1), sum->ndom, sum->dom))
     return true;
   g->pos = n->pos;
-  tp_val d = n->in[1].src,
-         none = tp_ixvalue(g, tp_ix_cmp(g->ix, TP_EQ, count, mk_int(k, 0)), k.err);
+  tp_val d = n->in[1].src, none = tp_ixvalue(g, tp_ix_cmp(TP_EQ, count, mk_int(k, 0)), k.err);
   d = mk_select(k, none, mk_num(k, NAN, tp_dtypeof(d)), d);
   if (d.node) n->in[1].src = d;
   return d.node;
@@ -106,8 +105,8 @@ static void name_branches(tp_graph *g, const tp_node *m) {
 static bool is_new(const tp_node *n) { return !n->attr.check && can_make(n); }
 
 void tp_watch_rest(tp_graph *g) {
-  for (int i = 0; i < g->nodes.n; i++)
-    if (is_new(g->nodes.v[i])) g->nodes.v[i]->attr.check = TP_CHECK_NAN;
+  TP_NODES (n, g->nodes)
+    if (is_new(n)) n->attr.check = TP_CHECK_NAN;
 }
 
 bool tp_pass_watch(tp_work *job, tp_error *err) {

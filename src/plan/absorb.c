@@ -21,14 +21,13 @@ static bool reads_own(const tp_region *r, bool folds) {
 }
 
 /* Finds the strides of the windows along the loop. False: a window has none, so the loop stays. */
-static bool strides_along(
-    const tp_plan *p, const tp_pnode *x, const tp_region *r, const tp_ix **by, bool *folds) {
+static bool strides_along(const tp_pnode *x, const tp_region *r, tp_ix **by, bool *folds) {
   for (int k = 0; k < r->nlead; k++)
     if (tp_ix_mentions(r->lead[k], x->var) || tp_ix_mentions(r->leadlo[k], x->var)) return false;
   for (int k = 0; k < r->nmicro; k++)
     if (r->micro[k].ix && tp_ix_mentions(r->micro[k].ix, x->var)) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
-    if (!(by[i] = tp_step_of(p, r, tp_window_at(r, i), x->var, false))) return false;
+    if (!(by[i] = tp_step_of(r, tp_window_at(r, i), x->var, false))) return false;
   *folds = r->acc && r->nout == 1 && tp_is_number(by[r->nin], 0);
   for (int i = r->nin; i < r->nin + r->nout && !*folds; i++)
     if (!x->independent || tp_is_number(by[i], 0)) return false;
@@ -38,10 +37,10 @@ static bool strides_along(
 bool tp_absorb_loop(tp_plan *p, tp_pnode *x, bool varies) {
   tp_region *r = x->kind == TP_P_FOR ? tp_only_leaf(x->kid[0]) : NULL;
   if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(p, r)) return false;
-  const tp_ix *n = tp_ix_sub(p->ix, x->hi, x->lo);
-  const tp_ix **by = TP_NEWN(p->a, const tp_ix *, r->nin + r->nout);
+  tp_ix *n = tp_ix_sub(x->hi, x->lo);
+  tp_ix **by = TP_NEWN(p->a, tp_ix *, r->nin + r->nout);
   bool folds, whole = x->step == 1 || x->step == -1;
-  if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(p, x, r, by, &folds)) return false;
+  if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(x, r, by, &folds)) return false;
   r = tp_region_copy(p, r);
   tp_add_axis(p, r, x, by);
   r->sums |= folds;

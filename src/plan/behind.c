@@ -17,7 +17,7 @@ static tp_pnode *two(tp_arena *a, tp_pnode *x, tp_pnode *y) {
 
 /* ---- one row ---- */
 
-static bool waits_for(const tp_pnodes *s, const tp_ix *row) {
+static bool waits_for(const tp_pnodes *s, tp_ix *row) {
   bool any = false;
   for (int i = 0; i < s->n; i++) any |= s->v[i]->kind == TP_P_WAIT && s->v[i]->lo == row;
   return any;
@@ -60,7 +60,7 @@ static bool has_loop_around(const tp_pnode *x) {
 }
 
 /* Is there no row, or one that x's variable does not move? */
-static bool stays(const tp_pnode *x, const tp_ix *row) {
+static bool stays(const tp_pnode *x, tp_ix *row) {
   return x->kind != TP_P_FOR || !tp_ix_mentions(row, x->var);
 }
 

@@ -20,7 +20,7 @@ static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   pb_end *was = TP_DUPN(b->a, b->ends.v, n);
   TP_PUSH(b->a, &v, x);
   tp_pb_loads(b, &v);
-  if (n) memcpy(b->ends.v, was, sizeof *was * (size_t)n);
+  if (n) TP_COPYN(b->ends.v, was, n);
   return tp_plan_seq(b->a, v.n, v.v);
 }
 
@@ -28,11 +28,11 @@ static tp_pnode *before_loads(pb *b, tp_pnode *x) {
  * (behind.c). */
 static tp_pnode *in_its_body(pb *b, tp_pnode *x) {
   if (!b->p->lag || !b->s->tickrow) return x;
-  const tp_ix *row = tp_pb_here(b, b->s->tickrow);
+  tp_ix *row = tp_pb_here(b, b->s->tickrow);
   tp_pnode *side = TP_NEW(b->a, tp_pnode), *kid[] = { side, x };
   if (b->s->far)
     *side = (tp_pnode){ .kind = TP_P_BEHIND, .n = 1, .kid = tp_dup(b->a, &x, sizeof x), .lo = row };
-  else *side = (tp_pnode){ .kind = TP_P_WAIT, .lo = tp_ix_addc(C(b), row, -b->p->lag) };
+  else *side = (tp_pnode){ .kind = TP_P_WAIT, .lo = tp_ix_addc(row, -b->p->lag) };
   return b->s->far ? side : tp_plan_seq(b->a, 2, kid);
 }
 
@@ -54,17 +54,17 @@ static bool are_empty(int n, tp_pnode *const *kid) {
 
 /* May the loop's turns be one region, that moves along each ring it goes over? They may as far as
  * slots of a block follow each other. */
-static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, const tp_sym *var) {
+static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, tp_sym *var) {
   bool straight = true;
   TP_WINDOWS (x, r) {
     const tp_arr *arr = x->buf >= 0 && x->buf < b->p->arrs.n ? b->p->arrs.v[x->buf] : NULL;
     straight &= x->wrap < 0;
     for (int k = 0; k < x->nring && straight; k++) {
       int64_t by, shift, block = s->block;
-      const tp_ix *rest;
+      tp_ix *rest;
       if (!tp_ix_mentions(x->ring[k].idx, var)) continue;
-      straight = arr && arr->align && tp_ix_linear_in(C(b), x->ring[k].idx, var, &by, &rest) &&
-          by == 1 && tp_ix_is_const(tp_ix_sub(C(b), rest, s->bshift), &shift) && shift % block == 0;
+      straight = arr && arr->align && tp_ix_linear_in(x->ring[k].idx, var, &by, &rest) && by == 1 &&
+          tp_ix_is_const(tp_ix_sub(rest, s->bshift), &shift) && shift % block == 0;
       for (int d = 0; d < arr->ndim && straight; d++)
         if (b->bufof[x->buf]->slots[d] == x->ring[k].width)
           straight = arr->align[d] > 0 && arr->align[d] % block == 0;
@@ -119,21 +119,21 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
 /* Notes the outputs. Their extents are over the bounds that the call gives. */
 static void note_products(pb *b) {
   const tp_graph *g = b->graph;
-  const tp_sym **from = TP_NEWN(b->a, const tp_sym *, g->stops.n);
-  const tp_ix **to = tp_pb_exprs(b, g->stops.n);
+  tp_sym **from = TP_NEWN(b->a, tp_sym *, g->stops.n);
+  tp_ix **to = tp_pb_exprs(b, g->stops.n);
   for (int i = 0; i < g->stops.n; i++) {
-    const tp_sym *bound = g->stops.v[i].dim->bound;
+    tp_sym *bound = g->stops.v[i].dim->bound;
     if (!g->stops.v[i].ndom) TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, NULL });
     for (int d = 0; d < g->stops.v[i].ndom; d++)
       TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, g->stops.v[i].dom[d]->bound });
     from[i] = g->stops.v[i].sym == bound ? g->stops.v[i].given : g->stops.v[i].sym;
-    to[i] = tp_ix_sym(C(b), bound);
+    to[i] = tp_ix_sym(bound);
   }
   for (int i = 0; i < g->outputs.n; i++) {
     tp_product o = tp_product_of(g, i);
-    const tp_ix **shape = tp_pb_exprs(b, o.type.rank);
+    tp_ix **shape = tp_pb_exprs(b, o.type.rank);
     for (int k = 0; k < o.type.rank; k++)
-      shape[k] = tp_ix_subst(C(b), o.type.shape[k], g->stops.n, from, to);
+      shape[k] = tp_ix_subst(o.type.shape[k], g->stops.n, from, to);
     o.type.shape = shape;
     TP_PUSH(b->a, &b->pl->products, o);
   }

@@ -1,5 +1,6 @@
 /* count: how often each region runs for given bounds, and how many elements it goes through. Exact
- * but for what only data tells: a dim that ends by data goes on to the bound that is given. A loop
+ * but for what only data tells: a dim that ends by data goes on to the bound that is given, both
+ * branches run of a condition on its end, and a loop that begins by it has an iteration. A loop
  * whose body is the same in each of its iterations is gone through once. */
 #include "plan/plan.h"
 
@@ -9,7 +10,7 @@ typedef struct {
   tp_counted *at;
 } counter;
 
-static bool region_moves(const tp_region *r, const tp_sym *v) {
+static bool region_moves(const tp_region *r, tp_sym *v) {
   bool any = false;
   for (int i = 0; i < r->nlead; i++) any |= tp_ix_mentions(r->lead[i], v);
   TP_WINDOWS (x, r)
@@ -18,7 +19,7 @@ static bool region_moves(const tp_region *r, const tp_sym *v) {
 }
 
 /* Does the count of x depend on v? */
-static bool count_moves(const tp_pnode *x, const tp_sym *v) {
+static bool count_moves(const tp_pnode *x, tp_sym *v) {
   TP_EACH_NODE (k, x) {
     const tp_pnode *y = k.x;
     if (y->kind == TP_P_FOR      ? tp_ix_mentions(y->lo, v) || tp_ix_mentions(y->hi, v)
@@ -29,7 +30,7 @@ static bool count_moves(const tp_pnode *x, const tp_sym *v) {
   return false;
 }
 
-static int64_t volume(int n, const tp_ix *const *extent, const int64_t *env) {
+static int64_t volume(int n, tp_ixs extent, const int64_t *env) {
   int64_t all = 1;
   for (int i = 0; i < n; i++) all *= TP_MAX(tp_ix_evalq(extent[i], env), 0);
   return all;
@@ -105,6 +106,7 @@ static void count(counter *c, const tp_pnode *x, int64_t times);
 static void count_loop(counter *c, const tp_pnode *x, int64_t times) {
   int64_t lo = tp_ix_evalq(x->lo, c->env), hi = tp_ix_evalq(x->hi, c->env),
           step = x->step < 0 ? -x->step : x->step;
+  if (hi <= lo && tp_plan_by_data(c->p, x)) hi = lo + 1;
   if (hi <= lo) return;
   int64_t n = (hi - lo + step - 1) / step;
   bool moves = count_moves(x->kid[0], x->var);
@@ -122,15 +124,18 @@ static void count(counter *c, const tp_pnode *x, int64_t times) {
     count_loop(c, x, times);
     return;
   }
-  if (x->kind == TP_P_LOAD) c->env[x->var->id] = tp_ix_evalq(x->given, c->env);
+  if (x->kind == TP_P_LOAD) {
+    c->env[x->var->id] = tp_ix_evalq(x->given, c->env);
+    c->at[x->pos].runs += times;
+  }
   if (x->kind == TP_P_REGION) {
     c->at[x->pos].runs += times;
     c->at[x->pos].elements += times * elements_in(x->rg, c->env);
     c->at[x->pos].bytes += (double)times * bytes_in(c->p, x->rg, c->env);
     c->at[x->pos].flops += (double)times * flops_in(x->rg, c->env);
   }
-  int first = x->kind == TP_P_IF && !tp_ix_evalq(x->cond, c->env),
-      end = x->kind == TP_P_IF ? TP_MIN(first + 1, x->n) : x->n;
+  bool one = x->kind == TP_P_IF && !tp_plan_by_data(c->p, x);
+  int first = one && !tp_ix_evalq(x->cond, c->env), end = one ? TP_MIN(first + 1, x->n) : x->n;
   for (int i = first; i < end; i++) count(c, x->kid[i], times);
 }
 

@@ -21,21 +21,18 @@ static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   return n;
 }
 
-static tp_at all_of(pb *b, const tp_sym *dim) {
-  return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) };
-}
+static tp_at all_of(pb *b, tp_sym *dim) { return (tp_at){ true, K(b, 0), tp_ix_sym(dim->bound) }; }
 
 /* The ends of stop i as rows: an axis for each of these dims, over the range in `along` (of stride
  * 0 if the end does not vary along it), then one for each further range in `at`. */
-static tp_nd nd_ends(
-    pb *b, int i, int naxis, const tp_sym *const *axis, const tp_at *along, const tp_at *at) {
+static tp_nd nd_ends(pb *b, int i, int naxis, tp_dims axis, const tp_at *along, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   tp_nd all = nd_end(b, i, at), x = all;
   x.rank = naxis;
   x.shape = tp_pb_exprs(b, naxis + all.rank);
   x.stride = tp_pb_exprs(b, naxis + all.rank);
   for (int k = 0; k < naxis; k++)
-    x.shape[k] = tp_ix_sub(C(b), along[k].hi, along[k].lo), x.stride[k] = K(b, 0);
+    x.shape[k] = tp_ix_sub(along[k].hi, along[k].lo), x.stride[k] = K(b, 0);
   for (int d = 0, e = 0; d < s->ndom; e += at[d++].range) {
     if (!at[d].range) continue;
     int k = 0;
@@ -61,7 +58,7 @@ static bool rows_known(pb *b, int i, const tp_at *at) {
  * is too large a number, and is not used. */
 static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
   const tp_stop *s = &b->p->g->stops.v[e->stop];
-  const tp_sym *axis[s->ndom + 1];
+  tp_sym *axis[s->ndom + 1];
   tp_at along[s->ndom + 1];
   int naxis = 0, place[s->ndom + 1];
   for (int d = 0; d < s->ndom; d++)
@@ -81,7 +78,7 @@ static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
     if (differ && rows_known(b, i, at))
       load->rows[load->nrows++] = (tp_rows){ .at = e->at[d].lo,
         .along = e->at[d].range ? place[d] : -1,
-        .given = tp_ix_sym(C(b), q->dim->bound),
+        .given = tp_ix_sym(q->dim->bound),
         .nd = nd_ends(b, i, naxis, axis, along, at) };
   }
 }
@@ -95,7 +92,7 @@ void tp_pb_loads(pb *b, tp_pnodes *to) {
     tp_pnode *x = TP_NEW(b->a, tp_pnode);
     *x = (tp_pnode){ .kind = TP_P_LOAD,
       .var = b->ends.v[i].var,
-      .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound),
+      .given = tp_ix_sym(b->p->g->stops.v[e.stop].dim->bound),
       .nd = nd_end(b, e.stop, e.at) };
     rows_of_end(b, &e, x);
     TP_PUSH(b->a, to, x);
@@ -106,7 +103,7 @@ void tp_pb_loads(pb *b, tp_pnodes *to) {
 
 static tp_nd call_ends(pb *b, const tp_node *n, int i) {
   const tp_stop *s = &b->p->g->stops.v[i];
-  const tp_sym *over[n->ndom + 1];
+  tp_sym *over[n->ndom + 1];
   tp_at at[s->ndom + 1], along[n->ndom + 1];
   int nover = 0;
   for (int k = 0; k < n->ndom; k++)
@@ -126,7 +123,7 @@ void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n) {
   r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
   for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {
     const tp_stop *s = &b->p->g->stops.v[i];
-    tp_rows x = { .at = K(b, 0), .given = tp_ix_sym(C(b), s->dim->bound), .along = -1 };
+    tp_rows x = { .at = K(b, 0), .given = tp_ix_sym(s->dim->bound), .along = -1 };
     bool differ = tp_pb_is_over(n, s->dim);
     for (int k = 0, o = 0; k < n->ndom; o += tp_pb_is_over(n, n->dom[k++])) {
       if (n->dom[k] == s->dim && differ) x.along = o;

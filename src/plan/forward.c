@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
   int ndim, along[TP_MAXRANK];
   int64_t lo[TP_MAXRANK], n[TP_MAXRANK];
-  const tp_ix *all[TP_MAXRANK], *rest;
+  tp_ix *all[TP_MAXRANK], *rest;
 } forward_box;
 
 /* Finds the box of a window, which lies inside each dim but the outermost, so that no two places
@@ -48,7 +48,7 @@ static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, for
     if (!tp_ix_is_const(r->lead[k], &o->n[d])) o->n[d] = -1;
   }
   int64_t off = tp_ix_cst(x->off);
-  o->rest = tp_ix_addc(f->ix, x->off, -off);
+  o->rest = tp_ix_addc(x->off, -off);
   return tp_places_of(f->p, b, off, o->n, o->lo);
 }
 
@@ -59,13 +59,13 @@ static bool same_slots(const tp_nd *a, const tp_nd *b) {
 }
 
 /* Do they lie on one ring, apart in time? */
-static bool in_other_slots(const forwarder *f, const tp_nd *a, const tp_nd *b) {
+static bool in_other_slots(const tp_nd *a, const tp_nd *b) {
   for (int i = 0; i < a->nring && a->nring == b->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
     int64_t between, width;
     if (x->width != y->width || x->stride != y->stride || !tp_ix_is_const(x->width, &width))
       return false;
-    if (tp_ix_is_const(tp_ix_sub(f->ix, x->idx, y->idx), &between) && between % width) return true;
+    if (tp_ix_is_const(tp_ix_sub(x->idx, y->idx), &between) && between % width) return true;
   }
   return false;
 }
@@ -98,7 +98,7 @@ static bool find_boxes(const forwarder *f, const tp_region *r, const tp_nd *x, c
 static bool never_meet(
     const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s, const tp_nd *y) {
   forward_box a, b;
-  return x->buf != y->buf || in_other_slots(f, x, y) ||
+  return x->buf != y->buf || in_other_slots(x, y) ||
       (find_boxes(f, r, x, s, y, &a, &b) && boxes_apart(&a, &b));
 }
 
@@ -130,7 +130,7 @@ static forward_source maker(const forwarder *f, int j, const tp_nd *x, const for
     const tp_region *r = f->row[i]->rg;
     for (int k = 0; k < r->nout; k++) {
       const tp_nd *y = &r->out[k];
-      if (y->buf != x->buf || in_other_slots(f, x, y)) continue;
+      if (y->buf != x->buf || in_other_slots(x, y)) continue;
       if (!same_slots(x, y) || !find_box(f, r, y, &m.made) || m.made.rest != o->rest) return m;
       if (boxes_apart(&m.made, o)) continue;
       if (is_copy(r, k, &m)) m.leaf = i, m.result = k;
@@ -286,14 +286,14 @@ static void read_source(
     const forwarder *f, tp_region *r, int i, const forward_box *o, const forward_source *m) {
   const tp_nd *z = m->from;
   tp_nd x = *z;
-  x.lead = TP_NEWN(f->p->a, const tp_ix *, r->nlead);
+  x.lead = TP_NEWN(f->p->a, tp_ix *, r->nlead);
   for (int k = 0; k < r->nlead; k++) x.lead[k] = tp_ix_const(f->ix, 0);
   for (int d = 0; d < o->ndim; d++) {
     int k = m->made.along[d];
     if (k < 0) continue;
     int64_t from = o->lo[d] - m->made.lo[d];
-    if (k == z->wrap) x.wlo = tp_ix_addc(f->ix, z->wlo, from);
-    else x.off = tp_ix_add(f->ix, x.off, tp_ix_mulc(f->ix, z->lead[k], from));
+    if (k == z->wrap) x.wlo = tp_ix_addc(z->wlo, from);
+    else x.off = tp_ix_add(x.off, tp_ix_mulc(z->lead[k], from));
     if (o->along[d] >= 0) x.lead[o->along[d]] = z->lead[k];
   }
   x.wrap = wrapped_axis(m, o);
@@ -324,7 +324,7 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const forw
   tp_region *r = tp_region_copy(f->p, w->r);
   for (int k = 0; k < r->nlead; k++)
     if (q->n[k] >= 0 && !tp_is_number(r->lead[k], q->n[k]))
-      tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
+      tp_cut_axis(r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
   /* from the last on: a number takes its input's place away */
   for (int i = w->n - 1; i >= 0; i--) {
     forward_box o = part_of(&w->o[i], q);

@@ -7,9 +7,10 @@
  * through one window in which no two points share an element: then a point needs only what the
  * other loop made at that point. The earlier loop moves down to the later one, so nothing in
  * between may touch what it touches. A result that nothing else reads is not stored. The later loop
- * may fold. Operators and their order stay, so elements keep their bits. Loops that may fail or are
- * checked stay apart (they say their own name and point), and so do those that would be too large
- * (tuning.def). */
+ * may fold. At first a loop takes in those that it reads from: a sum that came to take in a
+ * neighbour would keep that from its own readers. Operators and their order stay, so elements keep
+ * their bits. Loops that may fail or are checked stay apart (they say their own name and point),
+ * and so do those that would be too large (tuning.def). */
 #include "plan/priv.h"
 
 /* uses, here: windows on each buffer in the plan, and in this row of leaves. own: is the buffer
@@ -241,11 +242,18 @@ static bool can_sink(tp_pnode *const *v, int from, int to) {
   return true;
 }
 
-/* Leaf j takes in those before it that it can. */
-static void take_in(fuser *f, tp_pnode **v, int j) {
+static bool reads_from(const tp_region *r, const tp_region *a) {
+  for (int i = 0; i < r->nin; i++)
+    if (r->in[i].buf >= 0 && tp_region_writes(a, r->in[i].buf)) return true;
+  return false;
+}
+
+/* Leaf j takes in those before it that it can, any or those that it reads from. */
+static void take_in(fuser *f, tp_pnode **v, int j, bool any) {
   for (int i = j - 1; i >= 0 && i >= j - TP_TUNE_FUSE_NEAR; i--) {
     if (!v[i]) continue;
     if (tp_is_wall(v[i])) return;
+    if (!any && !reads_from(v[j]->rg, v[i]->rg)) continue;
     const tp_region *a = can_sink(v, i, j) ? fitting(f, v[i]->rg, v[j]->rg) : NULL;
     if (!a) continue;
     v[j]->rg = join_loops(f, a, v[j]->rg);
@@ -260,8 +268,9 @@ static void count_row(fuser *f, const tp_pnode *x, int n) {
 
 static void fuse_row(fuser *f, tp_pnode *x) {
   count_row(f, x, 1);
-  for (int j = 1; j < x->n; j++)
-    if (!tp_is_wall(x->kid[j])) take_in(f, x->kid, j);
+  for (int any = 0; any < 2; any++)
+    for (int j = 1; j < x->n; j++)
+      if (x->kid[j] && !tp_is_wall(x->kid[j])) take_in(f, x->kid, j, any);
   int n = 0;
   for (int i = 0; i < x->n; i++)
     if (x->kid[i]) x->kid[n++] = x->kid[i];

@@ -16,8 +16,8 @@ static int outermost(const tp_pbuf *b) { return b->order ? b->order[0] : 0; }
 /* Is each point of the input long? */
 static bool is_long(tp_ictx *ix, const tp_pbuf *b) {
   int64_t n;
-  const tp_ix *all = tp_ix_const(ix, 1);
-  for (int i = 0; i < b->rank; i++) all = tp_ix_mul(ix, all, b->slots[b->ndim + i]);
+  tp_ix *all = tp_ix_const(ix, 1);
+  for (int i = 0; i < b->rank; i++) all = tp_ix_mul(all, b->slots[b->ndim + i]);
   return b->kind == TP_BUF_INPUT && b->ndim > 0 && !tp_is_number(b->slots[outermost(b)], 1) &&
       (!tp_ix_is_const(all, &n) || n >= BRIEF_ROW);
 }
@@ -38,8 +38,8 @@ void tp_plan_inputs(tp_plan *p, const tp_planned *asked) {
     const tp_pbuf *b = p->bufs.v[k.nd->buf];
     if (!b->by_rows) continue;
     int dim = outermost(b);
-    const tp_ix *row = k.nd->span[dim].lo, *stride = tp_pbuf_stride(p->ix, b, dim);
-    k.nd->off = tp_ix_sub(p->ix, k.nd->off, tp_ix_mul(p->ix, row, stride));
+    tp_ix *row = k.nd->span[dim].lo, *stride = tp_pbuf_stride(p->ix, b, dim);
+    k.nd->off = tp_ix_sub(k.nd->off, tp_ix_mul(row, stride));
     tp_ring ring = { row, b->slots[dim], stride };
     k.nd->ring = tp_dup(p->a, &ring, sizeof ring);
     k.nd->nring = 1;

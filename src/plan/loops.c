@@ -29,7 +29,7 @@ void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x) {
 
 /* ---- loops: axes of operands become axes of the region ---- */
 
-const tp_sym *tp_pb_axis(pb *b, int i) {
+tp_sym *tp_pb_axis(pb *b, int i) {
   while (b->naxisvar <= i) {
     char name[16];
     snprintf(name, sizeof name, "a%d", b->naxisvar);
@@ -42,7 +42,7 @@ const tp_sym *tp_pb_axis(pb *b, int i) {
  * An axis of extent 1 does not move: on a ring it is a place. */
 static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
   int of[TP_MAXRANK];
-  const tp_ix **stride = tp_pb_exprs(b, r->nlead);
+  tp_ix **stride = tp_pb_exprs(b, r->nlead);
   for (int i = r->nlead - r->npoint - 1, k = x->rank - 1; i >= 0 && k >= 0; i--)
     if (!(gone >> i & 1)) of[k--] = r->npoint + i;
   for (int k = 0; k < r->nlead; k++) stride[k] = k < r->npoint ? x->lead[k] : K(b, 0);
@@ -51,7 +51,7 @@ static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
   int own = x->wrap - r->npoint;
   if (own >= 0 && x->shape[own] == K(b, 1)) {
     tp_ring *ring = TP_NEWN(b->a, tp_ring, x->nring + 1);
-    if (x->nring) memcpy(ring, x->ring, sizeof *ring * (size_t)x->nring);
+    if (x->nring) TP_COPYN(ring, x->ring, x->nring);
     ring[x->nring++] = (tp_ring){ x->wlo, x->wmod, x->stride[own] };
     x->ring = ring;
     x->wrap = -1;
@@ -60,15 +60,14 @@ static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
   x->rank = 0;
 }
 
-bool tp_pb_loop(
-    pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim) {
+bool tp_pb_loop(pb *b, tp_region *r, int rank, tp_ixs ext, uint32_t gone, bool keepdim) {
   int np = r->npoint = r->nlead, n = np + rank;
   if (n > TP_MAXRANK)
     return tp_fail(b->err, TP_E_DEVICE, r->pos,
         "device: an operand has %d axes, leading ones included; at most %d are possible", n,
         TP_MAXRANK);
-  const tp_ix **lead = tp_pb_exprs(b, n), **lo = tp_pb_exprs(b, n);
-  const tp_sym **var = TP_NEWN(b->a, const tp_sym *, n);
+  tp_ix **lead = tp_pb_exprs(b, n), **lo = tp_pb_exprs(b, n);
+  tp_sym **var = TP_NEWN(b->a, tp_sym *, n);
   for (int k = 0; k < n; k++) {
     lead[k] = k < np ? r->lead[k] : ext[k - np];
     lo[k] = k < np ? r->leadlo[k] : K(b, 0);
@@ -109,35 +108,35 @@ bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to) {
 /* ---- operators that move windows ---- they keep own axes; the part of an axis is an expression,
  * so that its extent may come out as 0 */
 
-static const tp_ix *clip(pb *b, const tp_ix *e, const tp_ix *lo, const tp_ix *hi) {
-  return tp_ix_simplify(C(b), tp_ix_min(C(b), tp_ix_max(C(b), e, lo), hi), 0, NULL);
+static tp_ix *clip(tp_ix *e, tp_ix *lo, tp_ix *hi) {
+  return tp_ix_simplify(tp_ix_min(tp_ix_max(e, lo), hi), 0, NULL);
 }
 
-tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n) {
+tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, tp_ix *lo, tp_ix *n) {
   tp_nd p = *x;
   p.shape = TP_DUPN(b->a, x->shape, x->rank);
   p.shape[axis] = n;
-  if (x->wrap == b->nlead + axis) p.wlo = tp_ix_add(C(b), x->wlo, lo);
-  else p.off = tp_ix_add(C(b), x->off, tp_ix_mul(C(b), x->stride[axis], lo));
+  if (x->wrap == b->nlead + axis) p.wlo = tp_ix_add(x->wlo, lo);
+  else p.off = tp_ix_add(x->off, tp_ix_mul(x->stride[axis], lo));
   return p;
 }
 
-void tp_pb_inside(pb *b, int axis, const tp_ix *lo, tp_nd *x, tp_nd *out) {
-  const tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all),
-              *to = clip(b, tp_ix_add(C(b), lo, x->shape[axis]), from, all);
-  *x = tp_pb_part(b, x, axis, tp_ix_sub(C(b), from, lo), tp_ix_sub(C(b), to, from));
-  *out = tp_pb_part(b, out, axis, from, tp_ix_sub(C(b), to, from));
+void tp_pb_inside(pb *b, int axis, tp_ix *lo, tp_nd *x, tp_nd *out) {
+  tp_ix *all = out->shape[axis], *from = clip(lo, K(b, 0), all),
+        *to = clip(tp_ix_add(lo, x->shape[axis]), from, all);
+  *x = tp_pb_part(b, x, axis, tp_ix_sub(from, lo), tp_ix_sub(to, from));
+  *out = tp_pb_part(b, out, axis, from, tp_ix_sub(to, from));
 }
 
-bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out) {
+bool tp_pb_pad(pb *b, const tp_node *n, tp_ix *lo, const tp_nd *in, const tp_nd *out) {
   int axis = n->attr.axis;
-  const tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all);
-  const tp_ix *to = clip(b, tp_ix_add(C(b), lo, in->shape[axis]), from, all);
-  const tp_ix *gap[3] = { K(b, 0), from, to }, *end[3] = { from, to, all };
+  tp_ix *all = out->shape[axis], *from = clip(lo, K(b, 0), all);
+  tp_ix *to = clip(tp_ix_add(lo, in->shape[axis]), from, all);
+  tp_ix *gap[3] = { K(b, 0), from, to }, *end[3] = { from, to, all };
   for (int i = 0; i < 3; i++) {
-    const tp_ix *count = tp_ix_sub(C(b), end[i], gap[i]);
+    tp_ix *count = tp_ix_sub(end[i], gap[i]);
     tp_nd o = tp_pb_part(b, out, axis, gap[i], count);
-    tp_nd x = tp_pb_part(b, in, axis, tp_ix_sub(C(b), gap[i], lo), count);
+    tp_nd x = tp_pb_part(b, in, axis, tp_ix_sub(gap[i], lo), count);
     if (count != K(b, 0) && !(i == 1 ? tp_pb_copy(b, n, x, o) : tp_pb_fill(b, n, n->attr.f[0], o)))
       return false;
   }
@@ -146,20 +145,20 @@ bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const 
 
 /* A part that lies in its place already is not copied; if all parts do, the last one is copied. */
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out) {
-  const tp_ix *at = K(b, 0);
+  tp_ix *at = K(b, 0);
   bool made = false;
   for (int k = 0; k < nin; k++) {
-    const tp_ix *count = in[k].shape[n->attr.axis];
+    tp_ix *count = in[k].shape[n->attr.axis];
     tp_nd to = tp_pb_part(b, out, n->attr.axis, at, count);
     bool there = tp_same_elements(&in[k], &to, b->nlead) && (made || k < nin - 1);
     if (!there && !tp_pb_copy(b, n, in[k], to)) return false;
     made |= !there;
-    at = tp_ix_add(C(b), at, count);
+    at = tp_ix_add(at, count);
   }
   return true;
 }
 
-static tp_nd row_major(pb *b, const tp_nd *x, int rank, const tp_ix **shape) {
+static tp_nd row_major(pb *b, const tp_nd *x, int rank, tp_ix **shape) {
   tp_nd r = *x;
   r.rank = rank;
   r.shape = shape;
@@ -169,7 +168,7 @@ static tp_nd row_major(pb *b, const tp_nd *x, int rank, const tp_ix **shape) {
 
 /* Are its own axes one line? */
 static bool is_line(pb *b, const tp_nd *x) {
-  const tp_ix **stride = tp_pb_row_major(b, x->rank, x->shape);
+  tp_ix **stride = tp_pb_row_major(b, x->rank, x->shape);
   bool line = x->wrap < 0;
   for (int i = 0; i < x->rank; i++) line &= x->stride[i] == stride[i] || x->shape[i] == K(b, 1);
   return line;

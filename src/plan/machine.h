@@ -15,6 +15,6 @@ typedef struct tp_machine {
   /* does it read the region's operands on rings where they lie? If not, it works on copies */
   bool (*reads_rings)(const struct tp_plan *p, const struct tp_region *r);
   /* how many bytes the region works in: at least those copies */
-  const tp_ix *(*workspace)(const struct tp_plan *p, const struct tp_region *r);
+  tp_ix *(*workspace)(const struct tp_plan *p, const struct tp_region *r);
 } tp_machine;
 #endif

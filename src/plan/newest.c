@@ -76,7 +76,7 @@ bool tp_pb_copy_newest(pb *b) {
   const tp_arr *from = b->p->arrs.v[w->arr];
   if (!b->s->nnode || b->s->node[b->s->nnode - 1]->op != TP_OP_PINIT) hold_newest(b, from, to);
   if (!b->p->keeps) return true;
-  const tp_ix **idx = tp_pb_exprs(b, to->ndim);
+  tp_ix **idx = tp_pb_exprs(b, to->ndim);
   for (int d = 0; d < to->ndim; d++)
     for (int e = 0; e < from->ndim; e++)
       if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;

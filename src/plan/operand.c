@@ -24,8 +24,7 @@ tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtyp
   return x;
 }
 
-static void layout(
-    pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int rank, const tp_ix *const *shape) {
+static void layout(pb *b, tp_pbuf *x, int ndim, tp_ixs slots, int rank, tp_ixs shape) {
   x->ndim = ndim;
   x->rank = rank;
   x->slots = tp_pb_exprs(b, ndim + rank);
@@ -34,19 +33,17 @@ static void layout(
 }
 
 /* Extents over bounds that are no less than these. */
-static const tp_ix **upper(
-    pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
-  const tp_ix **up = tp_pb_exprs(b, rank);
+static tp_ix **upper(pb *b, int rank, tp_ixs shape, int nd, tp_dims dims) {
+  tp_ix **up = tp_pb_exprs(b, rank);
   for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->graph, shape[i], nd, dims);
   return up;
 }
 
 /* The extents of v at the points at which it is needed. */
-static const tp_ix **upper_of(pb *b, tp_val v) {
+static tp_ix **upper_of(pb *b, tp_val v) {
   const tp_out *t = tp_outof(v);
-  const tp_ix **up = upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
-              *most = tp_most_of(b->p, v);
-  if (most) up[0] = tp_ix_min(C(b), up[0], most);
+  tp_ix **up = upper(b, t->rank, t->shape, v.node->ndom, v.node->dom), *most = tp_most_of(b->p, v);
+  if (most) up[0] = tp_ix_min(up[0], most);
   return up;
 }
 
@@ -69,9 +66,9 @@ void tp_pb_arrays(pb *b) {
 
 /* ---- the statement at hand ---- */
 
-const tp_ix *tp_pb_ends(pb *b, const tp_ix *e) {
-  const tp_sym *from[TP_GROUP];
-  const tp_ix *to[TP_GROUP];
+tp_ix *tp_pb_ends(pb *b, tp_ix *e) {
+  tp_sym *from[TP_GROUP];
+  tp_ix *to[TP_GROUP];
   int n = 0;
   for (int i = tp_next_end(b->p, e, 0); i >= 0 && n < TP_GROUP; i = tp_next_end(b->p, e, i + 1)) {
     while (b->ends.n <= i) TP_PUSH(b->a, &b->ends, ((pb_end){ NULL, false }));
@@ -80,14 +77,14 @@ const tp_ix *tp_pb_ends(pb *b, const tp_ix *e) {
       end->var = tp_sym_var(C(b), b->p->g->stops.v[b->p->ends.v[i].stop].dim->bound->name);
     end->wanted = true;
     from[n] = b->p->ends.v[i].sym;
-    to[n++] = tp_ix_sym(C(b), end->var);
+    to[n++] = tp_ix_sym(end->var);
   }
-  return tp_ix_subst(C(b), e, n, from, to);
+  return tp_ix_subst(e, n, from, to);
 }
 
-const tp_ix *tp_pb_here(pb *b, const tp_ix *e) {
+tp_ix *tp_pb_here(pb *b, tp_ix *e) {
   return b->p->ends.n ? tp_pb_ends(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0))
-                      : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
+                      : tp_ix_subst(e, b->s->ndim, b->s->dim, b->arg);
 }
 
 void tp_pb_open(pb *b, const tp_tree *t) {
@@ -97,48 +94,47 @@ void tp_pb_open(pb *b, const tp_tree *t) {
   for (int d = 0; d < s->ndim; d++) {
     b->arg[d] = t->arg[d];
     if (!(s->vec >> d & 1)) continue;
-    const tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
+    tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
     int k = b->nlead++;
-    const tp_ix *hi;
+    tp_ix *hi;
     b->leadvar[k] = v;
-    tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
+    tp_run_range(s, t, d, &b->leadlo[k], &hi);
     hi = tp_pb_ends(b, hi);
     /* not negative: at T = 0 the range 0 .. T - 2 is empty */
-    b->lead[k] =
-        tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
-    const tp_ix *all = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
+    b->lead[k] = tp_ix_simplify(tp_ix_max(K(b, 0), tp_ix_sub(hi, b->leadlo[k])), 0, NULL);
+    tp_ix *all = tp_ix_sub(s->vhi[d], s->vlo[d]);
     for (int e = 0; e < s->ndim; e++)
-      if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(C(b), s->label[d]->bound);
-    b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), all))
-                                 : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), all), 0, NULL);
-    b->arg[d] = tp_ix_sym(C(b), v);
+      if (tp_ix_mentions(all, s->dim[e])) all = tp_ix_sym(s->label[d]->bound);
+    b->leadcap[k] = d == s->bdim ? tp_ix_max(K(b, 0), tp_ix_min(K(b, s->block), all))
+                                 : tp_ix_simplify(tp_ix_max(K(b, 0), all), 0, NULL);
+    b->arg[d] = tp_ix_sym(v);
   }
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
   b->uses = TP_NEWN(b->a, int, s->nnode);
 }
 
-const tp_ix *tp_pb_split(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix **lead) {
+tp_ix *tp_pb_split(pb *b, tp_ix *e, tp_ix *stride, tp_ix **lead) {
   for (int k = 0; k < b->nlead; k++) {
     int64_t c;
-    const tp_ix *rest;
+    tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
     if (TP_NEVER(!tp_steps(b->p, e, b->leadvar[k], &c, &rest))) continue;
-    lead[k] = tp_ix_add(C(b), lead[k], tp_ix_mulc(C(b), stride, c));
-    e = tp_ix_add(C(b), rest, tp_ix_mulc(C(b), b->leadlo[k], c));
+    lead[k] = tp_ix_add(lead[k], tp_ix_mulc(stride, c));
+    e = tp_ix_add(rest, tp_ix_mulc(b->leadlo[k], c));
   }
   return e;
 }
 
-const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape) {
-  const tp_ix **stride = tp_pb_exprs(b, rank), *s = K(b, 1);
+tp_ix **tp_pb_row_major(pb *b, int rank, tp_ixs shape) {
+  tp_ix **stride = tp_pb_exprs(b, rank), *s = K(b, 1);
   for (int i = rank - 1; i >= 0; i--) {
     stride[i] = s;
-    s = tp_ix_mul(C(b), s, shape[i]);
+    s = tp_ix_mul(s, shape[i]);
   }
   return stride;
 }
 
-bool tp_pb_is_over(const tp_node *n, const tp_sym *d) {
+bool tp_pb_is_over(const tp_node *n, tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 
@@ -165,7 +161,7 @@ static int axis_of(const tp_opnd *o, int var) {
 }
 
 /* Takes the max(0, e) off e: an empty range has no rows either way. */
-static const tp_ix *unclipped(const tp_ix *e) {
+static tp_ix *unclipped(tp_ix *e) {
   int64_t v;
   for (int i = 0; tp_ix_kind(e) == TP_IX_MAX && tp_ix_narg(e) == 2 && i < 2; i++)
     if (tp_ix_is_const(tp_ix_arg(e, i), &v) && v == 0) return tp_ix_arg(e, 1 - i);
@@ -174,31 +170,30 @@ static const tp_ix *unclipped(const tp_ix *e) {
 
 /* Least and greatest value of e over what the call runs over, where its last term moves over
  * `extent` more; NULL: not known. */
-static tp_span span(pb *b, const tp_ix *e, const tp_ix *extent) {
+static tp_span span(pb *b, tp_ix *e, tp_ix *extent) {
   tp_span s = { e, e };
   for (int k = 0; k < b->nlead; k++) {
     int64_t c;
-    const tp_ix *rest;
+    tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
     if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) return (tp_span){ NULL, NULL };
-    const tp_ix *first = b->leadlo[k],
-                *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
-    s.lo = tp_ix_subst(C(b), s.lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
-    s.hi = tp_ix_subst(C(b), s.hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
+    tp_ix *first = b->leadlo[k], *last = tp_ix_addc(tp_ix_add(first, unclipped(b->lead[k])), -1);
+    s.lo = tp_ix_subst(s.lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
+    s.hi = tp_ix_subst(s.hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
   }
-  if (extent) s.hi = tp_ix_addc(C(b), tp_ix_add(C(b), s.hi, unclipped(extent)), -1);
+  if (extent) s.hi = tp_ix_addc(tp_ix_add(s.hi, unclipped(extent)), -1);
   return s;
 }
 
 /* Does a call over a block begin where a block does, at those of its first places e that move with
  * the blocks? In the first block nothing has moved. */
-static bool at_block(tp_ictx *c, const tp_ix *e) {
-  const tp_ix *const *atom;
+static bool at_block(tp_ictx *c, tp_ix *e) {
+  tp_ixs atom;
   bool begins = tp_ix_is_const(e, NULL);
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     int64_t n = tp_ix_coef(e, i);
     int atoms = tp_ix_term(e, i, &atom);
-    const tp_sym *s = atoms == 1 ? tp_ix_as_sym(atom[0]) : NULL;
+    tp_sym *s = atoms == 1 ? tp_ix_as_sym(atom[0]) : NULL;
     if (s && s->kind == TP_SYM_VAR && n > 1) {
       begins = tp_ix_cst(e) % n == 0;
       continue;
@@ -206,19 +201,18 @@ static bool at_block(tp_ictx *c, const tp_ix *e) {
     if (atoms != 1 || n != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX) return false;
     for (int k = 0; k < tp_ix_narg(atom[0]); k++)
       if (!tp_ix_is_const(tp_ix_arg(atom[0], k), NULL))
-        begins |= at_block(c, tp_ix_add(c, tp_ix_arg(atom[0], k), tp_ix_sub(c, e, atom[0])));
+        begins |= at_block(c, tp_ix_add(tp_ix_arg(atom[0], k), tp_ix_sub(e, atom[0])));
   }
   return begins;
 }
 
 /* Lays the window along a dim that lies on a ring. Calls over blocks mostly begin with a block and
  * lie in a row; some begin elsewhere, and go round the ring. */
-static void on_ring(
-    pb *b, bool reads, tp_nd *n, const tp_ix *e, const tp_ix *width, const tp_ix *stride) {
+static void on_ring(pb *b, bool reads, tp_nd *n, tp_ix *e, tp_ix *width, tp_ix *stride) {
   int along = -1;
   for (int k = 0; k < b->nlead; k++)
     if (tp_ix_mentions(e, b->leadvar[k])) along = k;
-  const tp_ix *first = tp_pb_split(b, e, stride, n->lead);
+  tp_ix *first = tp_pb_split(b, e, stride, n->lead);
   if (!reads || along < 0 || n->wrap >= 0 || at_block(C(b), first))
     n->ring[n->nring++] = (tp_ring){ first, width, stride };
   else n->wrap = along, n->wlo = first, n->wmod = width;
@@ -231,18 +225,18 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
   n.span = TP_NEWN(b->a, tp_span, r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
-    const tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
+    tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
     int axis = -1;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(e, o->var[k])) continue;
       axis = axis_of(o, k);
-      e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
+      e = tp_ix_sub(e, tp_ix_sym(o->var[k]));
     }
     n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
     if (tp_is_number(x->slots[d], 1)) continue;
-    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound) || /* dense */
+    if (x->slots[d] == tp_ix_sym(r->dim[d]->bound) || /* dense */
         tp_lies_ahead(b->p, b->s, o->idx[d], axis >= 0)) {
-      n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));
+      n.off = tp_ix_add(n.off, tp_ix_mul(tp_pb_split(b, e, st, n.lead), st));
     } else if (axis < 0) {
       on_ring(b, reads, &n, e, x->slots[d], st);
     } else {
@@ -257,15 +251,14 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
 
 tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   tp_nd n = nd_new(b, x, o);
-  for (int k = 0; k < b->nlead; k++)
-    n.lead[k] = tp_ix_add(C(b), n.lead[k], tp_pbuf_stride(C(b), x, k));
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = tp_ix_add(n.lead[k], tp_pbuf_stride(C(b), x, k));
   return n;
 }
 
-tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const tp_ix *const *idx) {
+tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, tp_dims dims, tp_ixs idx) {
   const tp_out *t = tp_outof(v);
   tp_opnd o = {
-    .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (const tp_ix **)idx
+    .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (tp_ix **)idx
   };
   o.shape = tp_pb_exprs(b, t->rank);
   o.axisvar = TP_NEWN(b->a, int, t->rank);
@@ -287,7 +280,7 @@ tp_opnd tp_pb_self(pb *b, int i) {
 
 tp_nd tp_pb_write(pb *b, const tp_access *w) {
   const tp_arr *r = b->p->arrs.v[w->arr];
-  const tp_ix **idx = tp_pb_exprs(b, r->ndim);
+  tp_ix **idx = tp_pb_exprs(b, r->ndim);
   int nv = 0;
   for (int d = 0; d < r->ndim; d++) {
     idx[d] = w->at[d].lo;
@@ -304,14 +297,14 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
   q.shape = tp_pb_exprs(b, q.rank);
   q.stride = tp_pb_exprs(b, q.rank);
   q.axisvar = TP_NEWN(b->a, int, q.rank);
-  q.var = TP_NEWN(b->a, const tp_sym *, q.nvar);
+  q.var = TP_NEWN(b->a, tp_sym *, q.nvar);
   for (int d = 0; d < r->ndim; d++) {
     if (!w->at[d].range) continue;
     q.var[nv] = tp_sym_var(C(b), "a");
-    q.shape[nv] = tp_ix_extent(C(b), w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim);
+    q.shape[nv] = tp_ix_extent(w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim);
     q.stride[nv] = K(b, 0);
     q.axisvar[nv] = nv;
-    idx[d] = tp_ix_add(C(b), idx[d], tp_ix_sym(C(b), q.var[nv++]));
+    idx[d] = tp_ix_add(idx[d], tp_ix_sym(q.var[nv++]));
   }
   for (int i = 0; i < o.rank; i++) {
     q.shape[nv + i] = o.shape[i];

@@ -40,19 +40,19 @@ typedef struct tp_micro {
   tp_dtype dtype; /* of its result */
   int in[3];
   double f;
-  const tp_ix *ix;
+  tp_ix *ix;
 } tp_micro;
 
 typedef struct tp_span { /* NULL: not known */
-  const tp_ix *lo, *hi;
+  tp_ix *lo, *hi;
 } tp_span;
 /* tp_ring, tp_nd: one operand, a strided window on a buffer; strides count elements and may be 0
  * (broadcast) or negative (flip). tp_rows, tp_region, tp_pbuf. */
-#define TP_IS_IX         const tp_ix *
+#define TP_IS_IX         tp_ix *
 #define TP_IS_PLACE      int
 #define TP_IS_BUFFER     int
 #define TP_IS_FLAG       bool
-#define TP_IS_VAR        const tp_sym *
+#define TP_IS_VAR        tp_sym *
 #define TP_IS_NUMBER     struct tp_pbuf *
 #define TP_IS_DTYPE      tp_dtype
 #define TP_IS_TITLE      const char *
@@ -101,22 +101,22 @@ struct tp_pnode {
   tp_pkind kind;
   int n;
   tp_pnode **kid; /* SEQ; FOR, BEHIND: one; IF: one or two */
-  const tp_sym *var;
-  const tp_ix *lo, *hi;
+  tp_sym *var;
+  tp_ix *lo, *hi;
   int step; /* as tp_tree */
   /* until rows.c: FOR over rows of one block, of one statement, rings going round between blocks */
   bool block;
   /* no iteration reads or writes what another one writes, were each value an element of its own */
   bool independent;
-  const tp_sym *label;
-  const tp_ix *cond; /* IF */
+  tp_sym *label;
+  tp_ix *cond; /* IF */
   tp_region *rg;
   /* SPILL, FETCH. made: the rows will be written */
   int buf, dim;
   bool made;
   /* LOAD var = min(given, the greatest of the i64 in nd whose rows are there): an end by data, read
    * again wherever it is used */
-  const tp_ix *given;
+  tp_ix *given;
   tp_nd nd;
   tp_rows *rows;
   int nrows;
@@ -139,7 +139,7 @@ static inline tp_nd *tp_next_window(const tp_region *r, const tp_nd *x) {
 /* The bound of a dim that ends by data, and the bound of a dim of its rows (NULL: it has one row).
  * If there are no rows, no bound is given either (tp_plan_given). */
 typedef struct {
-  const tp_sym *bound, *row;
+  tp_sym *bound, *row;
 } tp_pend;
 
 typedef struct tp_plan {
@@ -183,8 +183,8 @@ bool tp_plan_passes(tp_plan *p, const tp_planned *asked, const char *only, tp_er
 /* ---- what threads do side by side: team.c ---- */
 /* An extent that is cut: a thread has n places of the whole from place `from` on. */
 typedef struct tp_share {
-  const tp_ix *whole;
-  const tp_sym *from, *n;
+  tp_ix *whole;
+  tp_sym *from, *n;
 } tp_share;
 /* How a leaf is cut. share < 0: it is not, the first thread runs it. lead: the axis of the region,
  * or -1: the cut is of a product's columns or rows, or of a convolution's images. */
@@ -214,9 +214,9 @@ typedef struct tp_teams {
 } tp_teams;
 /* Why only the first thread runs the region, of one that is not cut. */
 const char *tp_why_alone(const tp_plan *p, const tp_region *r);
-const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
+tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
 /* the stride of window w along the cut; NULL: it does not move */
-const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
+tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
 int64_t tp_share_from(int64_t whole, int who, int n); /* of thread `who`; n: the end */
 /* A loop of which all leaves, one position after another, are cut along one extent. as: the loop
  * with leaves that go over a share of it; bounds and places in memory decide whether shares may run
@@ -265,11 +265,11 @@ int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
 /* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are
  * made on every tier. of: the axes of the region that this one joins, outermost first. walk.c */
 typedef struct tp_axis {
-  const tp_ix *n;
+  tp_ix *n;
   bool red;
   int nof, of[TP_MAXRANK];
 } tp_axis;
-typedef const tp_ix *tp_axis_strides[TP_MAXRANK];
+typedef tp_ix *tp_axis_strides[TP_MAXRANK];
 /* stride: by window, inputs first, and axis */
 typedef struct tp_nest {
   int nax;

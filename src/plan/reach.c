@@ -13,7 +13,7 @@ typedef struct {
   bool no, yes;
 } may; /* may it fail, may it hold */
 
-static may judge(const walk *w, const tp_ix *c) {
+static may judge(const walk *w, tp_ix *c) {
   int64_t lo, hi;
   bool both = tp_ix_kind(c) == TP_IX_AND;
   may all = { !both, both };

@@ -21,26 +21,23 @@ typedef struct {
   tp_plan *p;
   tp_ictx *ix;
   const tp_pnode *x;
-  const tp_sym *var;
+  tp_sym *var;
   /* the product of one row, all axes of its operands among its own */
   tp_region *r;
-  int along;           /* the axis that follows the loop */
-  const tp_ix *extent; /* of that axis, at the variable */
+  int along;     /* the axis that follows the loop */
+  tp_ix *extent; /* of that axis, at the variable */
   /* by how much a row's extent, and its first place, grow from one row to the next */
   int64_t grows, moves;
-  const tp_ix *step[WINDOWS],
-      *each[WINDOWS];        /* a window's step from row to row, from place to place */
-  const tp_ix *first, *last; /* places that all rows go over */
+  tp_ix *step[WINDOWS], *each[WINDOWS]; /* a window's step from row to row, from place to place */
+  tp_ix *first, *last;                  /* places that all rows go over */
 } rower;
 
-static const tp_ix *at(const rower *w, const tp_ix *e, const tp_ix *v) {
-  return tp_ix_subst(w->ix, e, 1, &w->var, &v);
+static tp_ix *at(const rower *w, tp_ix *e, tp_ix *v) { return tp_ix_subst(e, 1, &w->var, &v); }
+static tp_ix *last_row(const rower *w) { return tp_ix_addc(w->x->hi, -1); }
+static tp_ix *first_place(const rower *w) { /* of a row */
+  return tp_ix_mulc(tp_ix_sym(w->var), w->moves);
 }
-static const tp_ix *last_row(const rower *w) { return tp_ix_addc(w->ix, w->x->hi, -1); }
-static const tp_ix *first_place(const rower *w) { /* of a row */
-  return tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves);
-}
-static bool follows(const rower *w, const tp_ix *e) { return tp_ix_mentions(e, w->var); }
+static bool follows(const rower *w, tp_ix *e) { return tp_ix_mentions(e, w->var); }
 
 /* ---- which products ---- */
 
@@ -70,7 +67,7 @@ static bool is_joined(const tp_plan *p, const tp_region *r) {
 /* ---- axes ---- */
 
 typedef struct {
-  const tp_ix *n, *stride[WINDOWS];
+  tp_ix *n, *stride[WINDOWS];
 } product_axis;
 
 static product_axis axis_at(const rower *w, const tp_region *r, const int *own) {
@@ -103,9 +100,9 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
   tp_region *o = tp_region_copy(w->p, r);
   int n = own_axes(w, r, own), all = r->nlead + n;
   o->kind = TP_RG_OP, o->op = TP_OP_MATMUL, o->npoint = o->nmicro = 0;
-  o->lead = TP_NEWN(a, const tp_ix *, all);
-  o->leadlo = TP_NEWN(a, const tp_ix *, all);
-  o->leadvar = TP_NEWN(a, const tp_sym *, all);
+  o->lead = TP_NEWN(a, tp_ix *, all);
+  o->leadlo = TP_NEWN(a, tp_ix *, all);
+  o->leadvar = TP_NEWN(a, tp_sym *, all);
   for (int k = 0; k < all; k++) {
     bool is = k < r->nlead;
     o->lead[k] = is ? r->lead[k] : own[k - r->nlead].n;
@@ -114,12 +111,12 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
   }
   for (int i = 0; i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(o, i);
-    const tp_ix *const *lead = v->lead;
-    v->lead = TP_NEWN(a, const tp_ix *, all);
+    tp_ixs lead = v->lead;
+    v->lead = TP_NEWN(a, tp_ix *, all);
     for (int k = 0; k < all; k++) v->lead[k] = k < r->nlead ? lead[k] : own[k - r->nlead].stride[i];
     v->rank = 2;
-    v->shape = TP_NEWN(a, const tp_ix *, 2);
-    v->stride = TP_NEWN(a, const tp_ix *, 2);
+    v->shape = TP_NEWN(a, tp_ix *, 2);
+    v->stride = TP_NEWN(a, tp_ix *, 2);
     for (int k = 0; k < 2; k++)
       v->shape[k] = tp_ix_const(w->ix, 1), v->stride[k] = tp_ix_const(w->ix, 0);
   }
@@ -129,7 +126,7 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
 
 /* Finds the only axis whose extent follows the loop. */
 static bool find_axis(rower *w) {
-  const tp_ix *rest;
+  tp_ix *rest;
   int n = 0;
   for (int k = 0; k < w->r->nlead; k++) {
     if (follows(w, w->r->leadlo[k])) return false;
@@ -138,21 +135,21 @@ static bool find_axis(rower *w) {
     w->extent = w->r->lead[k];
     n++;
   }
-  return n == 1 && tp_ix_linear_in(w->ix, w->extent, w->var, &w->grows, &rest);
+  return n == 1 && tp_ix_linear_in(w->extent, w->var, &w->grows, &rest);
 }
 
 static bool find_steps(rower *w) {
   for (int i = 0; i < WINDOWS; i++) {
     const tp_nd *x = tp_window_at(w->r, i);
-    if (!(w->step[i] = tp_step_of(w->p, w->r, x, w->var, true))) return false;
+    if (!(w->step[i] = tp_step_of(w->r, x, w->var, true))) return false;
     w->each[i] = x->lead[w->along];
   }
   return true;
 }
 
 /* The step of window i from row to row at one place. */
-static const tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
-  return tp_ix_sub(w->ix, w->step[i], tp_ix_mulc(w->ix, w->each[i], moves));
+static tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
+  return tp_ix_sub(w->step[i], tp_ix_mulc(w->each[i], moves));
 }
 
 /* How many windows stay where they are from row to row, if the first place moves so; -1: it
@@ -171,48 +168,45 @@ static bool find_places(rower *w) {
   int most = 0;
   for (int i = 0; i < WINDOWS; i++) {
     int64_t b;
-    const tp_ix *q =
-        tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->ix, w->step[i], w->each[i]);
+    tp_ix *q = tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->step[i], w->each[i]);
     if (!q || !tp_ix_is_const(q, &b) || shared(w, b) <= most) continue;
     most = shared(w, b);
     w->moves = b;
   }
   if (!most) return false;
   int64_t ends = w->moves + w->grows;
-  const tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
+  tp_ix *begin = first_place(w), *end = tp_ix_add(begin, w->extent);
   w->first = at(w, begin, w->moves > 0 ? last_row(w) : w->x->lo);
-  w->last = tp_ix_max(w->ix, w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
+  w->last = tp_ix_max(w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
   return true;
 }
 
 /* ---- the parts ---- */
 
 /* The region over n places of the axis from `from` on, which is a row's own first place if NULL. */
-static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, const tp_ix *n) {
+static tp_region *part(const rower *w, const tp_region *r, tp_ix *from, tp_ix *n) {
   tp_region *to = tp_region_copy(w->p, r);
   to->lead[w->along] = n;
   for (int i = 0; from && i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(to, i);
-    const tp_ix *ahead = tp_ix_mul(w->ix, w->each[i], tp_ix_sub(w->ix, from, first_place(w)));
+    tp_ix *ahead = tp_ix_mul(w->each[i], tp_ix_sub(from, first_place(w)));
     v->axis = tp_moves_along(w->p, w->r, tp_window_at(w->r, i), w->along);
     v->ahead = v->axis < 0 ? NULL : ahead;
-    v->off = tp_ix_add(w->ix, v->off, ahead);
+    v->off = tp_ix_add(v->off, ahead);
   }
   return to;
 }
 
 /* The region as it was, over the places that the rows do not share. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
-  const tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
+  tp_ix *begin = first_place(w), *end = tp_ix_add(begin, w->extent);
   tp_pnode *v[2];
   int n = 0;
   if (w->moves)
-    v[n++] = tp_plan_leaf(
-        w->p->a, part(w, was, NULL, tp_ix_sub(w->ix, tp_ix_min(w->ix, w->first, end), begin)));
+    v[n++] = tp_plan_leaf(w->p->a, part(w, was, NULL, tp_ix_sub(tp_ix_min(w->first, end), begin)));
   if (w->moves + w->grows)
-    v[n++] = tp_plan_leaf(w->p->a,
-        part(w, was, w->last,
-            tp_ix_max(w->ix, tp_ix_const(w->ix, 0), tp_ix_sub(w->ix, end, w->last))));
+    v[n++] = tp_plan_leaf(
+        w->p->a, part(w, was, w->last, tp_ix_max(tp_ix_const(w->ix, 0), tp_ix_sub(end, w->last))));
   for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++)
     v[i]->rg->acc = true, v[i]->rg->red = TP_RED_SUM;
   tp_pnode *x = TP_DUPN(w->p->a, w->x, 1), *body = tp_plan_seq(w->p->a, n, v);
@@ -228,8 +222,8 @@ static void join_rows(tp_plan *p, tp_pnode *x) {
   w.r = over_all_axes(&w, was);
   if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
   /* the product over all rows, which are its first axis */
-  tp_region *all = part(&w, w.r, w.first, tp_ix_sub(w.ix, w.last, w.first));
-  const tp_ix *by[WINDOWS];
+  tp_region *all = part(&w, w.r, w.first, tp_ix_sub(w.last, w.first));
+  tp_ix *by[WINDOWS];
   for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(&w, i, w.moves);
   tp_add_axis(p, all, x, by);
   tp_pnode *v[] = { tp_plan_leaf(p->a, all), rests(&w, was->kind == TP_RG_LOOP ? was : w.r) };

@@ -32,7 +32,7 @@ typedef struct spot {
 } spot;
 /* rows lo .. lo + n - 1, where the loop's variable has factor k; made: some are written */
 typedef struct range {
-  const tp_ix *lo, *n;
+  tp_ix *lo, *n;
   int64_t k;
   bool made;
 } range;
@@ -71,44 +71,42 @@ static bool within(const spiller *s, const tp_pnode *x, int *from, int *to) {
 /* ---- rows ---- */
 
 /* The greatest (least) value of e while v goes through lo .. last; NULL: not known. */
-static const tp_ix *extreme(
-    spiller *s, const tp_ix *e, const tp_sym *v, const tp_ix *lo, const tp_ix *last, bool above) {
+static tp_ix *extreme(tp_ix *e, tp_sym *v, tp_ix *lo, tp_ix *last, bool above) {
   int64_t c;
-  const tp_ix *rest;
+  tp_ix *rest;
   if (!e || !tp_ix_mentions(e, v)) return e;
-  e = tp_ix_edge(s->ix, e, v, lo, last, above);
-  if (!e || !tp_ix_linear_in(s->ix, e, v, &c, &rest)) return NULL;
-  return tp_ix_subst(s->ix, e, 1, &v, above == (c > 0) ? &last : &lo);
+  e = tp_ix_edge(e, v, lo, last, above);
+  if (!e || !tp_ix_linear_in(e, v, &c, &rest)) return NULL;
+  return tp_ix_subst(e, 1, &v, above == (c > 0) ? &last : &lo);
 }
 
 /* A bound of e without v, as far as min(a, v) <= a or max(a, v) >= a gives one. */
-static const tp_ix *spared(spiller *s, const tp_ix *e, const tp_sym *v, bool above) {
-  const tp_ix *all = NULL, *const * atom;
+static tp_ix *spared(spiller *s, tp_ix *e, tp_sym *v, bool above) {
+  tp_ix *all = NULL, *const * atom;
   if (tp_ix_kind(e) == (above ? TP_IX_MIN : TP_IX_MAX))
     for (int i = 0; i < tp_ix_narg(e); i++)
       if (!tp_ix_mentions(tp_ix_arg(e, i), v))
-        all = !all ? tp_ix_arg(e, i) : (above ? tp_ix_min : tp_ix_max)(s->ix, all, tp_ix_arg(e, i));
+        all = !all ? tp_ix_arg(e, i) : (above ? tp_ix_min : tp_ix_max)(all, tp_ix_arg(e, i));
   if (all || tp_ix_kind(e) != TP_IX_POLY) return all ? all : e;
-  const tp_ix *sum = e;
+  tp_ix *sum = e;
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     int64_t k = tp_ix_coef(e, i);
     if (tp_ix_term(e, i, &atom) != 1 || !tp_ix_mentions(atom[0], v)) continue;
-    sum = tp_ix_add(s->ix, sum,
-        tp_ix_mulc(s->ix, tp_ix_sub(s->ix, spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
+    sum =
+        tp_ix_add(sum, tp_ix_mulc(tp_ix_sub(spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
   }
   return sum;
 }
 
 /* The extreme over all loops between a leaf and the part `top`, and over all values that an end by
  * data may have. */
-static const tp_ix *beyond(
-    spiller *s, const tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
+static tp_ix *beyond(spiller *s, tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
   for (const tp_pnode *q = leaf; q != top; q = q->up)
     if (q->up->kind == TP_P_FOR && q->up != top)
-      e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(s->ix, q->up->hi, -1), above);
+      e = extreme(e, q->up->var, q->up->lo, tp_ix_addc(q->up->hi, -1), above);
   for (int i = 0; e && i < s->loads.n; i++)
     if (tp_ix_mentions(e, s->loads.v[i]->var))
-      e = extreme(s, spared(s, e, s->loads.v[i]->var, above), s->loads.v[i]->var,
+      e = extreme(spared(s, e, s->loads.v[i]->var, above), s->loads.v[i]->var,
           tp_ix_const(s->ix, 0), s->loads.v[i]->given, above);
   return e;
 }
@@ -122,14 +120,12 @@ static tp_span rows_of(spiller *s, const row_use *u, const tp_pnode *top) {
   return r.lo && r.hi ? r : (tp_span){ NULL, NULL };
 }
 
-static void stretch_rows(spiller *s, tp_span *all, tp_span more) {
-  all->lo = all->lo ? tp_ix_min(s->ix, all->lo, more.lo) : more.lo;
-  all->hi = all->hi ? tp_ix_max(s->ix, all->hi, more.hi) : more.hi;
+static void stretch_rows(tp_span *all, tp_span more) {
+  all->lo = all->lo ? tp_ix_min(all->lo, more.lo) : more.lo;
+  all->hi = all->hi ? tp_ix_max(all->hi, more.hi) : more.hi;
 }
 
-static const tp_ix *number_of_rows(spiller *s, tp_span r) {
-  return tp_ix_addc(s->ix, tp_ix_sub(s->ix, r.hi, r.lo), 1);
-}
+static tp_ix *number_of_rows(tp_span r) { return tp_ix_addc(tp_ix_sub(r.hi, r.lo), 1); }
 
 /* Does the loop go through the rows? */
 static bool slides(spiller *s, const tp_pnode *loop, range *r) {
@@ -137,35 +133,35 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   tp_span all = { NULL, NULL };
   *r = (range){ 0 };
   if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
-  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1);
+  tp_ix *last = tp_ix_addc(loop->hi, -1);
   for (int i = from; i < to; i++) {
     int64_t kl, kh;
     tp_span one = rows_of(s, &s->uses->v[i], loop);
     if (!one.lo) return false;
-    one.lo = tp_ix_edge(s->ix, one.lo, loop->var, loop->lo, last, false);
-    one.hi = tp_ix_edge(s->ix, one.hi, loop->var, loop->lo, last, true);
-    if (!one.lo || !one.hi || !tp_ix_linear_in(s->ix, one.lo, loop->var, &kl, &one.lo) ||
-        !tp_ix_linear_in(s->ix, one.hi, loop->var, &kh, &one.hi))
+    one.lo = tp_ix_edge(one.lo, loop->var, loop->lo, last, false);
+    one.hi = tp_ix_edge(one.hi, loop->var, loop->lo, last, true);
+    if (!one.lo || !one.hi || !tp_ix_linear_in(one.lo, loop->var, &kl, &one.lo) ||
+        !tp_ix_linear_in(one.hi, loop->var, &kh, &one.hi))
       return false;
     if (!kl || kl != kh || (r->k && r->k != kl)) return false;
     r->k = kl;
     r->made |= s->uses->v[i].made;
-    stretch_rows(s, &all, one);
+    stretch_rows(&all, one);
   }
-  r->lo = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, loop->var), r->k), all.lo);
-  r->n = number_of_rows(s, all);
+  r->lo = tp_ix_add(tp_ix_mulc(tp_ix_sym(loop->var), r->k), all.lo);
+  r->n = number_of_rows(all);
   return true;
 }
 
 /* Takes a few rows more than clipped blocks have, so that their number does not depend on the loops
  * around x if these only move them. */
-static void unclip(spiller *s, const tp_pnode *x, tp_span *r) {
+static void unclip(const tp_pnode *x, tp_span *r) {
   for (const tp_pnode *q = x->up; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
-    const tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
-    tp_span w = { tp_ix_edge(s->ix, r->lo, q->var, q->lo, last, false),
-      tp_ix_edge(s->ix, r->hi, q->var, q->lo, last, true) };
-    if (w.lo && w.hi && !tp_ix_mentions(tp_ix_sub(s->ix, w.hi, w.lo), q->var)) *r = w;
+    tp_ix *last = tp_ix_addc(q->hi, -1);
+    tp_span w = { tp_ix_edge(r->lo, q->var, q->lo, last, false),
+      tp_ix_edge(r->hi, q->var, q->lo, last, true) };
+    if (w.lo && w.hi && !tp_ix_mentions(tp_ix_sub(w.hi, w.lo), q->var)) *r = w;
   }
 }
 
@@ -181,12 +177,12 @@ static range hull(spiller *s, const tp_pnode *const *part, int n) {
     for (int i = from; i < to; i++) {
       tp_span one = rows_of(s, &s->uses->v[i], part[k]->up);
       all.made |= s->uses->v[i].made;
-      if ((known &= one.lo != NULL)) stretch_rows(s, &rows, one);
+      if ((known &= one.lo != NULL)) stretch_rows(&rows, one);
     }
   }
   if (!known || !rows.lo) return all;
-  unclip(s, part[0], &rows);
-  return (range){ rows.lo, number_of_rows(s, rows), 0, all.made };
+  unclip(part[0], &rows);
+  return (range){ rows.lo, number_of_rows(rows), 0, all.made };
 }
 
 /* ---- statements ---- */

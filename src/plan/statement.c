@@ -95,7 +95,7 @@ static void point(pb *b, tp_region *r, int i) {
     return;
   }
   r->coord = tp_pb_exprs(b, n->ndom);
-  r->dim = TP_NEWN(b->a, const tp_sym *, n->ndom);
+  r->dim = TP_NEWN(b->a, tp_sym *, n->ndom);
   for (int d = 0; d < n->ndom; d++) {
     if (tp_pb_is_over(n, n->dom[d])) continue;
     r->dim[r->ncoord] = n->dom[d];
@@ -181,7 +181,7 @@ static bool group_add(pb *b, int i) {
 
 /* ---- other operators ---- */
 
-static const tp_ix *expr(pb *b, int i, int k) {
+static tp_ix *expr(pb *b, int i, int k) {
   const tp_node *n = b->s->node[i];
   return tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
 }
@@ -218,7 +218,7 @@ static bool op_loop(pb *b, tp_region *r, int i) {
   uint32_t gone = 0;
   if (n->op == TP_OP_VALUE || n->op == TP_OP_IOTA) {
     tp_micro m = { .op = TP_OP_VALUE, .dtype = n->out[0].dtype };
-    m.ix = n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(C(b), tp_pb_axis(b, n->attr.axis));
+    m.ix = n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(tp_pb_axis(b, n->attr.axis));
     r->nix = 0;
     tp_pb_micros(b, r, 1, &m);
     return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
@@ -246,7 +246,7 @@ static void point_of_sum(pb *b, tp_region *r) {
   r->check = true;
   tp_pb_whose(r, n);
   r->coord = tp_pb_exprs(b, n->ndom);
-  r->dim = (const tp_sym **)n->dom;
+  r->dim = (tp_sym **)n->dom;
   for (int d = 0; d < n->ndom; d++) {
     r->along |= (uint32_t)w->at[d].range << d;
     r->coord[r->ncoord++] = tp_pb_here(b, w->at[d].lo);
@@ -269,7 +269,7 @@ static bool add_to(pb *b, tp_nd in, tp_nd to) {
 static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
   int axis = b->s->node[i]->attr.axis;
   tp_nd x = *in, to = *out;
-  const tp_ix *lo = expr(b, i, 0), *at = tp_pb_split(b, lo, out->stride[axis], to.lead);
+  tp_ix *lo = expr(b, i, 0), *at = tp_pb_split(b, lo, out->stride[axis], to.lead);
   if (at == lo) tp_pb_inside(b, axis, lo, &x, &to);
   else to = tp_pb_part(b, &to, axis, at, x.shape[axis]);
   return add_to(b, x, to);
@@ -394,8 +394,8 @@ static bool count_uses(pb *b) {
 
 static void drop_rows(pb *b, tp_nd *n) {
   for (int k = 0; k < b->s->nrow; k++) {
-    const tp_ix *e = tp_pb_split(b, tp_pb_here(b, b->s->row[k]), n->stride[k], n->lead);
-    n->off = tp_ix_add(C(b), n->off, tp_ix_mul(C(b), e, n->stride[k]));
+    tp_ix *e = tp_pb_split(b, tp_pb_here(b, b->s->row[k]), n->stride[k], n->lead);
+    n->off = tp_ix_add(n->off, tp_ix_mul(e, n->stride[k]));
   }
   n->rank -= b->s->nrow;
   n->shape += b->s->nrow;

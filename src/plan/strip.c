@@ -47,11 +47,11 @@ static bool is_all_axes(const tp_region *r) {
 
 /* The dim of its buffer along which the window goes by one index from an iteration to the next; -1:
  * by none, or by others. */
-static int steps_along(const strip *s, const tp_region *r, const tp_nd *x, const tp_sym *var) {
+static int steps_along(const strip *s, const tp_region *r, const tp_nd *x, tp_sym *var) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
-  const tp_ix *by = tp_step_of(s->p, r, x, var, false);
+  tp_ix *by = tp_step_of(r, x, var, false);
   int d = by ? tp_pbuf_dim(s->p, b, by) : -1;
-  if (by && d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(s->p->ix, by));
+  if (by && d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(by));
   return d < b->ndim ? d : -1;
 }
 
@@ -114,7 +114,7 @@ static bool is_index(const strip *s, const tp_region *r, const tp_nd *x, int k, 
   if (d >= b->ndim) return b->slots[d] == s->t.extent;
   if (!x->nspan) return !x->nring && tp_is_number(x->off, 0);
   return x->span[d].lo && tp_is_number(x->span[d].lo, 0) &&
-      x->span[d].hi == tp_ix_addc(s->p->ix, s->t.extent, -1);
+      x->span[d].hi == tp_ix_addc(s->t.extent, -1);
 }
 
 static bool sums_up(const strip *s, int j) { return strip_leaf(s, j)->sums >> s->t.axis[j] & 1; }
@@ -146,7 +146,7 @@ static bool take_leaf(strip *s, int j) {
 }
 
 /* Do all leaves of n nodes move with an axis of this extent? */
-static bool goes_along(strip *s, const tp_ix *extent, tp_pnode *const *v, int n) {
+static bool goes_along(strip *s, tp_ix *extent, tp_pnode *const *v, int n) {
   bool ok = true;
   s->t.extent = extent;
   s->t.n = 0;
@@ -232,7 +232,7 @@ static int buffer_beside(strip *s, int buf) {
 
 static tp_micro *cast_to(const strip *s, tp_dtype d, int from, const tp_micro *before, int n) {
   tp_micro *m = TP_NEWN(s->p->a, tp_micro, n + 1);
-  if (n) memcpy(m, before, sizeof *m * (size_t)n);
+  if (n) TP_COPYN(m, before, n);
   m[n] = (tp_micro){ .op = TP_OP_CAST, .dtype = d, .in = { from, from, from } };
   return m;
 }
@@ -240,8 +240,8 @@ static tp_micro *cast_to(const strip *s, tp_dtype d, int from, const tp_micro *b
 /* A leaf that sets all of the buffer to 0. */
 static tp_pnode *cleared(strip *s, int buf, const tp_region *of) {
   const tp_pbuf *b = s->p->bufs.v[buf];
-  const tp_ix *one = tp_ix_const(s->p->ix, 1), *zero = tp_ix_const(s->p->ix, 0), *all = b->size;
-  const tp_sym *var = tp_sym_var(s->p->ix, "a");
+  tp_ix *one = tp_ix_const(s->p->ix, 1), *zero = tp_ix_const(s->p->ix, 0), *all = b->size;
+  tp_sym *var = tp_sym_var(s->p->ix, "a");
   tp_micro fill = { .op = TP_OP_FILL, .dtype = b->dtype };
   tp_nd out = { .buf = buf, .off = zero, .lead = &one, .wrap = -1, .axis = -1 };
   tp_region r = { .kind = TP_RG_LOOP,
@@ -309,7 +309,7 @@ static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
     join_strips(s, j, *beside);
   }
   if (!n) return loop;
-  loop->hi = tp_ix_max(s->p->ix, loop->hi, tp_ix_const(s->p->ix, 1));
+  loop->hi = tp_ix_max(loop->hi, tp_ix_const(s->p->ix, 1));
   kid[n++] = loop;
   return tp_plan_seq(s->p->a, n, kid);
 }
@@ -327,8 +327,7 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places) {
 
 /* Node `at` of the row v and the neighbours that go with it become a loop over strips of this
  * extent: at node *from, `to` is behind the last. */
-static bool strip_along(
-    strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
+static bool strip_along(strip *s, tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
   *from = at, *to = at + 1;
   if (!tp_ix_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1))
     return false;

@@ -69,11 +69,11 @@ static int own_axis(const tp_region *r, const tp_cut *c, int w) {
   return moves ? x->rank - (c->columns && !row ? 1 : 2) : -1;
 }
 
-const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c) {
+tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c) {
   return is_own(c) ? r->out[0].shape[own_axis(r, c, r->nin)] : r->lead[c->lead];
 }
 
-const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
+tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
   const tp_nd *x = tp_window_at(r, w);
   if (!is_own(c)) return x->buf >= 0 ? x->lead[c->lead] : NULL;
   int k = own_axis(r, c, w);
@@ -91,7 +91,7 @@ static bool may_cut_own(const tp_region *r, const tp_cut *c) {
   return ok;
 }
 
-static double extent_about(const tp_ix *e) {
+static double extent_about(tp_ix *e) {
   int64_t n;
   return tp_ix_is_const(e, &n) ? (double)n : TP_TUNE_TEAM_LEAST;
 }
@@ -109,7 +109,7 @@ static bool may_pay_leaf(const tp_region *r) {
 
 static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   int64_t n;
-  const tp_ix *e = tp_cut_extent(r, c);
+  tp_ix *e = tp_cut_extent(r, c);
   if (t->t && is_product(r) && !may_pay_leaf(r)) return false;
   if ((tp_ix_is_const(e, &n) && n < 2) || !tp_ix_of_bounds(e)) return false;
   if (is_own(c)) return may_cut_own(r, c);
@@ -141,7 +141,7 @@ static int ways_to_cut(const teamster *t, const tp_region *r, tp_cut *to) {
 /* How much the leaves of a team gain from a cut of this extent. If most of them have it, the
  * elements that they hand to each other stay in one share. */
 typedef struct {
-  const tp_ix *extent;
+  tp_ix *extent;
   int64_t worth;
 } candidate;
 typedef struct {
@@ -149,12 +149,12 @@ typedef struct {
   TP_VEC(candidate) v;
 } ballot;
 
-static int64_t worth_of(const tp_ix *e) {
+static int64_t worth_of(tp_ix *e) {
   int64_t n;
   return tp_ix_is_const(e, &n) ? TP_MIN(n, TP_TUNE_TEAM_GRAIN) : TP_TUNE_TEAM_GRAIN;
 }
 
-static candidate *candidate_of(const ballot *b, const tp_ix *extent) {
+static candidate *candidate_of(const ballot *b, tp_ix *extent) {
   for (int i = 0; i < b->v.n; i++)
     if (b->v.v[i].extent == extent) return &b->v.v[i];
   return NULL;
@@ -164,7 +164,7 @@ static void vote_all(const teamster *t, const tp_pnode *x, ballot *b) {
   tp_cut way[MOST_WAYS];
   TP_EACH_NODE (k, x)
     for (int i = 0, n = k.x->rg ? ways_to_cut(t, k.x->rg, way) : 0; i < n; i++) {
-      const tp_ix *e = tp_cut_extent(k.x->rg, &way[i]);
+      tp_ix *e = tp_cut_extent(k.x->rg, &way[i]);
       candidate *c = candidate_of(b, e);
       if (c) c->worth += worth_of(e);
       else TP_PUSH(b->a, &b->v, ((candidate){ e, worth_of(e) }));
@@ -192,31 +192,30 @@ const char *tp_why_alone(const tp_plan *p, const tp_region *r) {
 
 /* ---- the copy ---- */
 
-static int share_of(teamster *t, const tp_ix *whole) {
+static int share_of(teamster *t, tp_ix *whole) {
   for (int i = 0; i < t->share.n; i++)
     if (t->share.v[i].whole == whole) return i;
-  tp_sym *from = tp_sym_var(t->ix, "from"), *n = tp_sym_var(t->ix, "share");
+  struct tp_sym *from = tp_sym_var(t->ix, "from"), *n = tp_sym_var(t->ix, "share");
   from->whole = n->whole = whole;
   TP_PUSH(t->a, &t->share, ((tp_share){ whole, from, n }));
   return t->share.n - 1;
 }
 
-static void cut_own(teamster *t, tp_region *r, const tp_cut *c, const tp_ix *from, const tp_ix *n) {
+static void cut_own(tp_region *r, const tp_cut *c, tp_ix *from, tp_ix *n) {
   for (int i = 0; i <= r->nin; i++) {
     tp_nd *x = tp_window_at(r, i);
     int k = own_axis(r, c, i);
     if (k < 0) continue;
     x->shape[k] = n;
-    x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->stride[k], from));
+    x->off = tp_ix_add(x->off, tp_ix_mul(x->stride[k], from));
   }
 }
 
 static tp_region *cut_region(teamster *t, const tp_region *whole, const tp_cut *c) {
   tp_region *r = tp_region_copy(t->p, whole);
-  const tp_ix *from = tp_ix_sym(t->ix, t->share.v[c->share].from),
-              *n = tp_ix_sym(t->ix, t->share.v[c->share].n);
-  if (is_own(c)) cut_own(t, r, c, from, n);
-  else tp_cut_axis(t->p, r, c->lead, from, n, NULL);
+  tp_ix *from = tp_ix_sym(t->share.v[c->share].from), *n = tp_ix_sym(t->share.v[c->share].n);
+  if (is_own(c)) cut_own(r, c, from, n);
+  else tp_cut_axis(r, c->lead, from, n, NULL);
   return r;
 }
 
@@ -334,7 +333,7 @@ static bool may_add(const teamster *t, const tp_region *r, int k) {
   return ok && tp_meet_along(t->p, &rest, k, &rest, k);
 }
 
-static bool way_along(const teamster *t, const tp_region *r, const tp_ix *extent, tp_cut *to) {
+static bool way_along(const teamster *t, const tp_region *r, tp_ix *extent, tp_cut *to) {
   tp_cut way[MOST_WAYS];
   for (int i = 0, n = ways_to_cut(t, r, way); i < n; i++)
     if (tp_cut_extent(r, &way[i]) == extent) return *to = way[i], true;
@@ -361,7 +360,7 @@ static bool find_added(const teamster *t, const tp_pnode *loop, tp_cut_loop *to)
   return true;
 }
 
-static bool all_along(const teamster *t, const tp_pnode *loop, const tp_ix *extent, tp_cut *to) {
+static bool all_along(const teamster *t, const tp_pnode *loop, tp_ix *extent, tp_cut *to) {
   TP_EACH_NODE (k, loop)
     if (k.x->rg && !way_along(t, k.x->rg, extent, &to[k.x->pos - loop->pos])) return false;
   return true;
@@ -377,7 +376,7 @@ const tp_cut_loop *tp_plan_cut_loop(const tp_plan *p, tp_arena *a, const tp_pnod
   tp_cut way[MOST_WAYS], *cut = TP_NEWN(a, tp_cut, loop->lastpos - loop->pos + 1);
   const tp_pnode *leaf = tp_first_leaf(loop);
   for (int i = 0, n = leaf ? ways_to_cut(&t, leaf->rg, way) : 0; i < n; i++) {
-    const tp_ix *extent = tp_cut_extent(leaf->rg, &way[i]);
+    tp_ix *extent = tp_cut_extent(leaf->rg, &way[i]);
     if (!all_along(&t, loop, extent, cut)) continue;
     tp_cut_loop *to = TP_NEW(a, tp_cut_loop);
     *to = (tp_cut_loop){ .cut = cut };

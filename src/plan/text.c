@@ -62,7 +62,7 @@ static void put_callee(text_writer *w, const void *x) {
 
 static bool scan_callee(parser *p, void *x) {
   tp_callee *c = x;
-  const tp_sym **dom = TP_NEWN(p->pl->a, const tp_sym *, TP_MAXLEAD);
+  tp_sym **dom = TP_NEWN(p->pl->a, tp_sym *, TP_MAXLEAD);
   int i, kind, number = 0;
   if (!numbered(p, 'c', &i) || !tp_scan_choice(&p->in, callee_words, TP_LEN(callee_words), &kind))
     return false;

@@ -74,11 +74,10 @@ bool tp_scan_text(parser *p, text_rows t, void *x);
 bool tp_scan_items(parser *p, const text_row *r, int *count, void *list);
 bool tp_expect_text(parser *p, const char *text);
 bool tp_accept_text(parser *p, const char *text); /* all of it, or nothing is taken */
-void tp_put_expr(text_writer *w, const tp_ix *e);
+void tp_put_expr(text_writer *w, tp_ix *e);
 void tp_put_symbol(text_writer *w, const void *x);
 bool tp_scan_symbol(parser *p, tp_symkind kind, void *x);
-bool tp_scan_any(
-    parser *p, const tp_ix **e); /* over bounds and variables: a number or a condition */
+bool tp_scan_any(parser *p, tp_ix **e); /* over bounds and variables: a number or a condition */
 /* textvalues.c */
 text_rows tp_text_region(void), tp_text_buffer(void);
 tp_region *tp_scan_region(parser *p);

@@ -104,26 +104,26 @@ bool tp_scan_text(parser *p, text_rows t, void *x) {
 
 /* ---- expressions and symbols ---- */
 
-static void mark_used(text_writer *w, const tp_sym *s) {
+static void mark_used(text_writer *w, tp_sym *s) {
   if (!s || w->used[s->id]) return;
   w->used[s->id] = true;
   mark_used(w, s->bound);
   mark_used(w, s->dim);
 }
 
-void tp_put_expr(text_writer *w, const tp_ix *e) {
-  const tp_sym *const *syms;
+void tp_put_expr(text_writer *w, tp_ix *e) {
+  tp_dims syms;
   tp_ix_print(w->b, e);
   for (int i = 0, n = tp_ix_syms(e, &syms); i < n; i++) mark_used(w, syms[i]);
 }
 
-static void put_ix(text_writer *w, const void *x) { tp_put_expr(w, *(const tp_ix *const *)x); }
+static void put_ix(text_writer *w, const void *x) { tp_put_expr(w, *(tp_ixs)x); }
 static bool scan_extent(parser *p, void *x) {
   return tp_scan_ix(&p->in, p->ix, x) || (!p->in.err->code && fail(p, "an expression is wanted"));
 }
 
-bool tp_scan_any(parser *p, const tp_ix **e) {
-  const tp_sym *const *s;
+bool tp_scan_any(parser *p, tp_ix **e) {
+  tp_dims s;
   if (!scan_extent(p, e)) return false;
   for (int i = 0, n = tp_ix_syms(*e, &s); i < n; i++)
     if (s[i]->kind == TP_SYM_DIM) return fail(p, "a dim has no value in a plan, before this");
@@ -132,39 +132,39 @@ bool tp_scan_any(parser *p, const tp_ix **e) {
 
 static bool scan_ix(parser *p, void *x) {
   return tp_scan_any(p, x) &&
-      (!tp_ix_is_cond(*(const tp_ix **)x) || fail(p, "a number is wanted before this"));
+      (!tp_ix_is_cond(*(tp_ix **)x) || fail(p, "a number is wanted before this"));
 }
 static bool scan_cond(parser *p, void *x) {
   return tp_scan_any(p, x) &&
-      (tp_ix_is_cond(*(const tp_ix **)x) || fail(p, "a condition is wanted before this"));
+      (tp_ix_is_cond(*(tp_ix **)x) || fail(p, "a condition is wanted before this"));
 }
 
 bool tp_scan_symbol(parser *p, tp_symkind kind, void *x) {
   static const char *const wanted[] = { "a dim is wanted before this",
     "a bound is wanted before this", "a variable is wanted before this" };
   const char *name = tp_scan_word(&p->in);
-  const tp_sym *s = name ? tp_sym_find(p->ix, name) : NULL;
-  *(const tp_sym **)x = s;
+  tp_sym *s = name ? tp_sym_find(p->ix, name) : NULL;
+  *(tp_sym **)x = s;
   return name && ((s && s->kind == kind) || fail(p, wanted[kind]));
 }
 
 void tp_put_symbol(text_writer *w, const void *x) {
-  const tp_sym *s = *(const tp_sym *const *)x;
+  tp_sym *s = *(tp_dims)x;
   tp_puts(w->b, s->name);
   mark_used(w, s);
 }
 
 static bool scan_dim(parser *p, void *x) {
   return tp_scan_symbol(p, TP_SYM_DIM, x) &&
-      ((*(const tp_sym **)x)->bound || fail(p, "a dim without a bound before this"));
+      ((*(tp_sym **)x)->bound || fail(p, "a dim without a bound before this"));
 }
 static bool scan_var(parser *p, void *x) { return tp_scan_symbol(p, TP_SYM_VAR, x); }
 
-TEXT_KIND(IX, const tp_ix *, put_ix, scan_ix, no_close);
-TEXT_KIND(COND, const tp_ix *, put_ix, scan_cond, NULL);
-TEXT_KIND(EXTENT, const tp_ix *, put_ix, scan_extent, no_close);
-TEXT_KIND(VAR, const tp_sym *, tp_put_symbol, scan_var, NULL);
-TEXT_KIND(DIM, const tp_sym *, tp_put_symbol, scan_dim, no_close);
+TEXT_KIND(IX, tp_ix *, put_ix, scan_ix, no_close);
+TEXT_KIND(COND, tp_ix *, put_ix, scan_cond, NULL);
+TEXT_KIND(EXTENT, tp_ix *, put_ix, scan_extent, no_close);
+TEXT_KIND(VAR, tp_sym *, tp_put_symbol, scan_var, NULL);
+TEXT_KIND(DIM, tp_sym *, tp_put_symbol, scan_dim, no_close);
 
 /* ---- numbers, words, names ---- */
 

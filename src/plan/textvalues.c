@@ -36,7 +36,7 @@ static bool scan_leads(parser *p, void *x) {
           fail(p, "as many strides as leading axes are wanted before this"));
 }
 
-static void put_edge(text_writer *w, const tp_ix *e) {
+static void put_edge(text_writer *w, tp_ix *e) {
   if (e) tp_put_expr(w, e);
   else tp_puts(w->b, "?");
 }
@@ -178,9 +178,9 @@ static bool scan_axes(parser *p, void *x) {
   tp_region *r = x;
   bool loop = r->kind == TP_RG_LOOP, elements = false;
   if (!accept(p, "over")) return true;
-  r->leadvar = TP_NEWN(p->pl->a, const tp_sym *, TP_MAXLEAD);
-  r->leadlo = TP_NEWN(p->pl->a, const tp_ix *, TP_MAXLEAD);
-  r->lead = TP_NEWN(p->pl->a, const tp_ix *, TP_MAXLEAD);
+  r->leadvar = TP_NEWN(p->pl->a, tp_sym *, TP_MAXLEAD);
+  r->leadlo = TP_NEWN(p->pl->a, tp_ix *, TP_MAXLEAD);
+  r->lead = TP_NEWN(p->pl->a, tp_ix *, TP_MAXLEAD);
   do {
     int k = r->nlead;
     if (k == TP_MAXLEAD) return fail(p, "too many leading axes");
@@ -300,8 +300,8 @@ static bool scan_coords(parser *p, void *x) {
   tp_region *r = x;
   int ndim = 0;
   if (!tp_accept_text(p, "at (")) return true;
-  r->coord = TP_NEWN(p->pl->a, const tp_ix *, TP_MAXLEAD);
-  r->dim = TP_NEWN(p->pl->a, const tp_sym *, TP_MAXLEAD);
+  r->coord = TP_NEWN(p->pl->a, tp_ix *, TP_MAXLEAD);
+  r->dim = TP_NEWN(p->pl->a, tp_sym *, TP_MAXLEAD);
   do {
     if (r->ncoord == TP_MAXLEAD) return fail(p, "too many coordinates");
     if (named_next(p) && !(tp_kind_DIM.scan(p, &r->dim[ndim++]) && expect(p, "="))) return false;
@@ -377,12 +377,12 @@ static bool scan_order(parser *p, tp_pbuf *b) {
 static bool scan_layout(parser *p, void *x) {
   static const text_row row = { "", &tp_kind_IX, MAY, COMMAS, 0, 0 };
   tp_pbuf *b = x;
-  const tp_ix **slots = NULL, **shape = NULL;
+  tp_ix **slots = NULL, **shape = NULL;
   if (!expect(p, "[") || (no_close(p) && !tp_scan_items(p, &row, &b->ndim, &slots)) ||
       !tp_expect_text(p, "] ["))
     return false;
   if ((no_close(p) && !tp_scan_items(p, &row, &b->rank, &shape)) || !expect(p, "]")) return false;
-  b->slots = TP_NEWN(p->pl->a, const tp_ix *, b->ndim + b->rank);
+  b->slots = TP_NEWN(p->pl->a, tp_ix *, b->ndim + b->rank);
   for (int i = 0; i < b->ndim + b->rank; i++)
     b->slots[i] = i < b->ndim ? slots[i] : shape[i - b->ndim];
   return !accept(p, "order") || scan_order(p, b);

@@ -40,6 +40,47 @@ int tp_plan_leaves(const tp_pnode *x) {
   return n;
 }
 
+static bool ix_mentions(tp_ix *e, tp_sym *s) { return e && tp_ix_mentions(e, s); }
+
+bool tp_plan_by_data(const tp_plan *p, const tp_pnode *x) {
+  if (!p->ends.n) return false;
+  TP_EACH_NODE (k, p->body) {
+    tp_sym *s = k.x->var;
+    if (k.x->kind == TP_P_LOAD &&
+        (ix_mentions(x->lo, s) || ix_mentions(x->hi, s) || ix_mentions(x->cond, s)))
+      return true;
+  }
+  return false;
+}
+
+static bool any_mentions(int n, tp_ixs e, tp_sym *s) {
+  bool any = false;
+  for (int i = 0; i < n && !any; i++) any = ix_mentions(e[i], s);
+  return any;
+}
+
+static bool window_mentions(const tp_nd *w, int nlead, tp_sym *s) {
+  bool any = ix_mentions(w->off, s) || any_mentions(w->rank, w->shape, s) ||
+      any_mentions(w->rank, w->stride, s) || ix_mentions(w->wlo, s) || ix_mentions(w->wmod, s) ||
+      (w->lead && any_mentions(nlead, w->lead, s));
+  for (int i = 0; i < w->nring && !any; i++) any = ix_mentions(w->ring[i].idx, s);
+  return any;
+}
+
+bool tp_node_mentions_sym(const tp_pnode *x, tp_sym *s) {
+  const tp_region *r = x->rg;
+  const tp_rows *rows = r ? r->rows : x->rows;
+  bool any = ix_mentions(x->lo, s) || ix_mentions(x->hi, s) || ix_mentions(x->cond, s) ||
+      ix_mentions(x->given, s);
+  for (int i = 0; i < tp_node_windows(x) && !any; i++)
+    any = window_mentions(tp_node_window(x, i), r ? r->nlead : 0, s);
+  for (int i = 0; i < (r ? r->nrows : x->nrows) && !any; i++) any = ix_mentions(rows[i].at, s);
+  if (!r || any) return any;
+  for (int i = 0; i < r->nmicro && !any; i++) any = ix_mentions(r->micro[i].ix, s);
+  return any || any_mentions(r->nlead, r->lead, s) || any_mentions(r->nlead, r->leadlo, s) ||
+      any_mentions(r->nix, r->ix, s) || any_mentions(r->ncoord, r->coord, s);
+}
+
 int tp_node_windows(const tp_pnode *x) {
   const tp_region *r = x->rg;
   return r ? r->nin + r->nout + r->nrows : x->kind == TP_P_LOAD ? 1 + x->nrows : 0;
@@ -117,12 +158,11 @@ void tp_become(tp_pnode *x, const tp_pnode *y) {
   x->up = up;
 }
 
-tp_tile tp_tile_of(tp_plan *p, const char *name, const tp_ix *all, int64_t b) {
+tp_tile tp_tile_of(tp_plan *p, const char *name, tp_ix *all, int64_t b) {
   tp_tile t = { .var = tp_sym_var(p->ix, name), .all = all, .n = tp_ix_const(p->ix, b), .b = b };
   int64_t known;
-  t.first = tp_ix_mulc(p->ix, tp_ix_sym(p->ix, t.var), b);
-  if (!tp_ix_is_const(all, &known) || known % b)
-    t.n = tp_ix_min(p->ix, t.n, tp_ix_sub(p->ix, all, t.first));
+  t.first = tp_ix_mulc(tp_ix_sym(t.var), b);
+  if (!tp_ix_is_const(all, &known) || known % b) t.n = tp_ix_min(t.n, tp_ix_sub(all, t.first));
   return t;
 }
 
@@ -134,6 +174,6 @@ tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_tile *t, int n, tp_pnode **v) 
           .kid = TP_DUPN(p->a, &body, 1),
           .var = t->var,
           .lo = tp_ix_const(p->ix, 0),
-          .hi = tp_ix_fdiv(p->ix, tp_ix_addc(p->ix, t->all, t->b - 1), t->b),
+          .hi = tp_ix_fdiv(tp_ix_addc(t->all, t->b - 1), t->b),
           .step = 1 });
 }

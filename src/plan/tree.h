@@ -31,6 +31,10 @@ void tp_tour_skip(tp_tour *t); /* goes on behind the node at hand, not into it *
 
 bool tp_has(const tp_pnode *x, tp_pkind kind); /* is x of the kind, or a node below? */
 /* Windows of a node: a region's, inputs first, or what a LOAD reads; then those of its rows. */
+/* Does the node itself, not nodes in it, mention the symbol? */
+bool tp_node_mentions_sym(const tp_pnode *x, tp_sym *s);
+/* Does the loop's or branch's own text mention an end by data? */
+bool tp_plan_by_data(const tp_plan *p, const tp_pnode *x);
 int tp_node_windows(const tp_pnode *x);
 tp_nd *tp_node_window(const tp_pnode *x, int i);
 
@@ -54,10 +58,10 @@ static inline bool tp_is_row(const tp_pnode *x) {
 void tp_plan_number(tp_plan *p); /* positions of the nodes */
 /* A tile of b places of `all`, n of them from `first` on; a loop over such tiles around n nodes. */
 typedef struct tp_tile {
-  const tp_sym *var;
-  const tp_ix *all, *first, *n;
+  tp_sym *var;
+  tp_ix *all, *first, *n;
   int64_t b;
 } tp_tile;
-tp_tile tp_tile_of(tp_plan *p, const char *name, const tp_ix *all, int64_t b);
+tp_tile tp_tile_of(tp_plan *p, const char *name, tp_ix *all, int64_t b);
 tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_tile *t, int n, tp_pnode **v);
 #endif

@@ -27,7 +27,7 @@ void tp_nest_swap(tp_nest *l, int i, int k) {
   tp_axis t = l->ax[i];
   l->ax[i] = l->ax[k], l->ax[k] = t;
   for (int w = 0; w < l->nw; w++) {
-    const tp_ix *e = l->stride[w][i];
+    tp_ix *e = l->stride[w][i];
     l->stride[w][i] = l->stride[w][k], l->stride[w][k] = e;
   }
 }
@@ -104,7 +104,7 @@ static bool is_around(const walker *w, const tp_region *r, int i) {
   const tp_axis *a = &w->l->ax[i], *b = &w->l->ax[i + 1];
   bool ok = a->red == b->red && !is_apart(r, a) && !is_apart(r, b);
   for (int k = 0; k < w->l->nw && ok; k++)
-    ok = w->l->stride[k][i] == tp_ix_mul(w->ix, w->l->stride[k][i + 1], b->n);
+    ok = w->l->stride[k][i] == tp_ix_mul(w->l->stride[k][i + 1], b->n);
   return ok;
 }
 
@@ -113,7 +113,7 @@ static void merge_axes(walker *w, const tp_region *r) {
   for (int i = l->nax - 2; i >= 0; i--) {
     if (!is_around(w, r, i)) continue;
     tp_axis *a = &l->ax[i], *b = &l->ax[i + 1];
-    a->n = tp_ix_mul(w->ix, a->n, b->n);
+    a->n = tp_ix_mul(a->n, b->n);
     memcpy(a->of + a->nof, b->of, sizeof *b->of * (size_t)b->nof);
     a->nof += b->nof;
     l->nax--;
@@ -124,7 +124,7 @@ static void merge_axes(walker *w, const tp_region *r) {
 }
 
 void tp_plan_walk(tp_ictx *ix, tp_arena *a, const tp_region *r, tp_nest *l) {
-  const tp_ix *zero = tp_ix_const(ix, 0);
+  tp_ix *zero = tp_ix_const(ix, 0);
   *l = (tp_nest){ .nw = r->nin + r->nout };
   l->stride = TP_NEWN(a, tp_axis_strides, l->nw + 1);
   for (int i = 0; i < r->nlead; i++) {

@@ -33,7 +33,7 @@ typedef struct {
   int operand, axis, dim;
   dims along[TP_MAXRANK];
   uint64_t seen;
-  const tp_ix *first[TP_MAXRANK], *places[TP_MAXRANK];
+  tp_ix *first[TP_MAXRANK], *places[TP_MAXRANK];
 } wide_reader;
 
 /* ---- the leaf that makes it ---- */
@@ -43,7 +43,7 @@ static bool is_cheap(tp_op op) {
       (tp_op_is_elementwise(op) && tp_ops[op].cls != TP_CLS_UNF && !tp_op_is(op, TP_FAILS));
 }
 
-static double usual_value(const widener *w, const tp_ix *e) {
+static double usual_value(const widener *w, tp_ix *e) {
   int n = tp_nsym(w->ix);
   int64_t *env = TP_NEWN(w->p->a, int64_t, n);
   for (int i = 0; i < n; i++) env[i] = TP_TUNE_TILE_UNKNOWN;
@@ -97,15 +97,14 @@ static bool is_wider(const widener *w, const tp_region *r) {
 
 /* The dims of the buffer that n places of the stride go along: all of them, or n of one. False: not
  * known. */
-static bool dims_along(
-    const widener *w, const tp_pbuf *b, const tp_ix *stride, const tp_ix *n, dims *to) {
+static bool dims_along(const widener *w, const tp_pbuf *b, tp_ix *stride, tp_ix *n, dims *to) {
   int d = tp_pbuf_dim(w->p, b, stride);
   int64_t slots, some;
   *to = (dims){ -1, -1 };
   if (tp_is_number(stride, 0) || tp_is_number(n, 1)) return true;
   if (d < 0) return false;
   *to = (dims){ d, d };
-  for (const tp_ix *all = b->slots[d]; all != n; all = tp_ix_mul(w->ix, all, b->slots[to->outer]))
+  for (tp_ix *all = b->slots[d]; all != n; all = tp_ix_mul(all, b->slots[to->outer]))
     if (--to->outer < b->ndim) { /* dims of points may lie in another order */
       *to = (dims){ d, d };
       return tp_ix_is_const(b->slots[d], &slots) && tp_ix_is_const(n, &some) && some <= slots;
@@ -122,12 +121,12 @@ static uint64_t dims_bits(dims d) {
 /* Finds the places of the dims in `left` that make `off` together: numbers, or all of it in one
  * dim. */
 static bool find_first_places(
-    const widener *w, const tp_pbuf *b, const tp_ix *off, uint64_t left, wide_reader *to) {
+    const widener *w, const tp_pbuf *b, tp_ix *off, uint64_t left, wide_reader *to) {
   int64_t rest, slots, n[TP_MAXRANK], lo[TP_MAXRANK];
   if (!tp_ix_is_const(off, &rest)) {
     for (int d = 0; d < b->ndim + b->rank; d++) {
       if (!(left >> d & 1) || (to->seen >> d & 1)) continue;
-      const tp_ix *at = tp_ix_divexact(w->ix, off, tp_pbuf_stride(w->ix, b, d));
+      tp_ix *at = tp_ix_divexact(off, tp_pbuf_stride(w->ix, b, d));
       if (at) return to->first[d] = at, true;
     }
     return false;
@@ -149,7 +148,7 @@ static bool find_first_places(
 static bool is_placed_window(
     const widener *w, const tp_region *r, const tp_nd *x, wide_reader *to) {
   const tp_pbuf *b = w->p->bufs.v[x->buf];
-  const tp_ix *off = x->off;
+  tp_ix *off = x->off;
   uint64_t left = 0;
   if (x->nring || x->wrap >= 0 || r->nlead + x->rank > TP_MAXRANK) return false;
   if (b->ndim + b->rank > TP_MAXRANK) return false;
@@ -159,8 +158,8 @@ static bool is_placed_window(
   }
   for (int k = 0; k < r->nlead + x->rank; k++) {
     bool lead = k < r->nlead;
-    const tp_ix *stride = lead ? x->lead[k] : x->stride[k - r->nlead];
-    const tp_ix *places = lead ? r->lead[k] : x->shape[k - r->nlead];
+    tp_ix *stride = lead ? x->lead[k] : x->stride[k - r->nlead];
+    tp_ix *places = lead ? r->lead[k] : x->shape[k - r->nlead];
     dims *along = &to->along[k];
     if (!dims_along(w, b, stride, places, along)) return false;
     if (to->seen & dims_bits(*along)) return false;
@@ -170,10 +169,10 @@ static bool is_placed_window(
   }
   for (int d = 0; d < b->ndim; d++) {
     if (to->seen >> d & 1 || tp_is_number(b->slots[d], 1)) continue;
-    const tp_ix *at = x->nspan ? x->span[d].lo : NULL;
+    tp_ix *at = x->nspan ? x->span[d].lo : NULL;
     if (!at || at != x->span[d].hi) return false;
     to->first[d] = at;
-    off = tp_ix_sub(w->ix, off, tp_ix_mul(w->ix, at, tp_pbuf_stride(w->ix, b, d)));
+    off = tp_ix_sub(off, tp_ix_mul(at, tp_pbuf_stride(w->ix, b, d)));
     left &= ~((uint64_t)1 << d);
   }
   return find_first_places(w, b, off, left, to);
@@ -233,7 +232,7 @@ static bool was_hoisted(const tp_pnode *made, const tp_pnode *at) {
   return x != NULL;
 }
 
-static bool are_fixed(int n, const tp_ix *const *e) {
+static bool are_fixed(int n, tp_ixs e) {
   bool all = true;
   for (int k = 0; k < n; k++) all &= tp_ix_of_bounds(e[k]);
   return all;
@@ -265,10 +264,10 @@ static bool may_be_made_at(const widener *w, const tp_pnode *made, const tp_pnod
 
 /* How many places the dims inside of the cut one have: one axis of the product goes along all of
  * them. */
-static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const wide_reader *by) {
-  const tp_ix *n = tp_ix_const(w->ix, 1);
+static tp_ix *inner_places(const widener *w, const tp_pbuf *b, const wide_reader *by) {
+  tp_ix *n = tp_ix_const(w->ix, 1);
   dims d = by->along[by->at->rg->nlead + by->axis];
-  for (int k = d.outer + 1; k <= d.inner; k++) n = tp_ix_mul(w->ix, n, b->slots[k]);
+  for (int k = d.outer + 1; k <= d.inner; k++) n = tp_ix_mul(n, b->slots[k]);
   return n;
 }
 
@@ -293,11 +292,11 @@ static int64_t places_of(const widener *w, const tp_region *made, const wide_rea
 /* The buffer of a tile: n places of the dim (NULL: all), and one place of dims that are read at
  * one. */
 static tp_pbuf *tile_buffer(
-    widener *w, const tp_pbuf *b, const wide_reader *by, const tp_ix *n, const tp_sym *scope) {
+    widener *w, const tp_pbuf *b, const wide_reader *by, tp_ix *n, tp_sym *scope) {
   tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
   u->slots = TP_DUPN(w->p->a, b->slots, b->ndim + b->rank);
   for (int d = 0; d < b->ndim + b->rank; d++) u->slots[d] = by->places[d];
-  if (n) u->slots[by->dim] = tp_ix_min(w->ix, n, by->places[by->dim]);
+  if (n) u->slots[by->dim] = tp_ix_min(n, by->places[by->dim]);
   u->size = tp_pbuf_size(w->ix, u);
   u->scope = scope, u->inside = TP_INSIDE_ALL;
   u->id = w->p->bufs.n;
@@ -318,7 +317,7 @@ static void drop_axis(tp_region *r, int k) {
 
 /* The leaf that makes n places of the dim from `first` on; n NULL: all. */
 static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader *by,
-    const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
+    const tp_pbuf *u, tp_ix *first, tp_ix *n) {
   tp_region *m = tp_region_copy(w->p, made);
   const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
   bool *small = TP_NEWN(w->p->a, bool, w->p->bufs.n);
@@ -327,10 +326,9 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader 
   tp_lie_anew(w->p, m, &m->out[0], was, u);
   for (int k = m->nlead - 1; k >= 0; k--) {
     int d = tp_moves_along(w->p, made, &made->out[0], k);
-    if (n && d >= 0 && d == by->dim)
-      tp_cut_axis(w->p, m, k, tp_ix_add(w->ix, by->first[d], first), n, small);
+    if (n && d >= 0 && d == by->dim) tp_cut_axis(m, k, tp_ix_add(by->first[d], first), n, small);
     else if (d >= 0 && by->places[d] != was->slots[d])
-      tp_cut_axis(w->p, m, k, by->first[d], by->places[d], small);
+      tp_cut_axis(m, k, by->first[d], by->places[d], small);
     if (tp_is_number(m->lead[k], 1)) drop_axis(m, k);
   }
   return tp_plan_leaf(w->p->a, m);
@@ -348,9 +346,9 @@ static void make_where_read(widener *w, const tp_region *made, const wide_reader
   tp_lie_anew(w->p, r, x, was, u);
   x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->nspan = 0;
   if (b) {
-    const tp_ix *inner = inner_places(w, was, by), *row = tp_ix_mul(w->ix, t.first, inner);
-    y->shape[by->axis] = x->shape[by->axis] = tp_ix_mul(w->ix, t.n, inner);
-    y->off = tp_ix_add(w->ix, y->off, tp_ix_mul(w->ix, y->stride[by->axis], row));
+    tp_ix *inner = inner_places(w, was, by), *row = tp_ix_mul(t.first, inner);
+    y->shape[by->axis] = x->shape[by->axis] = tp_ix_mul(t.n, inner);
+    y->off = tp_ix_add(y->off, tp_ix_mul(y->stride[by->axis], row));
   }
   tp_pnode *v[] = { make_tile(w, made, by, u, t.first, t.n), tp_plan_leaf(w->p->a, r) };
   tp_become(by->at, b ? tp_loop_over_tiles(w->p, &t, 2, v) : tp_plan_seq(w->p->a, 2, v));

@@ -32,31 +32,30 @@ bool tp_is_pure_env(const tp_region *r) { return tp_env_text(r->how.str) != NULL
 
 /* ---- buffers ---- */
 
-const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
-  const tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
+tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
+  tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
   for (int i = 0; i < x->ndim + x->rank; i++) /* at T = 0, T - 1 slots are none */
-    n = tp_ix_mul(c, n, tp_ix_simplify(c, tp_ix_max(c, none, x->slots[i]), 0, NULL));
+    n = tp_ix_mul(n, tp_ix_simplify(tp_ix_max(none, x->slots[i]), 0, NULL));
   return n;
 }
 
-const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
-  const tp_ix *s = tp_ix_const(c, 1);
+tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
+  tp_ix *s = tp_ix_const(c, 1);
   for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
     int axis = k < x->ndim && x->order ? x->order[k] : k;
     if (axis == i) break;
-    s = tp_ix_mul(c, s, x->slots[axis]);
+    s = tp_ix_mul(s, x->slots[axis]);
   }
   return s;
 }
 
 /* ---- windows that are the same ---- */
 
-bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
-    const tp_ix *const *to) {
+bool tp_same_rings(const tp_nd *a, const tp_nd *b, int n, tp_dims from, tp_ixs to) {
   bool same = a->nring == b->nring;
   for (int i = 0; same && i < a->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
-    same = (n ? tp_ix_subst(ix, x->idx, n, from, to) : x->idx) == y->idx && x->width == y->width &&
+    same = (n ? tp_ix_subst(x->idx, n, from, to) : x->idx) == y->idx && x->width == y->width &&
         x->stride == y->stride;
   }
   return same;
@@ -64,12 +63,10 @@ bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_
 
 bool tp_same_start(const tp_nd *a, const tp_nd *b) {
   return a->buf == b->buf && a->off == b->off && a->wrap < 0 && b->wrap < 0 &&
-      tp_same_rings(a, b, NULL, 0, NULL, NULL);
+      tp_same_rings(a, b, 0, NULL, NULL);
 }
 
-bool tp_same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
-  return !n || !memcmp(x, y, sizeof *x * (size_t)n);
-}
+bool tp_same_exprs(int n, tp_ixs x, tp_ixs y) { return !n || !memcmp(x, y, sizeof *x * (size_t)n); }
 
 bool tp_same_window(const tp_nd *a, const tp_nd *b, int n) {
   return tp_same_start(a, b) && tp_same_exprs(n, a->lead, b->lead);
@@ -105,7 +102,7 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
 
 /* ---- along dims ---- */
 
-int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride) {
+int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, tp_ix *stride) {
   for (int d = 0; d < b->ndim + b->rank; d++)
     if (tp_pbuf_stride(p->ix, b, d) == stride && !tp_is_number(b->slots[d], 1)) return d;
   return -1;
@@ -116,14 +113,12 @@ int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) 
   return tp_pbuf_dim(p, p->bufs.v[x->buf], x->lead[k]);
 }
 
-const tp_ix *tp_step_of(
-    const tp_plan *p, const tp_region *r, const tp_nd *x, const tp_sym *var, bool rings) {
-  const tp_ix *next = tp_ix_addc(p->ix, tp_ix_sym(p->ix, var), 1),
-              *by = tp_ix_sub(p->ix, tp_ix_subst(p->ix, x->off, 1, &var, &next), x->off);
+tp_ix *tp_step_of(const tp_region *r, const tp_nd *x, tp_sym *var, bool rings) {
+  tp_ix *next = tp_ix_addc(tp_ix_sym(var), 1),
+        *by = tp_ix_sub(tp_ix_subst(x->off, 1, &var, &next), x->off);
   bool known = true;
   for (int i = 0; i < x->nring; i++)
-    if (tp_ix_mentions(x->ring[i].idx, var))
-      known &= rings, by = tp_ix_add(p->ix, by, x->ring[i].stride);
+    if (tp_ix_mentions(x->ring[i].idx, var)) known &= rings, by = tp_ix_add(by, x->ring[i].stride);
   for (int k = 0; k < r->nlead; k++) known &= !tp_ix_mentions(x->lead[k], var);
   return known && !tp_ix_mentions(by, var) ? by : NULL;
 }
@@ -150,9 +145,7 @@ void tp_lie_anew(
     const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now) {
   for (int k = 0; k < r->nlead + x->rank + x->nring; k++) {
     int own = k - r->nlead, ring = own - x->rank;
-    const tp_ix **stride = own < 0 ? &x->lead[k]
-        : ring < 0                 ? &x->stride[own]
-                                   : &x->ring[ring].stride;
+    tp_ix **stride = own < 0 ? &x->lead[k] : ring < 0 ? &x->stride[own] : &x->ring[ring].stride;
     bool moves = ring >= 0 || !tp_is_number(own < 0 ? r->lead[k] : x->shape[own], 1);
     int d = moves && !tp_is_number(*stride, 0) ? tp_pbuf_dim(p, was, *stride) : -1;
     if (d >= 0) *stride = tp_pbuf_stride(p->ix, now, d);
@@ -200,7 +193,7 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 
 /* ---- regions that are cut ---- */
 
-bool tp_known_most(const tp_ix *e, int64_t *n) {
+bool tp_known_most(tp_ix *e, int64_t *n) {
   bool known = tp_ix_is_const(e, n);
   for (int i = 0; !known && tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
     known = tp_ix_is_const(tp_ix_arg(e, i), n);
@@ -208,8 +201,8 @@ bool tp_known_most(const tp_ix *e, int64_t *n) {
 }
 
 /* No tiles go over a dim that ends: it could not go on with a larger bound. */
-int64_t tp_extent_of_tiles(const tp_ix *e) {
-  const tp_sym *const *sym;
+int64_t tp_extent_of_tiles(tp_ix *e) {
+  tp_dims sym;
   int64_t n = TP_TUNE_TILE_UNKNOWN;
   if (tp_ix_is_const(e, &n)) return n;
   for (int i = 0, all = tp_ix_syms(e, &sym); i < all; i++)
@@ -268,13 +261,12 @@ tp_region *tp_region_copy(const tp_plan *p, const tp_region *r) {
   return c;
 }
 
-void tp_cut_axis(
-    const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
+void tp_cut_axis(tp_region *r, int k, tp_ix *first, tp_ix *n, const bool *small) {
   r->lead[k] = n;
-  r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
+  r->leadlo[k] = tp_ix_add(r->leadlo[k], first);
   TP_WINDOWS (x, r)
     if (x->buf >= 0 && !(small && small[x->buf]))
-      x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
+      x->off = tp_ix_add(x->off, tp_ix_mul(x->lead[k], first));
 }
 
 static void *with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
@@ -285,28 +277,27 @@ static void *with_first(tp_arena *a, const void *first, const void *rest, size_t
 }
 
 /* An end of a span over all iterations; NULL: it does not move evenly. */
-static const tp_ix *end_of_span(
-    const tp_plan *p, const tp_ix *e, const tp_pnode *loop, bool greatest) {
+static tp_ix *end_of_span(tp_ix *e, const tp_pnode *loop, bool greatest) {
   int64_t by = 0;
-  const tp_ix *rest;
+  tp_ix *rest;
   if (!e || !tp_ix_mentions(e, loop->var)) return e;
-  bool known = tp_ix_linear_in(p->ix, e, loop->var, &by, &rest);
-  const tp_ix *at = (by > 0) == greatest ? tp_ix_addc(p->ix, loop->hi, -1) : loop->lo;
-  return known ? tp_ix_subst(p->ix, e, 1, &loop->var, &at) : NULL;
+  bool known = tp_ix_linear_in(e, loop->var, &by, &rest);
+  tp_ix *at = (by > 0) == greatest ? tp_ix_addc(loop->hi, -1) : loop->lo;
+  return known ? tp_ix_subst(e, 1, &loop->var, &at) : NULL;
 }
 
-void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by) {
-  const tp_sym *const *var = &loop->var;
-  const tp_ix *n = tp_ix_max(p->ix, tp_ix_const(p->ix, 0), tp_ix_sub(p->ix, loop->hi, loop->lo));
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ixs by) {
+  tp_dims var = &loop->var;
+  tp_ix *n = tp_ix_max(tp_ix_const(p->ix, 0), tp_ix_sub(loop->hi, loop->lo));
   for (int i = 0; i < r->nin + r->nout; i++) {
     tp_nd *x = tp_window_at(r, i);
-    x->off = tp_ix_subst(p->ix, x->off, 1, var, &loop->lo);
+    x->off = tp_ix_subst(x->off, 1, var, &loop->lo);
     for (int k = 0; k < x->nring; k++)
-      x->ring[k].idx = tp_ix_subst(p->ix, x->ring[k].idx, 1, var, &loop->lo);
+      x->ring[k].idx = tp_ix_subst(x->ring[k].idx, 1, var, &loop->lo);
     x->lead = with_first(p->a, &by[i], x->lead, sizeof by[i], r->nlead);
     for (int d = 0; d < x->nspan; d++)
-      x->span[d] = (tp_span){ end_of_span(p, x->span[d].lo, loop, false),
-        end_of_span(p, x->span[d].hi, loop, true) };
+      x->span[d] = (tp_span){ end_of_span(x->span[d].lo, loop, false),
+        end_of_span(x->span[d].hi, loop, true) };
   }
   r->lead = with_first(p->a, &n, r->lead, sizeof n, r->nlead);
   r->leadvar = with_first(p->a, var, r->leadvar, sizeof *var, r->nlead);
@@ -321,20 +312,18 @@ void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_
 /* The offset of a window after its buffer, laid out as `was`, is laid out as b, shorter along dim
  * d: steps of the dims around d become shorter. NULL: it is not known which part of the offset
  * those dims make. */
-static const tp_ix *offset_in(
+static tp_ix *offset_in(
     const tp_plan *p, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b, int d) {
   tp_ictx *ix = p->ix;
-  const tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(ix, stride, was->slots[d]);
+  tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(stride, was->slots[d]);
   int64_t inside = 0, each, all;
   if (x->ahead == x->off && x->axis >= b->ndim && x->axis > d) return x->off;
   if (tp_ix_is_const(stride, &each) && tp_ix_is_const(outer, &all) && all > 0) {
     inside = tp_floormod(tp_ix_cst(x->off), all);
     if (inside >= each) return NULL;
   }
-  const tp_ix *outside = tp_ix_divexact(ix, tp_ix_addc(ix, x->off, -inside), outer);
-  return outside
-      ? tp_ix_addc(ix, tp_ix_mul(ix, outside, tp_ix_mul(ix, stride, b->slots[d])), inside)
-      : NULL;
+  tp_ix *outside = tp_ix_divexact(tp_ix_addc(x->off, -inside), outer);
+  return outside ? tp_ix_addc(tp_ix_mul(outside, tp_ix_mul(stride, b->slots[d])), inside) : NULL;
 }
 
 bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d) {
@@ -345,7 +334,7 @@ bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d) {
 }
 
 /* Shrinks the buffer to the places of a tile, of which this one has n. */
-static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, const tp_ix *n) {
+static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, tp_ix *n) {
   tp_pbuf *b = t->p->bufs.v[buf], was = *b;
   int d = t->dim[buf];
   b->slots = TP_DUPN(t->p->a, b->slots, b->ndim + b->rank);
@@ -356,7 +345,7 @@ static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, const tp_i
       if (x->buf != buf) continue;
       x->off = offset_in(t->p, x, &was, b, d);
       tp_lie_anew(t->p, t->leaf[j]->rg, x, &was, b);
-      if (d < x->nspan) x->span[d].hi = tp_ix_addc(t->p->ix, n, -1);
+      if (d < x->nspan) x->span[d].hi = tp_ix_addc(n, -1);
     }
 }
 
@@ -367,6 +356,6 @@ tp_pnode *tp_over_tiles(const tp_tiled *t, const char *name, int64_t places, int
   for (int j = 0; j < t->n; j++) t->leaf[j]->rg = tp_region_copy(p, t->leaf[j]->rg);
   for (int i = 0; i < p->bufs.n; i++)
     if ((small[i] = t->dim[i] >= 0)) shrink_buffer(t, i, places, q.n);
-  for (int j = 0; j < t->n; j++) tp_cut_axis(p, t->leaf[j]->rg, t->axis[j], q.first, q.n, small);
+  for (int j = 0; j < t->n; j++) tp_cut_axis(t->leaf[j]->rg, t->axis[j], q.first, q.n, small);
   return tp_loop_over_tiles(p, &q, n, v);
 }

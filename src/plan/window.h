@@ -4,13 +4,12 @@
 #define TP_PLAN_WINDOW_H
 #include "plan/plan.h"
 
-const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x); /* in elements, of slots and shape */
+tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x); /* in elements, of slots and shape */
 /* of axis i, slots before shape */
-const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
+tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
 /* Do both lie on the same rings, after n symbols are replaced in a? */
-bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
-    const tp_ix *const *to);
-bool tp_same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y);
+bool tp_same_rings(const tp_nd *a, const tp_nd *b, int n, tp_dims from, tp_ixs to);
+bool tp_same_exprs(int n, tp_ixs x, tp_ixs y);
 /* Are buffer, offset and rings the same, and does no axis wrap? */
 bool tp_same_start(const tp_nd *a, const tp_nd *b);
 /* The same start, and the same strides along the first n axes? */
@@ -25,11 +24,10 @@ typedef bool tp_pairfn(
     const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
 /* The dim, shape after slots, whose places are `stride` apart; -1: none. */
-int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride);
+int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, tp_ix *stride);
 /* How far a window moves from one iteration over var to the next; NULL: not always as far, or along
  * a ring, unless it goes over the ring by one. */
-const tp_ix *tp_step_of(
-    const tp_plan *p, const tp_region *r, const tp_nd *x, const tp_sym *var, bool rings);
+tp_ix *tp_step_of(const tp_region *r, const tp_nd *x, tp_sym *var, bool rings);
 /* The place in each dim, `off` elements into the buffer, from which on n places (< 0: not known)
  * lie inside of each but the outermost, so that no two are one element. False: there is none. */
 bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo);
@@ -43,10 +41,10 @@ bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x);
 /* Do two leaves meet at one place of an axis of each only, wherever one of them writes? */
 bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb);
 
-bool tp_known_most(const tp_ix *e, int64_t *n); /* a known number that e never exceeds */
-bool tp_is_pure_env(const tp_region *r);        /* a call of a pure environment? */
-int64_t tp_extent_of_tiles(const tp_ix *e);     /* places; -1: not known, or a dim's bound */
-bool tp_fits_tile(const tp_region *r);          /* may it go over tiles, whatever it touches? */
+bool tp_known_most(tp_ix *e, int64_t *n); /* a known number that e never exceeds */
+bool tp_is_pure_env(const tp_region *r);  /* a call of a pure environment? */
+int64_t tp_extent_of_tiles(tp_ix *e);     /* places; -1: not known, or a dim's bound */
+bool tp_fits_tile(const tp_region *r);    /* may it go over tiles, whatever it touches? */
 /* may it make an integer that has no value, or the most of no elements? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);
 tp_dtype tp_operand_type(const tp_plan *p, const tp_region *r, int in); /* of a micro */
@@ -57,18 +55,17 @@ void tp_settle_micros(tp_region *r);
 tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
 /* Makes the region, such a copy, go over n places of its axis k from `first` on; in small buffers
  * (by number) these are the first ones; small NULL: none are. */
-void tp_cut_axis(
-    const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
+void tp_cut_axis(tp_region *r, int k, tp_ix *first, tp_ix *n, const bool *small);
 /* Makes the loop around the region, such a copy, its first axis, along which window i moves by
  * by[i]. */
-void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by);
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, tp_ixs by);
 
 enum { TP_TILED = 64 };
 /* n leaves that go over an axis of one extent; dim: by buffer, the one that shrinks to a tile of it
  * where only these leaves see the buffer; < 0: none */
 typedef struct tp_tiled {
   tp_plan *p;
-  const tp_ix *extent;
+  tp_ix *extent;
   int n;
   tp_pnode *leaf[TP_TILED];
   int axis[TP_TILED];

@@ -4,7 +4,7 @@
 #include "plan/priv.h"
 
 static void give_work(tp_plan *p, tp_pnode *x) {
-  const tp_ix *size = p->machine->workspace(p, x->rg);
+  tp_ix *size = p->machine->workspace(p, x->rg);
   if (tp_is_number(size, 0)) return;
   tp_pbuf *b = x->rg->work = TP_NEW(p->a, tp_pbuf);
   *b = (tp_pbuf){ .id = p->bufs.n,

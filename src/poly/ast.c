@@ -9,23 +9,23 @@ const tp_item *tp_band_end(const tp_item *x) {
 
 /* ---- expressions ---- */
 
-static const tp_ix *expr(ast_walk *c, TP_TAKE isl_ast_expr *e);
+static tp_ix *expr(ast_walk *c, TP_TAKE isl_ast_expr *e);
 
-static const tp_ix *bad(ast_walk *c) {
+static tp_ix *bad(ast_walk *c) {
   c->failed = true;
   return tp_ix_const(c->ix, 0);
 }
 
-static const tp_ix *of_id(ast_walk *c, isl_id *id) {
+static tp_ix *of_id(ast_walk *c, isl_id *id) {
   for (int i = c->env.n - 1; i >= 0; i--)
     if (c->env.v[i].id == id) return c->env.v[i].val;
-  const tp_sym *s = isl_id_get_user(id);
-  return s ? tp_ix_sym(c->ix, s) : bad(c);
+  tp_sym *s = isl_id_get_user(id);
+  return s ? tp_ix_sym(s) : bad(c);
 }
 
 static int64_t const_arg(ast_walk *c, isl_ast_expr *e, int i) {
   int64_t k = 0;
-  const tp_ix *v = expr(c, isl_ast_expr_op_get_arg(e, i));
+  tp_ix *v = expr(c, isl_ast_expr_op_get_arg(e, i));
   if (tp_ix_is_cond(v) || !tp_ix_is_const(v, &k) || k <= 0) {
     bad(c);
     k = 1;
@@ -33,63 +33,58 @@ static int64_t const_arg(ast_walk *c, isl_ast_expr *e, int i) {
   return k;
 }
 
-static const tp_ix *indicator(ast_walk *c, const tp_ix *e) {
+static tp_ix *indicator(ast_walk *c, tp_ix *e) {
   tp_ictx *x = c->ix;
-  const tp_ix *one = tp_ix_const(x, 1), *zero = tp_ix_const(x, 0), *r = one;
+  tp_ix *one = tp_ix_const(x, 1), *zero = tp_ix_const(x, 0), *r = one;
   if (!tp_ix_is_cond(e)) return e;
   switch (tp_ix_kind(e)) {
   case TP_IX_TRUE: return one;
   case TP_IX_FALSE: return zero;
-  case TP_IX_GE0: return tp_ix_min(x, one, tp_ix_max(x, zero, tp_ix_addc(x, tp_ix_arg(e, 0), 1)));
+  case TP_IX_GE0: return tp_ix_min(one, tp_ix_max(zero, tp_ix_addc(tp_ix_arg(e, 0), 1)));
   case TP_IX_EQ0:
-    return tp_ix_max(
-        x, zero, tp_ix_sub(x, one, tp_ix_max(x, tp_ix_arg(e, 0), tp_ix_neg(x, tp_ix_arg(e, 0)))));
-  case TP_IX_NOT: return tp_ix_sub(x, one, indicator(c, tp_ix_arg(e, 0)));
+    return tp_ix_max(zero, tp_ix_sub(one, tp_ix_max(tp_ix_arg(e, 0), tp_ix_neg(tp_ix_arg(e, 0)))));
+  case TP_IX_NOT: return tp_ix_sub(one, indicator(c, tp_ix_arg(e, 0)));
   case TP_IX_AND:
   case TP_IX_OR: break;
   default: return bad(c);
   }
   bool and = tp_ix_kind(e) == TP_IX_AND;
   for (int i = 0; i < tp_ix_narg(e); i++) {
-    const tp_ix *a = indicator(c, tp_ix_arg(e, i));
-    r = tp_ix_mul(x, r, and? a : tp_ix_sub(x, one, a));
+    tp_ix *a = indicator(c, tp_ix_arg(e, i));
+    r = tp_ix_mul(r, and? a : tp_ix_sub(one, a));
   }
-  return and? r : tp_ix_sub(x, one, r);
+  return and? r : tp_ix_sub(one, r);
 }
 
-static const tp_ix *as_cond(ast_walk *c, const tp_ix *e) {
-  return tp_ix_is_cond(e) ? e : tp_ix_cmp(c->ix, TP_NE, e, tp_ix_const(c->ix, 0));
+static tp_ix *as_cond(ast_walk *c, tp_ix *e) {
+  return tp_ix_is_cond(e) ? e : tp_ix_cmp(TP_NE, e, tp_ix_const(c->ix, 0));
 }
 
-static const tp_ix *nary(ast_walk *c, isl_ast_expr *e,
-    const tp_ix *(*op)(tp_ictx *, const tp_ix *, const tp_ix *), bool cond) {
-  const tp_ix *r = NULL;
+static tp_ix *nary(ast_walk *c, isl_ast_expr *e, tp_ix *(*op)(tp_ix *, tp_ix *), bool cond) {
+  tp_ix *r = NULL;
   for (int i = 0, n = (int)isl_ast_expr_op_get_n_arg(e); i < n; i++) {
-    const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, i));
+    tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, i));
     a = cond ? as_cond(c, a) : a;
-    r = r ? op(c->ix, r, a) : a;
+    r = r ? op(r, a) : a;
   }
   return r ? r : bad(c);
 }
 
-static const tp_ix *compare_expr(ast_walk *c, isl_ast_expr *e, tp_cmp op) {
-  const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 0)),
-              *b = expr(c, isl_ast_expr_op_get_arg(e, 1));
+static tp_ix *compare_expr(ast_walk *c, isl_ast_expr *e, tp_cmp op) {
+  tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 0)), *b = expr(c, isl_ast_expr_op_get_arg(e, 1));
   if (tp_ix_is_cond(a) || tp_ix_is_cond(b)) return bad(c);
-  return tp_ix_cmp(c->ix, op, a, b);
+  return tp_ix_cmp(op, a, b);
 }
 
-static const tp_ix *choice(ast_walk *c, isl_ast_expr *e) {
-  const tp_ix *i = as_cond(c, expr(c, isl_ast_expr_op_get_arg(e, 0)));
-  const tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 1)),
-              *b = expr(c, isl_ast_expr_op_get_arg(e, 2));
+static tp_ix *choice(ast_walk *c, isl_ast_expr *e) {
+  tp_ix *i = as_cond(c, expr(c, isl_ast_expr_op_get_arg(e, 0)));
+  tp_ix *a = expr(c, isl_ast_expr_op_get_arg(e, 1)), *b = expr(c, isl_ast_expr_op_get_arg(e, 2));
   if (tp_ix_is_cond(a) && tp_ix_is_cond(b))
-    return tp_ix_or(c->ix, tp_ix_and(c->ix, i, a), tp_ix_and(c->ix, tp_ix_not(c->ix, i), b));
-  return tp_ix_add(c->ix, b, tp_ix_mul(c->ix, tp_ix_sub(c->ix, a, b), indicator(c, i)));
+    return tp_ix_or(tp_ix_and(i, a), tp_ix_and(tp_ix_not(i), b));
+  return tp_ix_add(b, tp_ix_mul(tp_ix_sub(a, b), indicator(c, i)));
 }
 
-static const tp_ix *operation(ast_walk *c, isl_ast_expr *e) {
-  tp_ictx *x = c->ix;
+static tp_ix *operation(ast_walk *c, isl_ast_expr *e) {
   switch (isl_ast_expr_op_get_type(e)) {
   case isl_ast_expr_op_and:
   case isl_ast_expr_op_and_then: return nary(c, e, tp_ix_and, true);
@@ -97,17 +92,17 @@ static const tp_ix *operation(ast_walk *c, isl_ast_expr *e) {
   case isl_ast_expr_op_or_else: return nary(c, e, tp_ix_or, true);
   case isl_ast_expr_op_max: return nary(c, e, tp_ix_max, false);
   case isl_ast_expr_op_min: return nary(c, e, tp_ix_min, false);
-  case isl_ast_expr_op_minus: return tp_ix_neg(x, expr(c, isl_ast_expr_op_get_arg(e, 0)));
+  case isl_ast_expr_op_minus: return tp_ix_neg(expr(c, isl_ast_expr_op_get_arg(e, 0)));
   case isl_ast_expr_op_add: return nary(c, e, tp_ix_add, false);
   case isl_ast_expr_op_sub: return nary(c, e, tp_ix_sub, false);
   case isl_ast_expr_op_mul: return nary(c, e, tp_ix_mul, false);
   case isl_ast_expr_op_div:
   case isl_ast_expr_op_fdiv_q:
   case isl_ast_expr_op_pdiv_q:
-    return tp_ix_fdiv(x, expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
+    return tp_ix_fdiv(expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
   case isl_ast_expr_op_pdiv_r:
   case isl_ast_expr_op_zdiv_r:
-    return tp_ix_mod(x, expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
+    return tp_ix_mod(expr(c, isl_ast_expr_op_get_arg(e, 0)), const_arg(c, e, 1));
   case isl_ast_expr_op_cond:
   case isl_ast_expr_op_select: return choice(c, e);
   case isl_ast_expr_op_eq: return compare_expr(c, e, TP_EQ);
@@ -119,8 +114,8 @@ static const tp_ix *operation(ast_walk *c, isl_ast_expr *e) {
   }
 }
 
-static const tp_ix *expr(ast_walk *c, isl_ast_expr *e) {
-  const tp_ix *r;
+static tp_ix *expr(ast_walk *c, isl_ast_expr *e) {
+  tp_ix *r;
   switch (e ? isl_ast_expr_get_type(e) : isl_ast_expr_error) {
   case isl_ast_expr_op: r = operation(c, e); break;
   case isl_ast_expr_id: {
@@ -150,17 +145,17 @@ tp_tree *tp_ast_new_tree(tp_sched *S, tp_tkind kind, int n) {
   return t;
 }
 
-static tp_tree *run_of(ast_walk *c, int st, const tp_ix *const *arg) {
+static tp_tree *run_of(ast_walk *c, int st, tp_ixs arg) {
   tp_tree *t = tp_ast_new_tree(c->S, TP_T_RUN, 0);
   const tp_stmt *s = c->S->p->stmts.v[t->stmt = st];
-  t->arg = TP_NEWN(c->S->a, const tp_ix *, s->ndim);
+  t->arg = TP_NEWN(c->S->a, tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++)
     if (tp_is_called(s, d)) t->arg[d] = *arg++;
-  const tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL, *own = tp_call_asks(c->S, st);
+  tp_ix *cond = s->guard ? tp_guard_run(c->S->p, s, t) : NULL, *own = tp_call_asks(c->S, st);
   if (own) {
     own = tp_move_ends(
         c->S->p, own, s->ndim, s->dim, t->arg, s->bdim < 0 ? s->vec : s->vec & ~(1u << s->bdim));
-    cond = tp_ix_both(c->ix, cond, own);
+    cond = tp_ix_both(cond, own);
   }
   if (!cond) return t;
   tp_tree *guarded = tp_ast_new_tree(c->S, TP_T_IF, 1);
@@ -174,7 +169,7 @@ static tp_tree *run_tree(ast_walk *c, isl_ast_node *n) {
   isl_ast_expr *e = isl_ast_node_user_get_expr(n), *f = isl_ast_expr_op_get_arg(e, 0);
   isl_id *id = isl_ast_expr_get_id(f);
   int first = atoi(isl_id_get_name(id) + 1), narg = (int)isl_ast_expr_op_get_n_arg(e) - 1, many = 0;
-  const tp_ix **arg = TP_NEWN(c->S->a, const tp_ix *, narg);
+  tp_ix **arg = TP_NEWN(c->S->a, tp_ix *, narg);
   for (int k = 0; k < narg; k++) arg[k] = expr(c, isl_ast_expr_op_get_arg(e, k + 1));
   isl_id_free(id);
   isl_ast_expr_free(f);
@@ -187,13 +182,13 @@ static tp_tree *run_tree(ast_walk *c, isl_ast_node *n) {
 }
 
 /* The loop's end, from its condition: it < ub or it <= ub. */
-static const tp_ix *loop_end(ast_walk *c, isl_ast_node *n) {
+static tp_ix *loop_end(ast_walk *c, isl_ast_node *n) {
   isl_ast_expr *e = isl_ast_node_for_get_cond(n);
   enum isl_ast_expr_op_type op = isl_ast_expr_op_get_type(e);
-  const tp_ix *ub = expr(c, isl_ast_expr_op_get_arg(e, 1));
+  tp_ix *ub = expr(c, isl_ast_expr_op_get_arg(e, 1));
   isl_ast_expr_free(e);
   if (op != isl_ast_expr_op_le && op != isl_ast_expr_op_lt) return bad(c);
-  return op == isl_ast_expr_op_le ? tp_ix_addc(c->ix, ub, 1) : ub;
+  return op == isl_ast_expr_op_le ? tp_ix_addc(ub, 1) : ub;
 }
 
 static isl_id *iterator(isl_ast_node *n) {
@@ -204,26 +199,26 @@ static isl_id *iterator(isl_ast_node *n) {
 }
 
 /* -e, with min and max the other way round. */
-static const tp_ix *negated(tp_ictx *x, const tp_ix *e) {
+static tp_ix *negated(tp_ictx *x, tp_ix *e) {
   tp_ixkind k = tp_ix_kind(e);
-  if (k != TP_IX_MIN && k != TP_IX_MAX) return tp_ix_neg(x, e);
-  const tp_ix *r = negated(x, tp_ix_arg(e, 0));
+  if (k != TP_IX_MIN && k != TP_IX_MAX) return tp_ix_neg(e);
+  tp_ix *r = negated(x, tp_ix_arg(e, 0));
   for (int i = 1; i < tp_ix_narg(e); i++)
-    r = k == TP_IX_MIN ? tp_ix_max(x, r, negated(x, tp_ix_arg(e, i)))
-                       : tp_ix_min(x, r, negated(x, tp_ix_arg(e, i)));
+    r = k == TP_IX_MIN ? tp_ix_max(r, negated(x, tp_ix_arg(e, i)))
+                       : tp_ix_min(r, negated(x, tp_ix_arg(e, i)));
   return r;
 }
 
 static tp_tree *loop(ast_walk *c, isl_ast_node *n) {
   isl_id *id = iterator(n);
-  const tp_ix *init = expr(c, isl_ast_node_for_get_init(n));
+  tp_ix *init = expr(c, isl_ast_node_for_get_init(n));
   const tp_item *item = c->loop;
   tp_tree *t, *body;
   if (isl_ast_node_for_is_degenerate(n) == isl_bool_true) {
     TP_PUSH(c->S->a, &c->env, (binding){ id, init });
     body = t = tp_ast_tree(c, isl_ast_node_for_get_body(n));
   } else {
-    const tp_ix *inc = expr(c, isl_ast_node_for_get_inc(n)), *end = loop_end(c, n);
+    tp_ix *inc = expr(c, isl_ast_node_for_get_inc(n)), *end = loop_end(c, n);
     int64_t step = 1;
     if (!tp_ix_is_const(inc, &step) || step <= 0) bad(c);
     bool down = item && item->s < 0;
@@ -234,10 +229,9 @@ static tp_tree *loop(ast_walk *c, isl_ast_node *n) {
     t->independent = item && item->independent;
     t->block = item ? item->block : 0;
     t->step = (int)(down ? -step : step);
-    t->lo = down ? negated(c->ix, tp_ix_addc(c->ix, end, -1)) : init;
-    t->hi = down ? tp_ix_addc(c->ix, negated(c->ix, init), 1) : end;
-    TP_PUSH(c->S->a, &c->env,
-        (binding){ id, down ? tp_ix_neg(c->ix, tp_ix_sym(c->ix, v)) : tp_ix_sym(c->ix, v) });
+    t->lo = down ? negated(c->ix, tp_ix_addc(end, -1)) : init;
+    t->hi = down ? tp_ix_addc(negated(c->ix, init), 1) : end;
+    TP_PUSH(c->S->a, &c->env, (binding){ id, down ? tp_ix_neg(tp_ix_sym(v)) : tp_ix_sym(v) });
     /* a FOR's stmt is its depth among the driver's loops until tp_make_tree ends */
     int was = t->stmt = c->depth;
     body = t->kid[0] = tp_ast_tree(c, isl_ast_node_for_get_body(n));

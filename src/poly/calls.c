@@ -45,9 +45,9 @@ static bool outlined(const tp_sched *S, TP_KEEP isl_set *dom) {
   return n > (S->outlined ? 1 : TP_TUNE_MANY_PIECES) || tp_isl_divided(dom);
 }
 
-const tp_ix *tp_call_asks(tp_sched *S, int st) {
+tp_ix *tp_call_asks(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
-  const tp_sym *dims[s->ndim + 1];
+  tp_sym *dims[s->ndim + 1];
   int n = 0;
   if (S->st[st].asked || isl_set_n_basic_set(s->dom) < 2) return S->st[st].asks;
   isl_set *dom = exact_calls(S, st);
@@ -63,7 +63,7 @@ const tp_ix *tp_call_asks(tp_sched *S, int st) {
  * is unbounded where its pieces' sides have no direction in common, and isl makes no loops of that:
  * the box bounds it. */
 static isl_set *outline_of(tp_sched *S, const tp_stmt *s, TP_TAKE isl_set *dom, bool all) {
-  const tp_sym *dims[s->ndim + 1];
+  tp_sym *dims[s->ndim + 1];
   int n = 0;
   bool box = true;
   for (int d = 0; d < s->ndim; d++)

@@ -27,19 +27,19 @@ typedef struct tp_arr {
   const char *name;
   tp_dtype dtype;
   int ndim;
-  const tp_sym *const *dim; /* the domain */
+  tp_dims dim; /* the domain */
   int rank;
-  const tp_ix *const *shape; /* may mention its dims */
+  tp_ixs shape; /* may mention its dims */
   /* bits of dims that must be dense; all for kinds other than TEMP */
   uint32_t dense;
   /* ---- results of tp_schedule ---- */
   /* by dim: slots, a formula over bounds (1: a point; the bound: dense); x is in slot x mod width
    */
-  const tp_ix **width;
+  tp_ix **width;
   int64_t *align; /* by dim: width is a multiple, as calls run over such blocks; 0: any */
   /* by dim: width is at least this, as some statements lie on the first slots without going round;
    * NULL: any */
-  const tp_ix **least;
+  tp_ix **least;
   /* its shape follows its dims, and its rows lie as far apart as the largest needs */
   bool apart;
   bool piece;        /* one of several arrays of a value (store/pieces.c) */
@@ -61,7 +61,7 @@ typedef struct tp_access {
   /* {statement point -> elements}, restricted to the statement's domain */
   tp_rel *rel;
   /* READ of a stop's array: it is after the updates for t < upto. NULL: after all; 0: after none */
-  const tp_ix *upto;
+  tp_ix *upto;
   bool idle;         /* result: it belongs to a guard that is not evaluated */
   const tp_node *by; /* READ: the operator that reads; NULL: a copy reads */
   int operand;
@@ -79,7 +79,7 @@ typedef struct tp_stmt {
   int nnode;
   tp_node **node; /* the cluster in order of execution */
   /* per node of the cluster: its dims as expressions over the statement's */
-  const tp_ix *const **nodeat;
+  tp_ixs *nodeat;
 #define TP_PLACES 64 /* with more nodes `there` is 0 */
   /* nodes whose value lies where the result will lie, until the next of them changes it there */
   uint64_t there;
@@ -88,17 +88,17 @@ typedef struct tp_stmt {
   /* the value written, unless it is the last node's result: that of a branch or contribution, an
    * output that is a view, a view to be stored (through: src is that view); node NULL: none */
   tp_val src;
-  const tp_ix *const *srcat;
+  tp_ixs srcat;
   bool through;
   /* ACC by scatter of ranges: indices that select the leading axes of src */
   int nrow;
-  const tp_ix *const *row;
+  tp_ixs row;
   int ndim;
-  const tp_sym *const *dim;   /* distinct: hidden ones for the second of two of one label */
-  const tp_sym *const *label; /* the temporal dim of each: loops fuse by label */
-  tp_set *dom;                /* within the box of the given bounds */
+  tp_dims dim;   /* distinct: hidden ones for the second of two of one label */
+  tp_dims label; /* the temporal dim of each: loops fuse by label */
+  tp_set *dom;   /* within the box of the given bounds */
   /* over dims and ends: the points at which it need run (ends.c); NULL: all */
-  const tp_ix *guard;
+  tp_ix *guard;
   int gacc;   /* part k of the guard reads acc[gacc + k] */
   bool exact; /* it must not run where the guard does not hold */
   int nacc;
@@ -110,14 +110,14 @@ typedef struct tp_stmt {
   tp_pos pos;
   const tp_node *of; /* the node whose value it makes, for errors; NULL: not known */
   /* ---- results ---- */
-  uint32_t vec;             /* dims that one call runs over */
-  bool far;                 /* with ticks: it may wait (behind.c) */
-  const tp_ix *tickrow;     /* its row in the loop of the tick dim; NULL: outside */
-  const tp_ix **vlo, **vhi; /* by dim in vec: its range, over bounds and dims that are not in vec */
+  uint32_t vec;       /* dims that one call runs over */
+  bool far;           /* with ticks: it may wait (behind.c) */
+  tp_ix *tickrow;     /* its row in the loop of the tick dim; NULL: outside */
+  tp_ix **vlo, **vhi; /* by dim in vec: its range, over bounds and dims that are not in vec */
   /* bdim >= 0: a call runs over one block of this dim in vec, number floor((x + bshift) / block) */
   int bdim;
   int64_t block;
-  const tp_ix *bshift;
+  tp_ix *bshift;
   /* rdim >= 0: it has a loop of its own over this dim in one block (plan/rows.c) */
   int rdim;
 } tp_stmt;
@@ -133,17 +133,17 @@ struct tp_tree {
   tp_tkind kind;
   int n; /* SEQ: any number; FOR: one; IF: a second is the else */
   tp_tree **kid;
-  const tp_sym *var; /* FOR: from lo to before hi, or, step < 0, from hi - 1 down to lo */
-  const tp_ix *lo, *hi;
+  tp_sym *var; /* FOR: from lo to before hi, or, step < 0, from hi - 1 down to lo */
+  tp_ix *lo, *hi;
   int step;
-  const tp_sym *label; /* FOR: the dim it runs over, for explain */
-  bool independent;    /* FOR: no dependence is carried; iterations may still share slots */
-  int64_t block;       /* FOR: > 0: over blocks of so many points */
+  tp_sym *label;    /* FOR: the dim it runs over, for explain */
+  bool independent; /* FOR: no dependence is carried; iterations may still share slots */
+  int64_t block;    /* FOR: > 0: over blocks of so many points */
   /* IF: the condition; FOR: nothing runs unless it holds, which lo and hi imply */
-  const tp_ix *cond;
-  const tp_ix **top; /* RUN: by dim in vec, where an end by data cuts its range; NULL: nowhere */
+  tp_ix *cond;
+  tp_ix **top; /* RUN: by dim in vec, where an end by data cuts its range; NULL: nowhere */
   int stmt;
-  const tp_ix **arg; /* RUN: its dims; in vec NULL, but bdim's the block's number */
+  tp_ix **arg; /* RUN: its dims; in vec NULL, but bdim's the block's number */
 };
 
 /* An end: the symbol for the bound that a dim which ends by data reaches at one point of the stop's
@@ -151,7 +151,7 @@ struct tp_tree {
 /* at[d] a range: the greatest over it, all of the dim or a call's block */
 typedef struct tp_end {
   int stop;
-  const tp_sym *sym;
+  tp_sym *sym;
   const tp_at *at;
 } tp_end;
 
@@ -177,11 +177,10 @@ typedef struct tp_poly {
   TP_VEC(tp_late) late;
   TP_VEC(tp_end) ends;
   tp_tree *tree;
-  bool widens; /* as tp_lower was told */
   tp_vmode *mode;
   tp_arr *const **arrof; /* by node id; arrof by node id and output */
   /* by node id: the most that its first extent is where needed; NULL: as much as its dims allow */
-  const tp_ix **most;
+  tp_ix **most;
   /* by node id: its name in explain, no two unnamed ones alike */
   const char **title;
   uint32_t without;    /* bits of tp_relax that are given up; set before tp_schedule */
@@ -199,7 +198,7 @@ typedef struct tp_poly {
   TP_VEC(const char *) unknown; /* the first few of them */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
-static inline const tp_ix *tp_most_of(const tp_poly *p, tp_val v) {
+static inline tp_ix *tp_most_of(const tp_poly *p, tp_val v) {
   return v.out ? NULL : p->most[v.node->id];
 }
 
@@ -209,31 +208,31 @@ typedef struct tp_opnd {
   /* an array's value, or a node of the same cluster, or an inline node (FILL, VALUE) */
   tp_val base;
   /* per dim of base's domain: over the statement's dims and axis variables */
-  const tp_ix **idx;
+  tp_ix **idx;
   int rank;
-  const tp_ix **shape; /* as the consumer sees it */
+  tp_ix **shape; /* as the consumer sees it */
   /* per axis: which axis variable it runs over, -1: spatial */
   int *axisvar;
   /* per axis: elements of base's row-major spatial layout (0 for axis variables) */
-  const tp_ix **stride;
-  const tp_ix *off; /* spatial offset */
+  tp_ix **stride;
+  tp_ix *off; /* spatial offset */
   int nvar;
-  const tp_sym **var;
-  const tp_ix **extent; /* axis variables: 0 <= var < extent */
+  tp_sym **var;
+  tp_ix **extent; /* axis variables: 0 <= var < extent */
   /* the range as written: extent = max(0, hi - lo), simplified */
-  const tp_ix **lo, **hi;
+  tp_ix **lo, **hi;
   /* base exactly as it is: no view on the spatial side, no axis variables */
   bool identity;
-  const tp_ix *upto; /* see tp_access */
+  tp_ix *upto; /* see tp_access */
   /* not NULL: cannot be a view; this node must be stored */
   const tp_node *bad;
 } tp_opnd;
 /* e = *by * s + *rest, where rest does not depend on s. */
-bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, const tp_ix **rest);
+bool tp_steps(const tp_poly *p, tp_ix *e, tp_sym *s, int64_t *by, tp_ix **rest);
 /* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead`
  * axis variables (dims of CALL's over) come first. */
-bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
-    const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
+bool tp_resolve(tp_poly *p, tp_val v, tp_ixs at, int nlead, tp_dims leadvar, tp_ixs leadext,
+    tp_opnd *out, tp_error *err);
 /* NULL: none (a view, inline or inside a cluster) */
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);
 /* the one of them that s reads */
@@ -246,12 +245,11 @@ const tp_node *tp_output_param(const tp_graph *g, int output);
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
 /* Does a place along a dim of an array move with dims along which s lies before a recurrence, in
  * one call or by ranges? Then s goes round no ring: the width is at least `least`. */
-bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, const tp_ix *e, bool range);
+bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, tp_ix *e, bool range);
 /* s->src */
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);
 /* The range of a dim in vec that the call of a RUN covers. */
-void tp_run_range(
-    tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
+void tp_run_range(const tp_stmt *s, const tp_tree *run, int d, tp_ix **lo, tp_ix **hi);
 /* a product of which each operand is the same along an axis of the other */
 bool tp_is_outer(const tp_node *n);
 /* may s add n only at its elements that are not always 0? n is zeros around a value, or a value put
@@ -269,33 +267,30 @@ static inline bool tp_is_copy(const tp_stmt *s) {
 
 /* ---- ends by data (ends.c) ---- */
 /* the end of the rows over which e is the greatest, if rows end */
-const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);
+tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);
 /* The place in the table of the next end from `from` on that e mentions; -1: no more. */
-int tp_next_end(const tp_poly *p, const tp_ix *e, int from);
+int tp_next_end(const tp_poly *p, tp_ix *e, int from);
 /* e mentions s, or an end at a point that does */
-bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);
+bool tp_depends(const tp_poly *p, tp_ix *e, tp_sym *s);
 /* An expression of the graph over these dims, at values of theirs: reached bounds become ends at
  * that point. */
-const tp_ix *tp_at_dims(
-    tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *at);
-const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at);
+tp_ix *tp_at_dims(tp_poly *p, tp_ix *e, int n, tp_dims dims, tp_ixs at);
+tp_ix *tp_at_point(tp_poly *p, const tp_node *n, tp_ix *e, tp_ixs at);
 /* An expression of a statement at other values of its dims; an end that depends on a dim of `gone`
  * becomes the greatest over it. */
-const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims,
-    const tp_ix *const *to, uint32_t gone);
-const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims);
+tp_ix *tp_move_ends(tp_poly *p, tp_ix *e, int n, tp_dims dims, tp_ixs to, uint32_t gone);
+tp_ix *tp_extent_upper(tp_graph *g, tp_ix *e, int n, tp_dims dims);
 /* Part k of a guard: end number *end is at least *least; *end < 0: something else. False: no part.
  */
-bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const tp_ix **least);
+bool tp_guard_part(const tp_poly *p, tp_ix *guard, int k, int *end, tp_ix **least);
 /* the dim that ends, if arr is a stop's array */
-const tp_sym *tp_stop_sym(const tp_poly *p, int arr);
+tp_sym *tp_stop_sym(const tp_poly *p, int arr);
 /* The condition under which a call over dims in vec runs: the guard holds for some of its points.
  * Parts that depend on one dim cut its range (run->top). NULL: always. */
-const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
+tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
 
 /* need: the needed points for g's outputs and sinks. NULL: err. */
-/* widens: products of f32 may read operands that are stored in 16 bits */
-tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool widens, tp_error *err);
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
 /* Fills results. Error cycle, with points at small bounds as a witness, where there is no order. */
 bool tp_schedule(tp_poly *p, tp_error *err);
 tp_poly *tp_poly_free(tp_poly *p); /* isl objects; the arena is the graph's */
@@ -312,8 +307,8 @@ static inline void tp_give_up(tp_poly *p, tp_relax r) {
 void tp_poly_print_unknown(tp_buf *b, const tp_poly *p); /* queries over budget */
 void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env);
 /* "point", "ring", "block", "dense" */
-const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);
-const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x); /* bytes that it keeps */
+const char *tp_arr_kind(const tp_arr *x, int d);
+tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x); /* bytes that it keeps */
 /* bytes at these bounds, or at sample bounds if env is NULL */
 double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);
 typedef struct tp_sized {

@@ -12,7 +12,7 @@ enum { COLUMN = 72, READS = 6 };
 
 /* the loops around */
 typedef struct named {
-  const tp_sym *var;
+  tp_sym *var;
   const char *name;
   const struct named *up;
 } named;
@@ -32,7 +32,7 @@ static const char *called_var(const pr *x, const char *id, size_t n) {
   return NULL;
 }
 
-static void put_ix(const pr *x, tp_buf *b, const tp_ix *e) {
+static void put_ix(const pr *x, tp_buf *b, tp_ix *e) {
   tp_buf raw;
   tp_hold mine;
   tp_buf_hold(&raw, &mine);
@@ -47,7 +47,7 @@ static void put_ix(const pr *x, tp_buf *b, const tp_ix *e) {
   tp_buf_drop(&raw, &mine);
 }
 
-static void put_range(const pr *x, tp_buf *b, const tp_ix *lo, const tp_ix *hi) {
+static void put_range(const pr *x, tp_buf *b, tp_ix *lo, tp_ix *hi) {
   put_ix(x, b, lo);
   tp_puts(b, " .. ");
   put_ix(x, b, hi);
@@ -59,8 +59,8 @@ typedef struct {
   const tp_stmt *s;
   const tp_tree *t;
   int n;
-  const tp_sym *dim[TP_MAXRANK * 4];
-  const tp_ix *val[TP_MAXRANK * 4];
+  tp_sym *dim[TP_MAXRANK * 4];
+  tp_ix *val[TP_MAXRANK * 4];
 } call;
 
 /* The statement's dims at this place in the tree; dims that a call runs over stay themselves. */
@@ -75,22 +75,21 @@ static call call_of(const pr *x, const tp_tree *t) {
 }
 
 static void put_vector(const pr *x, tp_buf *b, const call *c, int d) {
-  const tp_ix *lo, *hi;
-  tp_run_range(x->p->g->ix, c->s, c->t, d, &lo, &hi);
+  tp_ix *lo, *hi;
+  tp_run_range(c->s, c->t, d, &lo, &hi);
   put_range(x, b, lo, hi);
 }
 
-static void put_index(const pr *x, tp_buf *b, const call *c, const tp_ix *e) {
-  tp_ictx *ix = x->p->g->ix;
-  e = tp_ix_subst(ix, e, c->n, c->dim, c->val);
+static void put_index(const pr *x, tp_buf *b, const call *c, tp_ix *e) {
+  e = tp_ix_subst(e, c->n, c->dim, c->val);
   for (int d = 0; d < c->s->ndim; d++) { /* d + rest, for all d of the call */
     int64_t by;
-    const tp_ix *rest, *lo, *hi;
+    tp_ix *rest, *lo, *hi;
     if (!(c->s->vec >> d & 1) || !tp_ix_mentions(e, c->s->dim[d]) ||
-        !tp_ix_linear_in(ix, e, c->s->dim[d], &by, &rest) || by != 1)
+        !tp_ix_linear_in(e, c->s->dim[d], &by, &rest) || by != 1)
       continue;
-    tp_run_range(ix, c->s, c->t, d, &lo, &hi);
-    put_range(x, b, tp_ix_add(ix, lo, rest), tp_ix_add(ix, hi, rest));
+    tp_run_range(c->s, c->t, d, &lo, &hi);
+    put_range(x, b, tp_ix_add(lo, rest), tp_ix_add(hi, rest));
     return;
   }
   put_ix(x, b, e);
@@ -254,7 +253,7 @@ static void put_for(pr *x, const tp_tree *t) {
   tp_putf(x->b, "for %s = ", here.name);
   if (t->step > 0) put_range(x, x->b, t->lo, t->hi);
   else {
-    put_ix(x, x->b, tp_ix_addc(x->p->g->ix, t->hi, -1));
+    put_ix(x, x->b, tp_ix_addc(t->hi, -1));
     tp_puts(x->b, " down to ");
     put_ix(x, x->b, t->lo);
   }
@@ -318,17 +317,17 @@ void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
 
 /* ---- storage ---- */
 
-static const tp_ix *upper_extent(const tp_poly *p, const tp_arr *x, int i) {
-  const tp_ix *up = tp_ix_upper(p->g->ix, x->shape[i], x->ndim, x->dim);
-  const tp_ix *most = i || x->kind != TP_ARR_TEMP ? NULL : tp_most_of(p, x->val);
-  return most ? tp_ix_min(p->g->ix, up, most) : up;
+static tp_ix *upper_extent(const tp_poly *p, const tp_arr *x, int i) {
+  tp_ix *up = tp_ix_upper(x->shape[i], x->ndim, x->dim);
+  tp_ix *most = i || x->kind != TP_ARR_TEMP ? NULL : tp_most_of(p, x->val);
+  return most ? tp_ix_min(up, most) : up;
 }
 
-const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x) {
+tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x) {
   tp_ictx *ix = p->g->ix;
-  const tp_ix *n = tp_ix_const(ix, x->in ? 0 : tp_dtype_size(x->dtype));
-  for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(ix, n, x->width[d]);
-  for (int i = 0; i < x->rank; i++) n = tp_ix_mul(ix, n, upper_extent(p, x, i));
+  tp_ix *n = tp_ix_const(ix, x->in ? 0 : tp_dtype_size(x->dtype));
+  for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(n, x->width[d]);
+  for (int i = 0; i < x->rank; i++) n = tp_ix_mul(n, upper_extent(p, x, i));
   return n;
 }
 
@@ -341,7 +340,7 @@ static void put_shape(tp_buf *b, const tp_poly *p, const tp_arr *x) {
   if (x->rank) tp_puts(b, "]");
 }
 
-static void put_bytes(tp_buf *b, const tp_ix *n, const int64_t *env) {
+static void put_bytes(tp_buf *b, tp_ix *n, const int64_t *env) {
   int64_t v;
   tp_puts(b, ", ");
   tp_ix_print(b, n);
@@ -350,9 +349,9 @@ static void put_bytes(tp_buf *b, const tp_ix *n, const int64_t *env) {
     tp_putf(b, " = %lld", (long long)v);
 }
 
-const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d) {
+const char *tp_arr_kind(const tp_arr *x, int d) {
   if (tp_is_number(x->width[d], 1)) return "point";
-  if (x->width[d] == tp_ix_sym(p->g->ix, x->dim[d]->bound)) return "dense";
+  if (x->width[d] == tp_ix_sym(x->dim[d]->bound)) return "dense";
   return x->align && x->align[d] ? "block" : "ring";
 }
 
@@ -405,8 +404,8 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   put_shape(b, p, x);
   put_bytes(b, tp_arr_bytes(p, x), env);
   for (int d = 0; d < x->ndim && x->kind == TP_ARR_TEMP; d++)
-    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(p, x, d), x->why[d][0] ? ", " : "",
-        x->why[d]);
+    tp_putf(
+        b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(x, d), x->why[d][0] ? ", " : "", x->why[d]);
   if (x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT) {
     if (x->in) tp_putf(b, "; lies in %s", x->in->name);
     put_order(b, x);

@@ -50,7 +50,7 @@ typedef TP_VEC(tp_item *) tp_items;
 /* an item of a sequence: a statement, or a loop around a sequence */
 struct tp_item {
   int st; /* the statement; -1: a loop */
-  const tp_sym *label;
+  tp_sym *label;
   int s;
   int nmem;
   tp_mem *mem;
@@ -73,7 +73,7 @@ typedef struct tp_sst {
   int then;     /* schedule_tree.c: runs right after it at the same times; -1: none */
   bool follows; /* it is another's `then` */
   bool asked;
-  const tp_ix *asks;     /* calls.c: the condition that each call asks of its point */
+  tp_ix *asks;           /* calls.c: the condition that each call asks of its point */
   isl_set *calls, *told; /* calls.c: the points that are called, also as isl gets them */
 } tp_sst;
 
@@ -96,7 +96,7 @@ typedef struct tp_sched {
   /* the subject of queries, for the note about one that takes too much */
   const char *ask, *who, *whom;
   /* labels that get a loop only to be cut in blocks (vec.c) */
-  TP_VEC(const tp_sym *) cut;
+  TP_VEC(tp_sym *) cut;
   bool boxes;    /* statements were cut in boxes (boxes.c) */
   bool skewed;   /* some rows are by isl's scheduler (split.c) */
   bool hulled;   /* some dependence is a hull, larger than the exact one (deps.c) */
@@ -193,7 +193,7 @@ static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.
 /* ---- level.c: components, legal dims, choice ---- */
 /* [0]: s = 1, [1]: s = -1; off by member */
 typedef struct tp_cand {
-  const tp_sym *label;
+  tp_sym *label;
   bool ok[2];
   tp_wt *off[2];
 } tp_cand;
@@ -224,7 +224,7 @@ typedef struct tp_level {
 } tp_level;
 tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs);
 /* the statement's first unused dim of that label, -1: none */
-int tp_dim_of(tp_sched *S, int st, const tp_sym *label);
+int tp_dim_of(tp_sched *S, int st, tp_sym *label);
 void tp_choose_recurrences(tp_sched *S, tp_level *L); /* stages 1 and 2 */
 void tp_choose_rest(tp_sched *S, tp_level *L);        /* stages 3 and 4 */
 /* The inner arcs of component k between points of equal rows of its candidate `pick`, these in mem.
@@ -247,17 +247,17 @@ isl_id *tp_stmt_id(tp_sched *S, int st); /* the statement's name for isl */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);
 /* how many elements; an extent that only the call knows counts as TP_TUNE_BLOCK_EXTENT */
-double tp_elements(int rank, const tp_ix *const *shape);
+double tp_elements(int rank, tp_ixs shape);
 /* bytes of the largest result that stays inside the cluster, for one point; 0: none */
 double tp_row_inside(const tp_poly *p, const tp_stmt *s);
-bool tp_is_cut(const tp_sched *S, const tp_sym *label);
+bool tp_is_cut(const tp_sched *S, tp_sym *label);
 bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 /* Does which element is accessed in array dim k depend on the statement's dim d? */
 bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 void tp_dense_vectors(tp_sched *S);
 /* ---- boxes.c ---- */
 /* Does dim d of the statement's domain stand apart from the others, from lo up to before hi? */
-bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
+bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, tp_ix **lo, tp_ix **hi);
 /* Cuts statements whose points are several boxes, for calls over these dims; everything starts anew
  * if it has cut one. */
 bool tp_cut_in_boxes(tp_sched *S, const uint32_t *dims);
@@ -304,5 +304,5 @@ bool tp_make_tree(tp_sched *S);
 tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t); /* narrow.c */
 void tp_live(tp_sched *S);
 /* a bound without a dim, given at the call, which the program mentions */
-bool tp_is_free_bound(const tp_sched *S, const tp_sym *s);
+bool tp_is_free_bound(const tp_sched *S, tp_sym *s);
 #endif

@@ -348,12 +348,11 @@ static tp_tree *versions(ast_walk *c, tp_item *x) {
   tp_sched *S = c->S;
   if (!S->freectx || !piecewise(x))
     return generate(c, x, isl_set_copy(S->context), S->p->late.n > 0);
-  const tp_ix *some = tp_ix_bool(c->ix, true);
+  tp_ix *some = tp_ix_bool(c->ix, true);
   for (int i = 0; i < tp_nsym(c->ix); i++) {
-    const tp_sym *b = tp_sym_at(c->ix, i);
+    tp_sym *b = tp_sym_at(c->ix, i);
     if (tp_is_free_bound(S, b))
-      some = tp_ix_and(
-          c->ix, some, tp_ix_cmp(c->ix, TP_GE, tp_ix_sym(c->ix, b), tp_ix_const(c->ix, 1)));
+      some = tp_ix_and(some, tp_ix_cmp(TP_GE, tp_ix_sym(b), tp_ix_const(c->ix, 1)));
   }
   tp_tree *t = tp_ast_new_tree(S, TP_T_IF, 2);
   isl_set *where = isl_set_params(tp_isl_of_cond(c->ix, 0, NULL, some));

@@ -13,7 +13,7 @@ static inline bool tp_is_called(const tp_stmt *s, int d) {
 /* The dim as the points of the calls have it. */
 int tp_call_dim(const tp_stmt *s, int dim);
 /* the condition that a call asks of its point; NULL: all points are called */
-const tp_ix *tp_call_asks(tp_sched *S, int st);
+tp_ix *tp_call_asks(tp_sched *S, int st);
 TP_KEEP isl_set *tp_called_set(tp_sched *S, int st);
 isl_pw_aff *tp_call_row(tp_sched *S, const tp_mem *m); /* the row on the points that isl gets */
 /* The points as a statement of isl's. */
@@ -23,7 +23,7 @@ isl_set *tp_few_pieces(tp_sched *S, int st); /* the domain, or its outline */
 /* ---- ast.c ---- */
 typedef struct {
   isl_id *id;
-  const tp_ix *val;
+  tp_ix *val;
 } binding;
 typedef struct {
   tp_sched *S;

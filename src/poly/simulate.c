@@ -200,14 +200,14 @@ static bool run_point(sim *s, int st, const int64_t *x, phase f) {
 /* All points of a call, from dim d on. */
 static bool run_points(sim *s, const tp_tree *t, int64_t *x, int d, phase f) {
   const tp_stmt *q = s->p->stmts.v[t->stmt];
-  const tp_ix *lo, *hi;
+  tp_ix *lo, *hi;
   bool ok = true;
   if (d == q->ndim) return run_point(s, t->stmt, x, f);
   if (!(q->vec >> d & 1)) {
     x[d] = tp_ix_evalq(t->arg[d], s->env);
     return run_points(s, t, x, d + 1, f);
   }
-  tp_run_range(s->p->g->ix, q, t, d, &lo, &hi);
+  tp_run_range(q, t, d, &lo, &hi);
   int64_t end = tp_ix_evalq(hi, s->env);
   for (x[d] = tp_ix_evalq(lo, s->env); x[d] < end && ok; x[d]++) ok = run_points(s, t, x, d + 1, f);
   return ok;

@@ -59,7 +59,7 @@ static void visit_run(tour *x, const tp_tree *t, const char *loops, int depth) {
   loop_nest *n = nest_of(x, loops);
   const char *name = said_of(x, s), *key = tp_printf(&x->a, "%s\n%s", loops, name);
   if (tp_hmap_get(&x->said, key, strlen(key))) return;
-  tp_hmap_set(&x->said, key, strlen(key), (void *)key);
+  tp_hmap_set(&x->said, key, strlen(key), key);
   if (n->n++ < NAMES) TP_PUSH(&x->a, &n->name, name);
 }
 
@@ -85,8 +85,7 @@ static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
   x.depth = TP_NEWN(&x.a, int, p->stmts.n);
   if (p->tree) tour_measure(&x, p->tree, 0);
   if (p->tree) tour_visit(&x, p->tree, "", 0);
-  for (int i = 0; i < x.nests.n; i++) {
-    const loop_nest *n = &x.nests.v[i];
+  TP_EACH (const loop_nest, n, x.nests) {
     tp_putf(b, "  %-*s ", WIDE, *n->loops ? tp_printf(&x.a, "for %s", n->loops) : "once");
     for (int k = 0; k < n->name.n; k++) tp_putf(b, "%s%s", k ? ", " : "", n->name.v[k]);
     if (n->n > n->name.n) tp_putf(b, " and %d more", n->n - n->name.n);
@@ -116,7 +115,7 @@ static void put_kept(tp_buf *b, const tp_poly *p, const tp_sized *v, const int64
     if (env && !tp_ix_is_const(tp_arr_bytes(p, x), NULL)) tp_putf(b, " = %.0f", v[i].bytes);
     for (int d = 0; d < x->ndim; d++) {
       if (tp_is_number(x->width[d], 1)) continue;
-      tp_putf(b, "; %s of %s", tp_arr_kind(p, x, d), x->dim[d]->name);
+      tp_putf(b, "; %s of %s", tp_arr_kind(x, d), x->dim[d]->name);
       if (x->why[d] && *x->why[d]) tp_putf(b, ", %s", x->why[d]);
     }
     tp_puts(b, "\n");

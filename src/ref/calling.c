@@ -3,7 +3,7 @@
  * in `over` lead the shapes of the arrays: one call does all points over them. */
 #include "ref/machine.h"
 
-static bool is_over(const tp_node *n, const tp_sym *d) {
+static bool is_over(const tp_node *n, tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 
@@ -121,9 +121,9 @@ static bool keep(ref *r, const tp_node *n, const call_box *b) {
       number = number * ref_bound(r, w->dom[k]) + b->lo[k];
       ndim++;
     }
-  for (int k = 0; k < r->g->params.n; k++) {
+  TP_NODES (n, r->g->params) {
     while (!r->g->outputs.v[++i].hidden) continue;
-    if (r->g->params.v[k] == w) break;
+    if (n == w) break;
   }
   return r->complete[i] || !r->run->outputs[i] ||
       ref_put(r, r->ops.v[0].cell, 0, r->run->outputs[i], ndim, number);

@@ -17,7 +17,7 @@ const tp_node **ref_calls_reached(ref *r, int *count) {
   const tp_graph *g = r->g;
   bool *reached = TP_NEWN(&r->arena, bool, g->nodes.n);
   for (int i = 0; i < g->outputs.n; i++) tp_reach(&r->arena, g->outputs.v[i].val.node, reached);
-  for (int i = 0; i < g->sinks.n; i++) tp_reach(&r->arena, g->sinks.v[i], reached);
+  TP_NODES (n, g->sinks) tp_reach(&r->arena, n, reached);
   for (int i = 0; i < g->stops.n; i++) tp_reach(&r->arena, g->stops.v[i].done.node, reached);
   const tp_node **call = TP_NEWN(&r->arena, const tp_node *, g->nodes.n);
   *count = 0;

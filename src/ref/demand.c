@@ -69,7 +69,7 @@ static bool demand_read(ref *r, tp_cell *c) {
 
 int ref_branch(const ref *r, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
-    const tp_ix *cond = n->in[k].cond;
+    tp_ix *cond = n->in[k].cond;
     if (!cond || tp_ix_evalq(cond, r->env)) return k;
   }
   return -1;
@@ -110,10 +110,10 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
 }
 
 /* Is e the dim shifted by a number that bounds give? */
-static bool is_shifted(ref *r, const tp_ix *e, const tp_sym *dim, int64_t *by) {
+static bool is_shifted(ref *r, tp_ix *e, tp_sym *dim, int64_t *by) {
   int64_t k;
-  const tp_ix *rest;
-  bool yes = e && tp_ix_linear_in(r->g->ix, e, dim, &k, &rest) && k == 1 && tp_ix_of_bounds(rest) &&
+  tp_ix *rest;
+  bool yes = e && tp_ix_linear_in(e, dim, &k, &rest) && k == 1 && tp_ix_of_bounds(rest) &&
       !tp_mentions_end(r->g, rest);
   if (yes) *by = tp_ix_evalq(rest, r->env);
   return yes;
@@ -138,7 +138,7 @@ static void sources_of(ref *r, tp_cell *c, const tp_edge *e, int64_t *lo, int64_
 }
 
 /* Does the map or the operand's shape mention this end? */
-static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
+static bool contribution_asks(const tp_node *n, const tp_edge *e, tp_sym *end) {
   tp_node probe = { .op = TP_OP_ACCUM,
     .ndom = n->ndom,
     .nin = 1,
@@ -152,7 +152,7 @@ static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *
  * these are known. */
 static bool reaches(ref *r, tp_cell *c, const tp_edge *e, bool known) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM];
-  const tp_ix *cond = !e->cond || known ? e->cond : tp_end_parts(r->g, e->cond, false);
+  tp_ix *cond = !e->cond || known ? e->cond : tp_end_parts(r->g, e->cond, false);
   if (cond && !tp_ix_evalq(cond, r->env)) return false;
   box_of(r, c->node->ndom, e->at, lo, hi);
   for (int k = 0; k < c->node->ndom; k++) {

@@ -8,7 +8,7 @@
 
 static const char yes[1]; /* data[0] of an alive cell that holds */
 
-static tp_node *pseudo(ref *r, int id, int ndom, const tp_sym *const *dom, const tp_stop *s) {
+static tp_node *pseudo(ref *r, int id, int ndom, tp_dims dom, const tp_stop *s) {
   tp_node *n = TP_NEW(&r->arena, tp_node);
   *n = (tp_node){ .id = id, .op = TP_OP_VALUE, .nout = 1, .ndom = ndom, .dom = dom, .pos = s->pos };
   return n;
@@ -24,7 +24,7 @@ static tp_node *own_part(const tp_node *n, tp_node *own, tp_edge *in) {
   return own;
 }
 
-static bool mentions_itself(const tp_node *n, const tp_sym *s) {
+static bool mentions_itself(const tp_node *n, tp_sym *s) {
   tp_edge in[n->nin + 1];
   tp_node own;
   return tp_node_mentions(own_part(n, &own, in), s);
@@ -119,15 +119,14 @@ static ref_answer ask(ref *r, tp_cell *a) {
   return a->data[0] ? REF_YES : REF_NO;
 }
 
-static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
+static int position(int n, tp_dims dims, tp_sym *s) {
   for (int k = 0; k < n; k++)
     if (dims[k] == s) return k;
   return -1;
 }
 
 /* is it alive for one of the points of the dims that it lacks? */
-static ref_answer alive_for(
-    ref *r, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
+static ref_answer alive_for(ref *r, const ref_ending *e, int n, tp_dims dims, const int64_t *at) {
   const tp_node *a = e->alive;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], p[TP_MAXDIM];
   for (int k = 0; k < a->ndom; k++) {
@@ -144,8 +143,8 @@ static ref_answer alive_for(
 
 /* Does the cell's own point, which is alive, imply this one? Its rows are among those whose
  * greatest end counts here. A call over rows stands at the first row, alive or not. */
-static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n,
-    const tp_sym *const *dims, const int64_t *at) {
+static bool is_implied(
+    const ref *r, tp_cell *by, const ref_ending *e, int n, tp_dims dims, const int64_t *at) {
   bool same = by && by->node->id < r->g->nodes.n && !by->node->attr.nover;
   for (int k = 0; k < e->alive->ndom && same; k++) {
     int p = position(n, dims, e->alive->dom[k]), q = tp_dim_at(by->node, e->alive->dom[k]);
@@ -154,8 +153,7 @@ static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n,
   return same;
 }
 
-ref_answer ref_alive(
-    ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
+ref_answer ref_alive(ref *r, tp_cell *by, int n, tp_dims dims, const int64_t *at, int *which) {
   for (int i = 0; i < r->g->stops.n; i++) {
     if (position(n, dims, r->ending[i].stop->dim) < 0 ||
         is_implied(r, by, &r->ending[i], n, dims, at))
@@ -167,8 +165,8 @@ ref_answer ref_alive(
   return REF_YES;
 }
 
-ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
-    const int64_t *hi, int64_t *at) {
+ref_answer ref_seek(
+    ref *r, tp_cell *by, int n, tp_dims dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
   for (;;) {
     int which = 0;
     ref_answer x = ref_alive(r, by, n, dims, at, &which);
@@ -190,7 +188,7 @@ typedef struct {
   uint64_t h;
 } hashing;
 
-static const tp_ix *add_ix(void *ud, const tp_ix *e) {
+static tp_ix *add_ix(void *ud, tp_ix *e) {
   hashing *x = ud;
   int64_t v = tp_ix_evalq(e, x->r->env);
   x->h = tp_hash(&v, sizeof v, x->h);
@@ -208,7 +206,7 @@ static uint64_t said(const ref *r, const tp_node *n) {
   return x.h;
 }
 
-static bool same_alone(ref *r, const tp_node *n, const tp_sym *t, int64_t least) {
+static bool same_alone(ref *r, const tp_node *n, tp_sym *t, int64_t least) {
   int64_t *end = &r->env[t->bound->id], was = *end;
   uint64_t first = 0;
   bool same = true;
@@ -223,13 +221,13 @@ static bool same_alone(ref *r, const tp_node *n, const tp_sym *t, int64_t least)
 
 /* Does n say the same for all values of the other ends from stop k on? Known ends have one
  * value. */
-static bool same_beside(ref *r, const tp_node *n, const tp_sym *t, int64_t least, int k) {
+static bool same_beside(ref *r, const tp_node *n, tp_sym *t, int64_t least, int k) {
   const tp_graph *g = r->g;
   while (
       k < g->stops.n && (g->stops.v[k].dim == t || !mentions_itself(n, g->stops.v[k].dim->bound)))
     k++;
   if (k == g->stops.n) return same_alone(r, n, t, least);
-  const tp_sym *d = g->stops.v[k].dim;
+  tp_sym *d = g->stops.v[k].dim;
   const tp_cell *c = ref_cell_here(r, r->ending[k].end);
   bool known = c->state == CELL_DONE, same = true;
   int64_t *end = &r->env[d->bound->id], was = *end,
@@ -244,7 +242,7 @@ static bool same_beside(ref *r, const tp_node *n, const tp_sym *t, int64_t least
  * Then the least stands for the end. The end itself, even if only one number is possible, is known
  * once it has been asked for. */
 static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
-  const tp_sym *t = e->stop->dim;
+  tp_sym *t = e->stop->dim;
   int64_t least = ref_end_least(r, n, e);
   bool itself = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound,
        same = !itself && same_beside(r, n, t, least, 0);

@@ -120,7 +120,7 @@ static bool is_early(ref *r, tp_cell *c) {
   else TP_COPYN(at, ref_at(c), n->ndom);
   if (n->attr.fn == TP_FN_KEEP) {
     ref_point(r, n, at);
-    const tp_sym *d = r->ticks->dim[0];
+    tp_sym *d = r->ticks->dim[0];
     return tp_has_dim(n, d) && r->env[d->id] > r->now[0] + 1;
   }
   return ref_has_ticks(r->ticks, n) && ref_tick_sign(r, n, at) > 0;
@@ -192,10 +192,10 @@ ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) 
     if (x_ != REF_WAIT || (x_ = run_stack(r)) != REF_YES) return x_; \
   }
 
-ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at,
+ref_answer ref_is_alive(ref *r, int n, tp_dims dims, const int64_t *at,
     int *which){ WAIT_FOR(r, ref_alive(r, NULL, n, dims, at, which)) }
 
-ref_answer ref_find(ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi,
+ref_answer ref_find(ref *r, int n, tp_dims dims, const int64_t *lo, const int64_t *hi,
     int64_t *at){ WAIT_FOR(r, ref_seek(r, NULL, n, dims, lo, hi, at)) }
 
 ref_answer ref_call_seek(ref *r, const tp_node *n) {

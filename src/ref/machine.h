@@ -54,7 +54,7 @@ typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
 typedef struct ref_calls {
   tp_callee of;
   int ndim;
-  const tp_sym *dims[TP_MAXDIM];
+  tp_sym *dims[TP_MAXDIM];
   int64_t at[TP_MAXDIM];
 } ref_calls;
 
@@ -105,9 +105,8 @@ void ref_give_up(ref *r); /* drops all demands */
 bool ref_has_ticks(const tp_ticks *t, const tp_node *n);
 /* -1: at, a point of all tick dims, is before the tick; 0: of it; 1: behind */
 int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at);
-ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);
-ref_answer ref_find(
-    ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
+ref_answer ref_is_alive(ref *r, int n, tp_dims dims, const int64_t *at, int *which);
+ref_answer ref_find(ref *r, int n, tp_dims dims, const int64_t *lo, const int64_t *hi, int64_t *at);
 ref_answer ref_call_seek(ref *r, const tp_node *n);
 
 /* ---- memo.c ---- */
@@ -122,7 +121,7 @@ bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);
 bool ref_put(ref *r, tp_cell *c, int out, tp_array *a, int ndim, int64_t number);
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
 /* the dim's bound as the call gives it */
-int64_t ref_bound(const ref *r, const tp_sym *dim);
+int64_t ref_bound(const ref *r, tp_sym *dim);
 /* at := lo; false: the box is empty */
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);
 /* false: at was the last */
@@ -154,11 +153,10 @@ void ref_stops_open(ref *r);
 bool ref_stop_step(ref *r, tp_cell *c);
 /* Is this point alive? NO: *which stop has ended it. WAIT: for cells now on the stack. by NULL: the
  * question comes from outside any step. */
-ref_answer ref_alive(
-    ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which);
+ref_answer ref_alive(ref *r, tp_cell *by, int n, tp_dims dims, const int64_t *at, int *which);
 /* Moves `at` on, in lexicographic order, to the first point that is alive; NO: there is none. */
-ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
-    const int64_t *hi, int64_t *at);
+ref_answer ref_seek(
+    ref *r, tp_cell *by, int n, tp_dims dims, const int64_t *lo, const int64_t *hi, int64_t *at);
 bool ref_demand_ends(ref *r, const tp_node *n);
 bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
 

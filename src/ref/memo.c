@@ -71,8 +71,7 @@ int64_t tp_ref_bytes(
   if (!env) return -1;
   TP_COPYN(env, given, nsym);
   tp_run_few(g, env);
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *x = g->nodes.v[i];
+  TP_NODES (x, g->nodes) {
     int64_t bytes = node_bytes(x, whole, &(tp_run){ .env = env });
     sum = tp_sum_bytes(sum, bytes);
     if (v)
@@ -83,7 +82,7 @@ int64_t tp_ref_bytes(
   return sum;
 }
 
-int64_t ref_bound(const ref *r, const tp_sym *dim) { return r->run->env[dim->bound->id]; }
+int64_t ref_bound(const ref *r, tp_sym *dim) { return r->run->env[dim->bound->id]; }
 
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at) {
   bool some = true;

@@ -8,7 +8,7 @@ tp_cell *ref_cell_here(ref *r, const tp_node *n) {
 }
 
 int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e) {
-  const tp_sym *t = e->stop->dim;
+  tp_sym *t = e->stop->dim;
   int64_t was = r->env[t->id], least = TP_MIN(tp_has_dim(n, t) ? was + 1 : 1, ref_bound(r, t));
   for (bool more = true; more && least < ref_bound(r, t); least += more) {
     r->env[t->id] = least;

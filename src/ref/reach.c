@@ -52,7 +52,7 @@ static bool ends_here(const ref *r, const tp_stop *s) {
   const tp_node *done = s->done.node;
   bool behind = false, here = true;
   for (int k = 0; k < r->ticks->n; k++) {
-    const tp_sym *d = r->ticks->dim[k];
+    tp_sym *d = r->ticks->dim[k];
     if (d == s->dim) behind = true, here &= !is_last(r, k);
     else if (!tp_has_dim(done, d)) here &= behind ? is_last(r, k) : r->now[k] == 0;
   }
@@ -110,13 +110,13 @@ static bool sample(reach *q, int64_t *env, bool *counts, tp_error *err) {
 /* sets bounds to b, or `rest` for dims that do not tick: windows and lags may be short */
 static void set_bounds(const reach *q, int64_t b, int64_t rest, int64_t *env) {
   for (int i = 0; i < tp_nsym(q->g->ix); i++) {
-    const tp_sym *d = tp_sym_at(q->g->ix, i)->dim;
+    tp_sym *d = tp_sym_at(q->g->ix, i)->dim;
     env[i] = d && !tp_dom_has(q->ticks.n, q->ticks.dim, d) ? rest : d || b % 2 ? b : 1;
   }
 }
 
-bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced,
-    bool *ends, tp_error *err) {
+bool tp_ref_ticks(
+    tp_graph *g, int n, tp_dims dims, bool *shown, bool *paced, bool *ends, tp_error *err) {
   reach q = { NULL, g, { .n = n, .dim = dims }, shown, paced, ends };
   candidates(&q);
   int left = TP_TUNE_TICKS_SAMPLES;

@@ -23,8 +23,8 @@ int64_t tp_ref_bytes(const tp_graph *g, const bool *whole, const int64_t *env, t
  * the outer ones, which go with the last tick inside their point. paced, by node id: callbacks with
  * all tick dims outside `over`. ends, by g->stops: is the end of a tick dim known in time? It
  * follows demands at small bounds. */
-bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced,
-    bool *ends, tp_error *err);
+bool tp_ref_ticks(
+    tp_graph *g, int n, tp_dims dims, bool *shown, bool *paced, bool *ends, tp_error *err);
 /* In steps: show takes this tick's values, makes its outputs, arrays over their dims that do not
  * tick, and finds the point of the next tick, if there is one (more); rest does other work that is
  * possible by now, until a time (0: all of it). After the last tick nothing is held back. run and t

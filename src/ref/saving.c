@@ -58,7 +58,7 @@ static bool take_cell(ref *r, const tp_node *n, tp_reader *in) {
 /* Takes a call. One that reached the end of a smaller bound goes on there, unless the dim is an
  * inner one: earlier rows would have had more calls. */
 static bool take_call(ref *r, ref_calls *q, const int64_t *was, tp_reader *in) {
-  const tp_sym *d = r->ticks->dim[0];
+  tp_sym *d = r->ticks->dim[0];
   for (int k = 0; k < ncoord(q); k++) {
     int64_t most = q->ndim ? ref_bound(r, q->dims[k]) : 1;
     q->at[k] = tp_take_in(in, 0, TP_MAX(most, 1) + (k == 0));

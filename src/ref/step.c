@@ -75,7 +75,7 @@ static bool show(ref *r, int i, tp_array **to) {
   const tp_output *o = &r->g->outputs.v[i];
   const tp_node *n = o->val.node;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], shape[TP_MAXRANK], number = 0;
-  const tp_sym *still[TP_MAXDIM];
+  tp_sym *still[TP_MAXDIM];
   int place[TP_MAXDIM], ndim = 0;
   for (int k = 0; k < n->ndom; k++)
     if (!tp_dom_has(r->ticks->n, r->ticks->dim, n->dom[k]))
@@ -211,7 +211,7 @@ static bool fill_some(ref *r, int i, bool rows, double until) {
 /* Has w a last row now? Between ticks a state goes to the next row at most: without ticks it would
  * go on to the bound, which may be no end. An end by data must be known first. */
 static bool has_last(const ref *r, const tp_node *w) {
-  const tp_sym *d = r->now ? r->ticks->dim[0] : NULL;
+  tp_sym *d = r->now ? r->ticks->dim[0] : NULL;
   return !d || !tp_dom_has(w->attr.nalong, w->attr.along, d) || tp_stop_of(r->g, d) ||
       ref_bound(r, d) <= r->now[0] + 1;
 }

@@ -21,7 +21,7 @@ bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err) {
 }
 
 static tp_poly *ordered(tp_fn *f, tp_graph *g, tp_error *err) {
-  tp_poly *p = f->order = tp_lower(g, f->need, !f->backend->offload, err);
+  tp_poly *p = f->order = tp_lower(g, f->need, err);
   if (p) {
     p->judge = g == f->trial;
     p->without = (p->judge || !f->opt.on[TP_PASS_VECTORIZE] ? 1u << TP_RX_CALLS : 0) |

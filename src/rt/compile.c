@@ -6,7 +6,7 @@
 /* ---- a program of its own ---- */
 
 /* Can the output be one array for all points? */
-static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
+static bool is_array(const tp_output *o, tp_error *err) {
   const tp_node *n = o->val.node;
   const tp_out *t = tp_outof(o->val);
   int axis;
@@ -15,11 +15,11 @@ static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
         "output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d "
         "are possible",
         o->name, n->ndom + t->rank, n->ndom, t->rank, TP_MAXRANK);
-  const tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
+  tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
   return !d ||
       tp_fail(err, TP_E_RAGGED, o->pos,
           "output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
-          tp_ix_str(g->ix, t->shape[axis]), d->name);
+          tp_ix_str(t->shape[axis]), d->name);
 }
 
 /* Gives an output without a name of its own the script's, for errors and explain. */
@@ -29,7 +29,7 @@ static bool record_outputs(tp_graph *g, const tp_copts *o, tp_error *err) {
     out.val.node = g->nodes.v[out.val.node->id];
     out.name = tp_strdup(&g->arena, out.name);
     if (!out.val.node->name && !out.val.node->attr.str) out.val.node->name = out.name;
-    if (!is_array(g, &out, err)) return false;
+    if (!is_array(&out, err)) return false;
     TP_PUSH(&g->arena, &g->outputs, out);
   }
   if (!g->outputs.n && !g->sinks.n)

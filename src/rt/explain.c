@@ -45,8 +45,7 @@ static void passes(tp_buf *b, tp_fn *f) {
 static void told(tp_buf *b, const tp_fn *f, const char *pass, const char *none) {
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
   int n = 0;
-  for (int i = 0; i < g->told.n; i++) {
-    const tp_told *t = &g->told.v[i];
+  TP_EACH (const tp_told, t, g->told) {
     if (pass ? strcmp(t->pass, pass) != 0 : !strcmp(t->pass, "evolve")) continue;
     if (t->pos.file) tp_putf(b, "%s:%d: ", t->pos.file, t->pos.line);
     tp_putf(b, "%s%s%s\n", pass ? "" : t->pass, pass ? "" : ": ", t->text);
@@ -84,12 +83,12 @@ static void put_ticks(tp_buf *b, const tp_fn *f) {
 /* Puts conditions on bounds, each once, and none that another implies. */
 static void put_checks(tp_buf *b, const tp_fn *f) {
   tp_ictx *c = f->graph->ix;
-  const tp_ix *all = tp_ix_bool(c, true);
+  tp_ix *all = tp_ix_bool(c, true);
   for (int i = 0; i < f->graph->boundchecks.n; i++)
-    all = tp_ix_and(c, all, f->graph->boundchecks.v[i].cond);
+    all = tp_ix_and(all, f->graph->boundchecks.v[i].cond);
   if (tp_ix_kind(all) == TP_IX_TRUE) return;
   for (int i = 0; tp_ix_conjunct(all, i); i++)
-    tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(c, tp_ix_conjunct(all, i)));
+    tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(tp_ix_conjunct(all, i)));
 }
 
 static int fused(const tp_poly *p) {
@@ -100,7 +99,7 @@ static int fused(const tp_poly *p) {
 
 static void put_checked(tp_buf *b, const tp_fn *f, const tp_graph *g) {
   int n = 0;
-  for (int i = 0; i < g->nodes.n; i++) n += g->nodes.v[i]->attr.check == TP_CHECK_NAN;
+  TP_NODES (x, g->nodes) n += x->attr.check == TP_CHECK_NAN;
   if (f->opt.check)
     tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
 }
@@ -245,9 +244,9 @@ static int by_bytes(const void *pa, const void *pb) {
 }
 
 /* ": T*4 bytes" */
-static void put_size(tp_buf *b, const tp_plan *p, const tp_pbuf *x) {
+static void put_size(tp_buf *b, const tp_pbuf *x) {
   tp_putf(b, "%s: ", x->name ? x->name : "?");
-  tp_ix_print(b, tp_ix_mulc(p->ix, x->size, tp_dtype_size(x->dtype)));
+  tp_ix_print(b, tp_ix_mulc(x->size, tp_dtype_size(x->dtype)));
   tp_puts(b, " bytes");
 }
 
@@ -256,13 +255,13 @@ static void put_line(tp_buf *b, tp_pos pos) {
   tp_puts(b, "\n");
 }
 
-static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
+static void put_piece(tp_buf *b, const held_piece *x) {
   tp_putf(b, "%14s  ", commas(x->bytes).s);
   if (x->buf->kind == TP_BUF_WORK) {
     tp_puts(b, "working memory of the operator\n");
     return;
   }
-  put_size(b, c->plan, x->buf);
+  put_size(b, x->buf);
   put_line(b, x->buf->pos);
 }
 
@@ -278,7 +277,7 @@ static void put_top(tp_buf *b, tp_arena *a, const chart *c) {
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
   for (int i = 0; i < n; i++)
-    if (i < TOP) put_piece(b, &v[i], c);
+    if (i < TOP) put_piece(b, &v[i]);
     else rest += v[i].bytes;
   if (n > TOP) tp_putf(b, "%14s  %d others\n", commas(rest).s, n - TOP);
 }
@@ -287,7 +286,7 @@ static void formulas(tp_buf *b, const tp_plan *p) {
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *x = p->bufs.v[i];
     if (x->kind != TP_BUF_TEMP || x->first < 0) continue;
-    put_size(b, p, x);
+    put_size(b, x);
     tp_putf(b, " from region %d to %d", x->first, x->last);
     put_line(b, x->pos);
   }
@@ -392,24 +391,23 @@ static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int6
     sum.runs += all->v[i].done.runs, sum.elements += all->v[i].done.elements;
   tp_putf(b, "%14s%14s  elements, and runs of regions, in all; loops turn %s times\n",
       commas(sum.elements).s, commas(sum.runs).s, commas(turns).s);
-  for (int i = 0; i < all->n; i++) {
-    const worked *w = &all->v[i];
+  TP_EACH (const worked, w, *all) {
     tp_putf(b, "%14s%14s  ", commas(w->done.elements).s, commas(w->done.runs).s);
     put_place(b, p, w->x);
     put_operators(b, w->x->rg);
   }
 }
 
-static void put_factor(tp_buf *b, tp_ictx *c, const tp_ix *n, const char *of) {
-  if (!tp_is_number(n, 1)) tp_putf(b, "(%s)%s", tp_ix_str(c, n), of);
+static void put_factor(tp_buf *b, tp_ix *n, const char *of) {
+  if (!tp_is_number(n, 1)) tp_putf(b, "(%s)%s", tp_ix_str(n), of);
 }
 
 /* "(T) (t + 1) for t, t: y: sum" */
 static void put_formula(tp_buf *b, const tp_plan *p, const tp_pnode *x) {
   const tp_pnode *loop[64];
   int n = loops_around(x, loop);
-  while (n-- > 0) put_factor(b, p->ix, tp_ix_sub(p->ix, loop[n]->hi, loop[n]->lo), " ");
-  for (int i = 0; i < x->rg->nlead; i++) put_factor(b, p->ix, x->rg->lead[i], " ");
+  while (n-- > 0) put_factor(b, tp_ix_sub(loop[n]->hi, loop[n]->lo), " ");
+  for (int i = 0; i < x->rg->nlead; i++) put_factor(b, x->rg->lead[i], " ");
   put_place(b, p, x);
   put_operators(b, x->rg);
 }

@@ -59,7 +59,7 @@ static const char *member_of(tp_fn *f, const char *name, const tp_export_array *
 /* Describes an array, without the dims that steps go through if it comes or goes with them. */
 static void describe(
     exporting *q, tp_export_array *a, const tp_node *n, const tp_out *o, bool ticks) {
-  const tp_sym *dom[TP_MAXRANK];
+  tp_sym *dom[TP_MAXRANK];
   int nd = 0;
   for (int k = 0; k < n->ndom; k++)
     if (!ticks || !tp_dom_has(q->f->ntick, q->f->tick, n->dom[k])) dom[nd++] = n->dom[k];

@@ -8,7 +8,7 @@ int64_t tp_fn_peak(const tp_fn *f) {
   return f->peak ? tp_sum_bytes(f->peak, tp_loaded_bytes(f)) : 0;
 }
 
-int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
+int tp_fn_bounds(tp_fn *f, tp_dims *out) {
   *out = f->bounds;
   return f->nbound;
 }
@@ -35,12 +35,16 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   inner.env = env;
   inner.params = f->loaded;
   inner.memory = f->most;
+  inner.stays = g->plan && !g->ticking && !g->graph->stops.n && !tp_fn_is_endless(g, env);
   f->running = true;
-  bool ok = tp_guarded(g, execute, &inner, err);
+  bool ok =
+      (inner.stays || tp_run_see(g->graph, &inner, err)) && tp_guarded(g, execute, &inner, err);
   f->running = false;
   f->peak = g->peak;
   bool early = g->exec && !tp_fn_is_endless(g, env) && (!ok || tp_exec_cancelled(g->exec));
   if (early) tp_newest_params(f, g->exec, g->keeps, inner.outputs);
+  for (int i = 0; inner.outputs && i < f->graph->outputs.n; i++)
+    if (inner.outputs[i]) inner.outputs[i]->blank = false;
   tp_keep_params(f, inner.outputs);
   bool ran = inner.outputs;
   if (!ok) tp_run_free_outputs(f->graph, &inner);

@@ -84,7 +84,7 @@ struct tp_fn {
   /* the closed graph of the recording with ranges as recurrences; NULL: it is `closed` */
   tp_graph *ranges;
   int nbound;
-  const tp_sym **bounds;
+  tp_sym **bounds;
   /* Found in the cache under `name` ("": not kept there), with `read` as its plan: poly, ranges and
    * did are missing, and graphs hold only what runs need (tp_fn_whole makes the rest). */
   bool warm;
@@ -116,7 +116,7 @@ struct tp_fn {
   int nasked;
   const char **asked_tick; /* names in `tick` */
   int ntick;
-  const tp_sym **tick; /* 0: the program has several dims, or none */
+  tp_sym **tick; /* 0: the program has several dims, or none */
   /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
   bool *fed, *shown, *first;
   /* of steps; when ticking also of plain runs */

@@ -1,8 +1,9 @@
 /* limit: chooses the plan that runs under a limit of memory.
  *
  * A plan keeps less for shorter blocks of rows, so the program is ordered again with blocks of
- * fewer rows before buffers go to a file. The length of blocks is part of an order, but only bounds
- * tell what fits: a plan is made when bounds first need it, and kept. */
+ * fewer rows before buffers go to a file, or, of a device, to the host's memory. The length of
+ * blocks is part of an order, but only bounds tell what fits: a plan is made when bounds first need
+ * it, and kept. */
 #include "rt/fn.h"
 
 /* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it
@@ -59,7 +60,7 @@ tp_fn *tp_fn_within(tp_fn *f, const int64_t *given) {
   while (rows_of(f, last) > 1 && last + 1 < TP_MAXSHORTER) last++;
   tp_fn *least = shorter(f, last);
   if (!least || fits(least, held, given) != IN_MEMORY)
-    return least && own == NOT_AT_ALL ? least : f;
+    return least && own == NOT_AT_ALL && !f->backend->device ? least : f;
   for (int k = 0; k < last; k++)
     if (shorter(f, k) && fits(f->shorter[k], held, given) == IN_MEMORY) return f->shorter[k];
   return least;

@@ -105,6 +105,7 @@ void tp_begin_params(tp_fn *f, const tp_exec *x, tp_run *run) {
     tp_array **to = &run->outputs[final_of(f, k)], *lent = lent_to(f, x, run, k, final_of(f, k));
     if (lent) put(to, tp_array_ref(lent));
     param_rows r = *to && !lent ? param_rows_of(f, k, *to) : (param_rows){ 0 };
+    if (r.n && r.mark) (*to)->blank = false;
     for (int64_t i = 0; i < r.n; i++)
       memcpy((char *)(*to)->data + (size_t)i * r.row, marks, r.mark);
   }

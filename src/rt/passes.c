@@ -15,10 +15,9 @@ static bool incremental_pass(tp_work *w, tp_error *err) {
 /* Records the lengths as an output, unless the text of a closed graph has it already. */
 static bool record_length(tp_graph *g, const tp_stop *s, tp_error *err) {
   const char *name = s->dim->bound->name;
-  const tp_ix *end = tp_ix_sym(g->ix, s->dim->bound);
+  tp_ix *end = tp_ix_sym(s->dim->bound);
   g->pos = s->pos;
-  for (int k = 0; k < g->outputs.n; k++) {
-    const tp_output *o = &g->outputs.v[k];
+  TP_EACH (const tp_output, o, g->outputs) {
     if (o->hidden || strcmp(o->name, name) != 0) continue;
     if (o->val.node->op == TP_OP_VALUE && o->val.node->attr.ix[0] == end) return true;
     return tp_fail(err, TP_E_OPTION, o->pos,

@@ -53,7 +53,7 @@ typedef struct tp_copts {
 #define TP_MEMORY_ANY ((int64_t)-1)
   /* dims that steps go through; 0: the program's only one */
   int ntick;
-  const tp_sym *const *tick;
+  tp_dims tick;
   /* another thread compiles it: only tp_fn_ready and tp_fn_free may be called before tp_fn_wait */
   bool async;
   /* compiling calls it now and then, and fails if it is true; NULL: there is none */
@@ -82,7 +82,7 @@ bool tp_fn_wait(tp_fn *f, bool (*interrupted)(void *host), void *host, tp_error 
 /* The closed graph: inputs, outputs (hidden ones are parameters), parameters by PINIT number. */
 tp_graph *tp_fn_graph(tp_fn *f);
 /* the bounds that must be given */
-int tp_fn_bounds(tp_fn *f, const tp_sym *const **out);
+int tp_fn_bounds(tp_fn *f, tp_dims *out);
 bool tp_fn_needs_input(tp_fn *f, int i); /* input i of tp_fn_graph()->inputs */
 /* ---- parameters (params.c), by the number of their PINIT ---- */
 int tp_fn_nparam(tp_fn *f);
@@ -128,7 +128,7 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);
 bool tp_fn_work(tp_fn *f, tp_step *s, bool *waits, tp_error *err);
 void tp_step_drop(tp_fn *f, tp_step *s);
 bool tp_fn_stepping(const tp_fn *f); /* between start and the last tick */
-int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out);
+int tp_fn_tick_dims(const tp_fn *f, tp_dims *out);
 /* at (if not NULL) becomes the point of the next step; false: no run is going on */
 bool tp_fn_next_tick(const tp_fn *f, int64_t *at);
 /* makes f ready to step */
@@ -137,7 +137,7 @@ bool tp_fn_ticks(tp_fn *f, tp_error *err);
 bool tp_fn_fed(const tp_fn *f, int i);
 /* does the next step of the run that is going on want input i? */
 bool tp_fn_wants(const tp_fn *f, int i);
-const tp_sym *tp_fn_endless(const tp_fn *f); /* the bound that may be endless; NULL: none */
+tp_sym *tp_fn_endless(const tp_fn *f); /* the bound that may be endless; NULL: none */
 /* ---- states (state.c) ---- a session between two ticks as bytes, for the same program */
 bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err);
 /* after an error f is as before */

@@ -10,8 +10,8 @@
 
 /* ---- bounds that must be given ---- */
 
-static const tp_ix *mark_ix(void *seen, const tp_ix *e) {
-  const tp_sym *const *s;
+static tp_ix *mark_ix(void *seen, tp_ix *e) {
+  tp_dims s;
   for (int i = 0, n = tp_ix_syms(e, &s); i < n; i++) {
     ((bool *)seen)[s[i]->id] = true;
     if (s[i]->bound) ((bool *)seen)[s[i]->bound->id] = true;
@@ -28,8 +28,8 @@ static void mark_node(bool *seen, tp_node *n) {
 static void needed_bounds(tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   bool *seen = TP_NEWN(&f->graph->arena, bool, tp_nsym(c));
-  for (int i = 0; i < f->graph->nodes.n; i++) mark_node(seen, f->graph->nodes.v[i]);
-  f->bounds = TP_NEWN(&f->closed->arena, const tp_sym *, tp_nsym(c));
+  TP_NODES (n, f->graph->nodes) mark_node(seen, n);
+  f->bounds = TP_NEWN(&f->closed->arena, tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
     if (seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden)
       f->bounds[f->nbound++] = tp_sym_at(c, i);
@@ -52,8 +52,7 @@ static bool read_program(tp_fn *f, tp_error *err) {
  * to a sum that became a recurrence would include what reaches it through its later points. */
 static bool differentiates_sources(const tp_graph *g) {
   bool any = false;
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n->op != TP_OP_GRAD) continue;
     any = true;
     /* leaves stand behind the losses, then the tensor by which it differentiates */
@@ -138,7 +137,7 @@ static bool watched(tp_fn *f, tp_error *err) {
   w.ticks = &stepped;
   if (!tp_pass_run(&w, TP_PASS_KEEP, err)) return false;
   bool *whole = TP_NEWN(&f->graph->arena, bool, f->graph->nodes.n);
-  memcpy(whole, f->whole, sizeof *whole * (size_t)had);
+  TP_COPYN(whole, f->whole, had);
   f->whole = whole;
   return true;
 }

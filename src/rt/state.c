@@ -129,7 +129,7 @@ static bool take_session(tp_fn *f, tp_reader *r, tp_session *v, tp_error *err) {
 
 /* Is the node made over all points of a dim with this bound? An accumulation is, because its target
  * gets more from the points that a larger bound brings. */
-static bool goes_over(const tp_node *n, const tp_sym *b) {
+static bool goes_over(const tp_node *n, tp_sym *b) {
   bool any = false;
   for (int k = 0; k < n->attr.nover; k++) any |= n->attr.over[k]->bound == b;
   for (int k = 0; n->op == TP_OP_ACCUM && k < n->nin; k++) {
@@ -167,21 +167,21 @@ static void meet(met_nodes *m, tp_node *n) {
  * and so do not mention the bound. */
 static int own_inputs(const tp_fn *f, const tp_node *n) {
   bool param = false;
-  for (int k = 0; k < f->closed->params.n; k++) param |= f->closed->params.v[k] == n;
+  TP_NODES (x, f->closed->params) param |= x == n;
   return param && n->attr.nalong && n->attr.along[0] == f->tick[0] ? TP_MIN(n->nin, 2) : n->nin;
 }
 
 /* A node that mentions the bound and is computed for more than lengths and last values, which alone
  * may know the end; NULL: none. */
-static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
+static const tp_node *reader_of(tp_fn *f, tp_sym *b) {
   tp_graph *g = f->closed;
   met_nodes m = { TP_NEWN(&g->arena, tp_node *, g->nodes.n), 0,
     TP_NEWN(&g->arena, bool, g->nodes.n) };
   for (int i = 0; i < g->outputs.n; i++)
     if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i]))
       meet(&m, g->outputs.v[i].val.node);
-  for (int i = 0; i < g->sinks.n; i++) meet(&m, g->sinks.v[i]);
-  for (int i = 0; i < g->params.n; i++) meet(&m, g->params.v[i]);
+  TP_NODES (n, g->sinks) meet(&m, n);
+  TP_NODES (n, g->params) meet(&m, n);
   for (int i = 0; i < g->stops.n; i++) meet(&m, g->stops.v[i].done.node);
   for (int i = 0; i < m.n; i++) {
     if (tp_node_mentions(m.node[i], b) || goes_over(m.node[i], b)) return m.node[i];
@@ -192,7 +192,7 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
 
 /* Has the last row of a dim that ends by data begun? It may have ended by the state's bound. */
 static bool in_last_row(const tp_fn *f, const tp_session *v) {
-  const tp_sym *d = f->tick[0];
+  tp_sym *d = f->tick[0];
   bool inside = false;
   for (int k = 1; k < f->ntick; k++) inside |= v->at[k] > 0;
   return inside && tp_stop_of(f->closed, d->bound) && v->at[0] + 1 >= v->env[d->bound->id];
@@ -210,7 +210,7 @@ static const char *bound_text(tp_fn *f, int64_t n) {
 static bool may_grow(tp_fn *f, const tp_session *v, const int64_t *env, bool *same, tp_error *err) {
   *same = true;
   for (int i = 0; i < f->nbound; i++) {
-    const tp_sym *b = f->bounds[i];
+    tp_sym *b = f->bounds[i];
     int64_t was = v->env[b->id], now = env[b->id];
     const tp_node *x = b == f->tick[0]->bound && was < now ? reader_of(f, b) : NULL;
     if (was == now) continue;

@@ -9,7 +9,7 @@
 /* ---- a point of an array over a domain ---- */
 
 /* Copies between an array over a domain and its dense part at a point of the tick dims. */
-static void move_part(const tp_fn *f, int ndom, const tp_sym *const *dom, const int64_t *point,
+static void move_part(const tp_fn *f, int ndom, tp_dims dom, const int64_t *point,
     const tp_array *whole, const tp_array *part, bool out) {
   int64_t at[TP_MAXRANK] = { 0 }, inner = tp_dtype_size(whole->dtype);
   bool fixed[TP_MAXRANK];
@@ -50,7 +50,9 @@ typedef struct {
 
 tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape) {
   tp_array *to = s->into ? s->into[i] : NULL;
-  if (to && to->refs == 2 && tp_array_is(to, a->dtype, a->rank, shape)) {
+  tp_error unused = { 0 };
+  if (to && to->refs == 2 && tp_array_is(to, a->dtype, a->rank, shape) &&
+      tp_array_touch(to, &unused)) {
     tp_array_overlay(to, a);
     return tp_array_ref(to);
   }
@@ -61,7 +63,7 @@ tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *sha
 static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
   int64_t shape[TP_MAXRANK];
   memcpy(shape, c->args[0]->shape, sizeof shape);
-  memcpy(shape, c->reached, sizeof *shape * (size_t)tp_callee_nover(c->of));
+  TP_COPYN(shape, c->reached, tp_callee_nover(c->of));
   tp_array_unref(s->out[i]); /* it may come twice in a broken state */
   s->out[i] = tp_take_shown(s, i, c->args[0], shape);
   return s->out[i] || tp_fail(err, TP_E_MEMORY, c->of->pos, "no room for what a tick shows");
@@ -145,7 +147,7 @@ bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) {
   return f->ntick && env[f->tick[0]->bound->id] == TP_ENDLESS;
 }
 
-static bool has_no_end(const tp_ix *n, const int64_t *env) {
+static bool has_no_end(tp_ix *n, const int64_t *env) {
   return tp_ix_evalq(n, env) > TP_ENDLESS / 2;
 }
 
@@ -166,7 +168,7 @@ static const tp_pnode *endless_in_a_tick(const tp_plan *p, const tp_pnode *x, co
  * end. fed, shown NULL: none goes with them. */
 static bool none_whole(tp_fn *f, const bool *fed, const bool *shown, const char *what,
     const char *why_input, const char *why_output, tp_error *err) {
-  const tp_sym *d = f->tick[0];
+  tp_sym *d = f->tick[0];
   for (int i = 0; i < f->closed->inputs.n; i++) {
     const tp_node *n = f->closed->inputs.v[i];
     if (tp_fn_needs_input(f, i) && !(fed && fed[i]) && tp_dom_has(n->ndom, n->dom, d))
@@ -186,7 +188,7 @@ static bool none_whole(tp_fn *f, const bool *fed, const bool *shown, const char 
 /* Moreover no buffer may mention the bound, and nothing may run over all of it between two
  * ticks. */
 bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err) {
-  const tp_sym *b = f->tick[0]->bound;
+  tp_sym *b = f->tick[0]->bound;
   const tp_plan *p = f->steps.plan;
   if (!none_whole(f, f->fed, f->shown, what, "is given before the first tick",
           "is whole only at the end", err))
@@ -237,7 +239,8 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .shown = s->shown };
   if (tp_fn_is_endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, "be math.huge", err))
     return false;
-  if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
+  if (!tp_run_see(g, &s->run, err) || !tp_run_check(g, &s->run, err) ||
+      !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;
   if (f->steps.plan && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
   if (!f->engine->room(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
@@ -273,14 +276,14 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
 bool tp_fn_stepping(const tp_fn *f) { return f->session && !f->session->over; }
 
 bool tp_fn_next_tick(const tp_fn *f, int64_t *at) {
-  if (tp_fn_stepping(f) && at) memcpy(at, f->session->at, sizeof *at * (size_t)f->ntick);
+  if (tp_fn_stepping(f) && at) TP_COPYN(at, f->session->at, f->ntick);
   return tp_fn_stepping(f);
 }
 
 /* the shape of v at a tick: its domain without the tick dims, then its own */
 static int shape_at_tick(const tp_fn *f, const tp_run *run, tp_val v, int64_t *shape) {
   const tp_node *n = v.node;
-  const tp_sym *dom[TP_MAXRANK];
+  tp_sym *dom[TP_MAXRANK];
   int nd = 0;
   for (int k = 0; k < n->ndom; k++)
     if (!tp_dom_has(f->ntick, f->tick, n->dom[k])) dom[nd++] = n->dom[k];
@@ -305,6 +308,7 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
       return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "'%s' is needed at each tick and was not given",
           n->attr.str);
     int rank = tp_fn_fed_shape(f, i, NULL, shape);
+    if (!tp_array_see(s->values[i], err)) return false;
     if (tp_array_is(a, n->out[0].dtype, rank, shape)) continue;
     if (a->dtype != n->out[0].dtype)
       return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "value '%s' is %s, declared %s", n->attr.str,

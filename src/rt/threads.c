@@ -46,7 +46,7 @@ static void put_team(tp_buf *b, const tp_plan *p, int k, const tp_exec *x) {
   else tp_puts(b, ": too little work for threads at the last bounds\n");
   for (int s = 0; s < t->nshare; s++) {
     int n = cut_in(t, m, s);
-    if (n) tp_putf(b, "  %d cut along %s\n", n, tp_ix_str(p->ix, t->share[s].whole));
+    if (n) tp_putf(b, "  %d cut along %s\n", n, tp_ix_str(t->share[s].whole));
   }
   for (int i = 0; i < m->n; i++) put_alone(b, p, m->v[i].as, &alone);
   if (alone > ALONE_SHOWN) tp_putf(b, "  and %d more\n", alone - ALONE_SHOWN);

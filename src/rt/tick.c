@@ -4,21 +4,21 @@
 
 /* ---- the dims ---- */
 
-static bool is_used(const tp_graph *g, const tp_sym *d) {
-  for (int i = 0; i < g->nodes.n; i++)
-    if (tp_dom_has(g->nodes.v[i]->ndom, g->nodes.v[i]->dom, d)) return true;
+static bool is_used(const tp_graph *g, tp_sym *d) {
+  TP_NODES (n, g->nodes)
+    if (tp_dom_has(n->ndom, n->dom, d)) return true;
   return false;
 }
 
 /* Puts d into the list, in the order of dims; returns its place. */
-static int put_dim(const tp_sym **v, int n, const tp_sym *d) {
+static int put_dim(tp_sym **v, int n, tp_sym *d) {
   int i = n;
   for (; i > 0 && v[i - 1]->order > d->order; i--) v[i] = v[i - 1];
   v[i] = d;
   return i;
 }
 
-static bool take_dim(tp_fn *f, const tp_sym *d, tp_error *err) {
+static bool take_dim(tp_fn *f, tp_sym *d, tp_error *err) {
   if (!is_used(f->graph, d))
     return tp_fail(
         err, TP_E_OPTION, f->pos, "tick: nothing that is computed has dim '%s'", d->name);
@@ -28,10 +28,10 @@ static bool take_dim(tp_fn *f, const tp_sym *d, tp_error *err) {
 }
 
 /* The program's only dim; NULL: it has several, or none. */
-static const tp_sym *only_dim(const tp_graph *g) {
-  const tp_sym *only = NULL;
+static tp_sym *only_dim(const tp_graph *g) {
+  tp_sym *only = NULL;
   for (int i = 0; i < tp_nsym(g->ix); i++) {
-    const tp_sym *s = tp_sym_at(g->ix, i);
+    tp_sym *s = tp_sym_at(g->ix, i);
     if (s->kind != TP_SYM_DIM || !s->bound || !is_used(g, s)) continue;
     if (only) return NULL;
     only = s;
@@ -41,10 +41,10 @@ static const tp_sym *only_dim(const tp_graph *g) {
 
 bool tp_choose_ticks(tp_fn *f, tp_error *err) {
   f->ticking = f->nasked > 0;
-  f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, f->nasked + 1);
+  f->tick = TP_NEWN(&f->closed->arena, tp_sym *, f->nasked + 1);
   for (int i = 0; i < f->nasked; i++)
     if (!take_dim(f, tp_sym_find(f->program->ix, f->asked_tick[i]), err)) return false;
-  const tp_sym *only = f->ticking ? NULL : only_dim(f->graph);
+  tp_sym *only = f->ticking ? NULL : only_dim(f->graph);
   if (only) f->tick[f->ntick++] = only;
   return true;
 }
@@ -54,7 +54,7 @@ bool tp_choose_ticks(tp_fn *f, tp_error *err) {
 typedef struct {
   tp_graph *g;
   int n;
-  const tp_sym *dim[64];
+  tp_sym *dim[64];
   bool *shown, *paced, *ends;
 } when;
 
@@ -89,7 +89,7 @@ static const char *dims_of(const when *w) {
  * these dims go outside: the tick is no order of the program. output -1: a callback. */
 static bool allowed(
     const when *w, const tp_node *n, int output, const char *name, tp_pos pos, tp_error *err) {
-  const tp_sym *added = NULL;
+  tp_sym *added = NULL;
   when all = *w, more = *w;
   if (!has_ticks(w, n) || in_time(w, n, output)) return true;
   for (int k = 0; k < n->ndom && !added; k++) {
@@ -140,8 +140,7 @@ static bool all_allowed(const when *w, tp_error *err) {
     const tp_output *o = &w->g->outputs.v[i];
     if (!o->hidden && !allowed(w, o->val.node, i, o->name, o->pos, err)) return false;
   }
-  for (int i = 0; i < w->g->nodes.n; i++) {
-    const tp_node *n = w->g->nodes.v[i];
+  TP_NODES (n, w->g->nodes) {
     if (n->op == TP_OP_CALL && !allowed(w, n, -1, n->name ? n->name : "a callback", n->pos, err))
       return false;
   }
@@ -188,7 +187,7 @@ static void note_flags(tp_fn *f, const when *w) {
 
 static bool prepare(tp_fn *f, when *w, tp_error *err) {
   *w = (when){ .g = tp_checked_graph(f, err), .n = f->ntick };
-  memcpy(w->dim, f->tick, sizeof *f->tick * (size_t)f->ntick);
+  TP_COPYN(w->dim, f->tick, f->ntick);
   f->steps.graph = w->g;
   return w->g && tp_sweep_graph(f, w->g, err) && judge_tick(w, err);
 }
@@ -240,10 +239,10 @@ bool tp_make_ticks(tp_fn *f, tp_error *err) {
   return ok;
 }
 
-int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out) {
+int tp_fn_tick_dims(const tp_fn *f, tp_dims *out) {
   *out = f->tick;
   return f->ntick;
 }
 
 bool tp_fn_fed(const tp_fn *f, int i) { return f->fed && f->fed[i]; }
-const tp_sym *tp_fn_endless(const tp_fn *f) { return f->ntick ? f->tick[0]->bound : NULL; }
+tp_sym *tp_fn_endless(const tp_fn *f) { return f->ntick ? f->tick[0]->bound : NULL; }

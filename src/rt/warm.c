@@ -155,7 +155,7 @@ static tp_graph *take_graph(tp_fn *f, tp_reader *r, tp_error *err) {
 static void take_ticks(tp_fn *f, tp_reader *r, tp_error *err) {
   f->ticking = f->nasked > 0;
   f->ntick = (int)tp_take_in(r, 0, TP_MAXTICK);
-  f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, f->ntick + 1);
+  f->tick = TP_NEWN(&f->closed->arena, tp_sym *, f->ntick + 1);
   for (int k = 0; k < f->ntick; k++) {
     f->tick[k] = tp_sym_find(f->program->ix, take_text(r));
     r->bad = r->bad || !f->tick[k] || f->tick[k]->kind != TP_SYM_DIM || !f->tick[k]->bound;
@@ -176,8 +176,7 @@ static bool plan_fits(const tp_fn *f, const tp_plan *p) {
     fits &= (b->kind != TP_BUF_INPUT || b->slot < g->inputs.n) &&
         (b->kind != TP_BUF_PARAM || b->slot < g->params.n);
   }
-  for (int i = 0; i < p->calls.n; i++) {
-    const tp_callee *c = &p->calls.v[i];
+  TP_EACH (const tp_callee, c, p->calls) {
     fits &= (c->fn != TP_FN_FEED || c->slot < g->inputs.n) &&
         (c->fn != TP_FN_SHOW || c->slot < g->outputs.n);
   }
@@ -223,8 +222,8 @@ static bool take_all(tp_fn *f, tp_reader *r, tp_error *err) {
   f->graph = take_graph(f, r, err);
   if (!f->graph) return false;
   tp_fn_interface(f);
-  for (int i = 0; i < f->graph->inputs.n; i++)
-    if (!tp_take_in(r, 0, 2)) f->graph->inputs.v[i]->id = -1;
+  TP_NODES (n, f->graph->inputs)
+    if (!tp_take_in(r, 0, 2)) n->id = -1;
   f->keeps = tp_take_in(r, 0, 2);
   take_ticks(f, r, err);
   return !r->bad && take_plan(f, r, err);

@@ -265,7 +265,7 @@ static int64_t all_out(choice *c) {
 }
 
 static int64_t spill_choose(choice *c, const tp_exec *x, const int64_t *env) {
-  int64_t total = begin(c, x, env), limit = limit_of(x);
+  int64_t total = begin(c, x, env), limit = x->device ? 0 : limit_of(x); /* it finds room itself */
   if (limit && total > limit) c->alone = true, total = color(c);
   if (total >= 0 && limit && (limit == TP_SPILL_ALL || total > limit))
     total = spill_look(c) ? limit == TP_SPILL_ALL ? all_out(c) : go_out(c, total) : -1;
@@ -427,7 +427,7 @@ static bool there_is(tp_exec *x, choice *c) {
 static bool spill_settle(void *ud, choice *c) {
   tp_exec *x = ud;
   int64_t arena = c->p.arena;
-  if (x->plan->limit && c->p.total > limit_of(x)) return refuse(x, c);
+  if (x->plan->limit && !x->device && c->p.total > limit_of(x)) return refuse(x, c);
   if (!there_is(x, c)) return false;
   TP_COPYN(x->mem->offset, c->p.at, x->plan->bufs.n);
   for (int b = 0; b < x->plan->bufs.n; b++)

@@ -91,18 +91,26 @@ static bool bind(tp_exec *x) {
   return true;
 }
 
-/* A buffer without an array has no elements, but an address. */
-static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
-  static char nowhere[64];
+tp_array *tp_exec_array(const tp_exec *x, const tp_pbuf *b) {
   const tp_run *r = x->run;
   tp_array *const *given = b->kind == TP_BUF_INPUT ? r->inputs
       : b->kind == TP_BUF_OUTPUT                   ? r->outputs
       : b->kind == TP_BUF_PARAM                    ? r->params
                                                    : NULL;
   tp_array *a = b->kind == TP_BUF_CONST ? b->data : given ? given[b->slot] : NULL;
+  return a && a->row && a->shape[0] == 1 ? a->row[0] : a;
+}
+
+/* Is all of the run the host's? */
+static bool at_home(const tp_exec *x) { return !x->device || x->poison || tp_arena_spills(x); }
+
+/* A buffer without an array has no elements, but an address. */
+static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
+  static char nowhere[64];
   x->base[b->id] = nowhere;
   x->rows[b->id] = NULL;
   x->copied[b->id] = tp_array_unref(x->copied[b->id]);
+  tp_array *a = tp_exec_array(x, b);
   if (b->kind == TP_BUF_TEMP && x->mem->spilled[b->id].chunk)
     x->base[b->id] = x->mem->file.p + x->mem->spilled[b->id].at;
   else if (b->kind == TP_BUF_TEMP && x->mem->offset[b->id] >= 0)
@@ -115,8 +123,11 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   if (a && (a->dtype != b->dtype || a->count < x->count[b->id]))
     return tp_fail(x->err, TP_E_INPUT, TP_NOWHERE, "'%s' has another dtype or shape than declared",
         b->name ? b->name : "?");
+  if (a && at_home(x) && !tp_array_see(a, x->err)) return false;
   if (a && a->row && b->by_rows && !x->device) x->rows[b->id] = a->place;
-  else if (a && a->row && !(a = x->copied[b->id] = tp_array_dense(a)))
+  else if (a && a->row &&
+      !(a = x->copied[b->id] =
+              at_home(x) ? tp_array_dense(a) : tp_array_blank(a->dtype, a->rank, a->shape)))
     return tp_fail(x->err, TP_E_MEMORY, TP_NOWHERE, "no memory for a dense copy of '%s'",
         b->name ? b->name : "?");
   if (a && a->data) x->base[b->id] = a->data;
@@ -140,9 +151,9 @@ bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
 
 bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   if (!tp_exec_room(x, run, err)) return false;
+  x->poison = tp_setting("TEMPO_POISON") != NULL;
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (!place_buffer(x, x->plan->bufs.v[i])) return false;
-  x->poison = tp_setting("TEMPO_POISON") != NULL;
   x->flow->late = tp_setting("TEMPO_LATE") ? atoi(tp_setting("TEMPO_LATE")) : 0;
   if (!tp_poison_begin(x)) return false;
   x->cancelled = false;

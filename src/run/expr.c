@@ -1,16 +1,16 @@
 /* expr.c: binds index expressions to bounds. */
 #include "run/priv.h"
 
-static bool is_var(const tp_sym *s) { return s->kind != TP_SYM_BOUND && !s->whole; }
+static bool is_var(tp_sym *s) { return s->kind != TP_SYM_BOUND && !s->whole; }
 
-static bool mentions_var(const tp_ix *e) {
-  const tp_sym *const *syms;
+static bool mentions_var(tp_ix *e) {
+  tp_dims syms;
   bool var = false;
   for (int i = 0, n = tp_ix_syms(e, &syms); i < n; i++) var |= is_var(syms[i]);
   return var;
 }
 
-tp_dx tp_dx_new(tp_arena *a, const tp_ix *e) {
+tp_dx tp_dx_new(tp_arena *a, tp_ix *e) {
   tp_dx d = { .e = e };
   if (!e || tp_ix_is_const(e, &d.c)) return (tp_dx){ .c = d.c };
   d.var = mentions_var(e);
@@ -21,10 +21,10 @@ tp_dx tp_dx_new(tp_arena *a, const tp_ix *e) {
 
 /* coef * atoms as a linear term; adds a constant one to d->c. False: not linear in variables. */
 static bool bind_term(tp_dx *d, int i, const int64_t *env) {
-  const tp_ix *const *atom;
+  tp_ixs atom;
   int natom = tp_ix_term(d->e, i, &atom);
   uint64_t coef = (uint64_t)tp_ix_coef(d->e, i);
-  const tp_sym *var = NULL;
+  tp_sym *var = NULL;
   for (int k = 0; k < natom; k++) {
     if (!mentions_var(atom[k])) coef *= (uint64_t)tp_ix_evalq(atom[k], env);
     else if (var || !(var = tp_ix_as_sym(atom[k]))) return false;

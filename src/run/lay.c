@@ -16,7 +16,7 @@ typedef struct {
   int teaming, teamat;
 } layout;
 
-static tp_dx dx(layout *l, const tp_ix *e) { return tp_dx_new(&l->x->a, e); }
+static tp_dx dx(layout *l, tp_ix *e) { return tp_dx_new(&l->x->a, e); }
 
 static int put(layout *l, tp_inst i) {
   i.pos = l->npos;

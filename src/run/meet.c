@@ -35,7 +35,7 @@ typedef struct {
 /* by position: has the leaf run since the latest meeting? */
 typedef unsigned char *pending;
 
-static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
+static bool known(const team_judge *j, tp_ix *e, int64_t *v) {
   int64_t most;
   if (!e) return *v = 0, true;
   tp_ix_range(e, j->lo, j->hi, v, &most);
@@ -47,8 +47,8 @@ typedef struct {
   int64_t lo, hi;
 } span;
 
-static bool term_span(const team_judge *j, const tp_ix *e, int i, int64_t period, span *s) {
-  const tp_ix *const *atom;
+static bool term_span(const team_judge *j, tp_ix *e, int i, int64_t period, span *s) {
+  tp_ixs atom;
   int n = tp_ix_term(e, i, &atom), vars = 0;
   int64_t coef = tp_ix_coef(e, i), lo = 1, hi = 1;
   for (int k = 0; k < n; k++) {
@@ -63,7 +63,7 @@ static bool term_span(const team_judge *j, const tp_ix *e, int i, int64_t period
   return true;
 }
 
-static bool offset_span(const team_judge *j, const tp_ix *e, int64_t period, span *s) {
+static bool offset_span(const team_judge *j, tp_ix *e, int64_t period, span *s) {
   int64_t c = e ? tp_floormod(tp_ix_cst(e), period) : 0;
   *s = (span){ c, c };
   for (int i = 0; e && i < tp_ix_nterm(e); i++)
@@ -80,18 +80,18 @@ static bool add_places(span *s, int64_t step, int64_t n, int64_t period) {
   return step > 0;
 }
 
-static int64_t most_of(const team_judge *j, const tp_ix *e) {
+static int64_t most_of(const team_judge *j, tp_ix *e) {
   int64_t lo, hi;
   tp_ix_range(e, j->lo, j->hi, &lo, &hi);
   return hi;
 }
 
-static bool add_axes(const team_judge *j, const tp_region *r, const tp_nd *w, const tp_ix *moves,
-    span *s, int64_t period) {
+static bool add_axes(const team_judge *j, const tp_region *r, const tp_nd *w, tp_ix *moves, span *s,
+    int64_t period) {
   int64_t step;
   bool left = false; /* once */
   for (int k = 0; k < r->nlead + w->rank; k++) {
-    const tp_ix *e = k >= r->nlead ? w->stride[k - r->nlead] : w->lead ? w->lead[k] : NULL;
+    tp_ix *e = k >= r->nlead ? w->stride[k - r->nlead] : w->lead ? w->lead[k] : NULL;
     if (e == moves && !left) {
       left = true;
       continue;
@@ -109,7 +109,7 @@ static bool add_axes(const team_judge *j, const tp_region *r, const tp_nd *w, co
 
 static bool is_own(const team_judge *j, const tp_region *r, const tp_cut *c, int w, int64_t *step) {
   const tp_nd *x = tp_window_at(r, w);
-  const tp_ix *moves = tp_cut_stride(r, c, w);
+  tp_ix *moves = tp_cut_stride(r, c, w);
   int64_t whole, period;
   span s;
   if (!moves || !known(j, moves, step) || *step <= 0 || !known(j, tp_cut_extent(r, c), &whole) ||

@@ -1,7 +1,7 @@
 /* resolve.c: compiles operands once, binds them at new bounds, places them at each execution. */
 #include "run/priv.h"
 
-static tp_dx *dxs(tp_arena *a, int n, const tp_ix *const *e) {
+static tp_dx *dxs(tp_arena *a, int n, tp_ixs e) {
   tp_dx *d = TP_NEWN(a, tp_dx, n);
   for (int i = 0; i < n; i++) d[i] = tp_dx_new(a, e ? e[i] : NULL);
   return d;

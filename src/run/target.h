@@ -33,13 +33,13 @@ typedef struct tp_dxterm {
   int sym;
 } tp_dxterm;
 typedef struct tp_dx {
-  const tp_ix *e;
+  tp_ix *e;
   bool var, generic;
   int n;
   int64_t c;
   tp_dxterm *t;
 } tp_dx;
-tp_dx tp_dx_new(tp_arena *a, const tp_ix *e); /* NULL is 0 */
+tp_dx tp_dx_new(tp_arena *a, tp_ix *e); /* NULL is 0 */
 void tp_dx_bind(tp_dx *d, const int64_t *env);
 static inline int64_t tp_dx_get(const tp_dx *d, const int64_t *env) {
   if (d->generic) return tp_ix_evalq(d->e, env);
@@ -133,6 +133,7 @@ struct tp_offload {
   int (*stretch)(tp_exec *x, const tp_pnode *first, const tp_pnode **last);
   /* the host reads the buffer, or writes in it too */
   bool (*see)(tp_exec *x, int buf, bool writes);
+  void (*loaded)(tp_exec *x, int var);       /* the host has run a LOAD of that symbol */
   bool (*settle)(tp_exec *x);                /* work is over, and the host has all outputs */
   void (*tell)(const tp_exec *x, tp_buf *b); /* what runs where (explain) */
 };
@@ -205,6 +206,8 @@ void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 /* runs it, also in a cancelled run (region.c) */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 
+/* The array in which the buffer lies; NULL: there is none. */
+tp_array *tp_exec_array(const tp_exec *x, const tp_pbuf *b);
 /* The buffer's place in the arena (-1: it has none), and the arena's bytes. */
 int64_t tp_arena_place(const tp_exec *x, int buf);
 int64_t tp_arena_bytes(const tp_exec *x);

@@ -23,7 +23,10 @@ const tp_inst *tp_flow_turn(tp_exec *x, const tp_inst *i, bool leaves) {
   case TP_I_IF: return holds(x, i) ? i + 1 : to;
   case TP_I_JUMP: return to;
   case TP_I_BEHIND: return leaves ? to : i + 1;
-  case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); return i + 1;
+  case TP_I_LOAD:
+    x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env));
+    if (x->device) x->offload->loaded(x, i->var);
+    return i + 1;
   case TP_I_SPILL:
   case TP_I_FETCH: /* if the buffer lies in the file that way */
     s = &x->mem->spilled[i->var];

@@ -266,12 +266,15 @@ local function advance(e, list)
   end
   local inputs = { id = ids, start = start, past_k = tempo.rows(k), past_v = tempo.rows(v) }
   local out = e.model:_program("next", "k v logits")(inputs, { B = #list, C = e.places })
+  inputs.past_k:free()                                -- a device takes their memory for others
+  inputs.past_v:free()
   for b, r in ipairs(list) do
     if not r.reason then                              -- an on_token may cancel others
       keep(r, out, b - 1, 1)
       choose(e, r, out.logits, b - 1)
     end
   end
+  for _, a in pairs { out.k, out.v, out.logits } do a:free() end
 end
 
 local function unfinished(list)

@@ -2180,7 +2180,7 @@ function Array:pointer() end
 ---@return true
 function Array:save(path) end
 
---- The address of the elements, for LuaJIT's `ffi.cast`.
+--- The address of the elements, for LuaJIT's `ffi.cast`. A [device](../gpu.md) copies the array in each call from then on, as it may change without a word; so after `pointer` and `int64`.
 ---@return lightuserdata
 function Array:data() end
 

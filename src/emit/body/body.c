@@ -29,9 +29,7 @@ nest emit_nest_of(tp_emit *e, const tp_pnode *x) {
 
 /* ---- places ---- */
 
-static const tp_ix *offset_at(const nest *l, const tp_nd *nd) {
-  return tp_emit_offset(l->e, l->r, nd, l->at);
-}
+static tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->r, nd, l->at); }
 
 /* The place on its ring at which the window begins, and `place` further. */
 static const char *wrapped(const nest *l, const tp_nd *nd, const char *place) {
@@ -48,6 +46,10 @@ void emit_element(const nest *l, int w) {
   }
   if (l->at) {
     emit_cell(e, nd, offset_at(l, nd));
+    return;
+  }
+  if (l->fours && tp_is_number(l->stride[w][l->nax - 1], 1)) {
+    tp_putf(e->b, "f%d.v[k_]", w);
     return;
   }
   bool any = false;
@@ -71,7 +73,7 @@ void emit_windows(const nest *l) {
     int wrap = nd->wrap;
     if (nd->buf < 0) continue;
     bool one = wrap >= 0 && tp_is_number(l->r->lead[wrap], 1);
-    const tp_ix *step = nd->lead && one ? nd->lead[wrap] : tp_ix_const(e->ix, 0);
+    tp_ix *step = nd->lead && one ? nd->lead[wrap] : tp_ix_const(e->ix, 0);
     const char *cell = tp_emit_cell(e, tp_emit_dtype(e, nd)),
                *more = one ? tp_printf(e->a, " + %s*%s", wrapped(l, nd, ""), emit_ix(e, step)) : "";
     tp_emit_window(e, w < l->r->nin ? tp_printf(e->a, "const %s", cell) : cell, w, nd, more);
@@ -98,8 +100,7 @@ void emit_open_seams(const nest *l) {
 
 /* ---- the body ---- */
 
-/* Is input i the same along the innermost axis? Then it is read before that loop. */
-static bool is_fixed(const nest *l, int i) {
+bool emit_is_fixed(const nest *l, int i) {
   return !l->at && l->nax && tp_is_number(l->stride[i][l->nax - 1], 0) &&
       !tp_region_writes(l->r, l->w[i]->buf);
 }
@@ -126,7 +127,7 @@ static void put_input(const nest *l, int i) {
 
 void emit_inputs(const nest *l, bool fixed) {
   for (int i = 0; i < l->r->nin; i++)
-    if (is_fixed(l, i) == fixed) put_input(l, i);
+    if (emit_is_fixed(l, i) == fixed) put_input(l, i);
 }
 
 static void put_name(const nest *l, int in) {
@@ -185,9 +186,9 @@ static void put_at(const nest *l, int i) {
   for (int k = 0; k < l->nax && !l->at; k++)
     for (int j = 0; j < l->ax[k].nof; j++) {
       if (l->ax[k].of[j] != i) continue;
-      const tp_ix *inner = tp_ix_const(e->ix, 1);
+      tp_ix *inner = tp_ix_const(e->ix, 1);
       for (int q = j + 1; q < l->ax[k].nof; q++)
-        inner = tp_ix_mul(e->ix, inner, l->r->lead[l->ax[k].of[q]]);
+        inner = tp_ix_mul(inner, l->r->lead[l->ax[k].of[q]]);
       tp_putf(e->b, "x%d", k);
       if (!tp_is_number(inner, 1)) tp_putf(e->b, "/%s", emit_ix(e, inner));
       if (j) tp_putf(e->b, "%%%s", emit_ix(e, l->r->lead[i]));

@@ -13,19 +13,19 @@ enum { FEW_DRAWN = 16, POINTS_DRAWN = 64, DRAWN_AHEAD = 16 };
 typedef struct {
   tp_emit *e;
   const tp_region *r;
-  const tp_sym *var;
+  tp_sym *var;
   bool ahead, kept;
   int step, pos, per;
   tp_dtype d;
 } drawn;
 
 /* Are all coordinates linear in the variable, so that a strip can go along it? */
-static bool moves_evenly(const tp_emit *e, const tp_region *r, const tp_sym *var) {
+static bool moves_evenly(const tp_region *r, tp_sym *var) {
   bool all = true;
   for (int i = 0; i < r->ncoord; i++) {
     int64_t k;
-    const tp_ix *rest;
-    all &= tp_ix_linear_in(e->ix, r->coord[i], var, &k, &rest);
+    tp_ix *rest;
+    all &= tp_ix_linear_in(r->coord[i], var, &k, &rest);
   }
   return all;
 }
@@ -41,8 +41,8 @@ static void put_op_key(tp_emit *e, const tp_region *r, const char *key) {
 }
 
 /* Are its numbers known before the loop's iterations? */
-static bool goes_ahead(const tp_emit *e, const tp_pnode *loop, const tp_region *r) {
-  bool ok = !r->nin && (loop->step == 1 || loop->step == -1) && moves_evenly(e, r, loop->var);
+static bool goes_ahead(const tp_pnode *loop, const tp_region *r) {
+  bool ok = !r->nin && (loop->step == 1 || loop->step == -1) && moves_evenly(r, loop->var);
   for (int i = 0; ok && i < r->ncoord; i++) ok = emit_is_steady(loop, r->coord[i]);
   return ok;
 }
@@ -53,7 +53,7 @@ void emit_keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
       !emit_draws_few(e, r))
     return;
   TP_PUSH(e->a, &e->ahead, x->pos);
-  if (!goes_ahead(e, loop, r)) {
+  if (!goes_ahead(loop, r)) {
     put_op_key(e, r, tp_printf(e->a, "d%d", x->pos));
     return;
   }
@@ -162,9 +162,9 @@ static void put_number(const drawn *w, const char *lo, const char *hi) {
 static void put_next_of_many(const drawn *w, int i) {
   tp_emit *e = w->e;
   int64_t k = 0;
-  const tp_ix *rest;
+  tp_ix *rest;
   if (i < w->r->ncoord) {
-    (void)tp_ix_linear_in(e->ix, w->r->coord[i], w->var, &k, &rest);
+    (void)tp_ix_linear_in(w->r->coord[i], w->var, &k, &rest);
     tp_emit_line(e, "tp_philox_next_many(m, %d, %s, %lld, many);\n", i + 1,
         emit_ix(e, w->r->coord[i]), (long long)k * w->step);
     return;
@@ -298,12 +298,12 @@ void emit_draw(tp_emit *e, const tp_pnode *x) {
     return;
   }
   const tp_pnode *loop = (w.kept = tp_emit_is_ahead(e, x)) ? e->loop[e->nloop - 1] : NULL;
-  if ((w.ahead = loop && goes_ahead(e, loop, r))) {
+  if ((w.ahead = loop && goes_ahead(loop, r))) {
     w.var = loop->var, w.step = loop->step;
     put_ahead(&w);
     return;
   }
-  if (few && around && !e->to->threads && moves_evenly(e, r, r->leadvar[around - 1]))
+  if (few && around && !e->to->threads && moves_evenly(r, r->leadvar[around - 1]))
     w.var = r->leadvar[--around];
   put_shared_key(&w);
   int opened = around;

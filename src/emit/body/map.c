@@ -2,7 +2,11 @@
  * show it (alone.c). */
 #include "emit/body/nest.h"
 
-enum { STRIP = 256, TILE_ROWS = 16 };
+enum {
+  STRIP = 256,
+  TILE_ROWS = 16,
+  MANY_POINTS = 4096 /* less: each thread of a few blocks has one */
+};
 
 /* ---- loops ---- */
 
@@ -15,7 +19,7 @@ void emit_open_axis(const nest *l, int k) {
 /* Are iterations along axis k independent if they read operands and store results from..to? Turned
  * windows stand in locals. */
 static bool is_axis_alone(const nest *l, int k, int from, int to) {
-  const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
+  tp_ix **step = TP_NEWN(l->e->a, tp_ix *, l->nw);
   for (int w = 0; w < l->nw; w++) {
     bool result = w >= l->r->nin, stored = w >= l->r->nin + from && w < l->r->nin + to;
     if ((!result || stored) && !(l->turned && l->turned[w])) step[w] = l->stride[w][k];
@@ -94,25 +98,87 @@ void emit_open_work(const nest *of, int axis, const char *count, int most, int f
           l.r->outmicro[k], k);
 }
 
+/* ---- points of threads ---- */
+
+/* A quarter of x; NULL: it is no multiple of four. */
+static tp_ix *quarter_of(const nest *l, tp_ix *x) {
+  return tp_ix_divexact(x, tp_ix_const(l->e->ix, 4));
+}
+
+/* Does the window begin at a multiple of four elements, wherever the other axes stand? */
+static bool begins_at_fours(const nest *l, int w) {
+  const tp_nd *x = l->w[w];
+  bool ok = x->wrap < 0 && quarter_of(l, x->off);
+  for (int i = 0; i < x->nring; i++) ok &= quarter_of(l, x->ring[i].stride) != NULL;
+  for (int k = 0; k < l->nax - 1; k++) ok &= quarter_of(l, l->stride[w][k]) != NULL;
+  return ok;
+}
+
+bool emit_by_fours(const nest *l) {
+  int in = l->nax - 1;
+  int64_t n = tp_emit_count(l->r);
+  if (l->folds || l->r->check || in < 0 || l->ax[in].red || (n >= 0 && n < MANY_POINTS) ||
+      !quarter_of(l, l->ax[in].n) || tp_emit_faults(l->e, l->r))
+    return false;
+  for (int k = 0; k < l->r->nlead; k++)
+    if (tp_axis_is_named(l->r, k)) return false;
+  for (int w = 0; w < l->nw; w++) {
+    bool along = tp_is_number(l->stride[w][in], 1);
+    if (l->w[w]->buf < 0) continue;
+    if (along ? !begins_at_fours(l, w) : w >= l->r->nin || !emit_is_fixed(l, w)) return false;
+  }
+  return true;
+}
+
+/* Reads four elements of windows that lie along the innermost axis into f<w>, or writes them. */
+static void put_fours(const nest *l, bool writes) {
+  nest there = *l;
+  there.fours = false;
+  for (int w = 0; w < l->nw; w++) {
+    bool out = w >= l->r->nin;
+    if (l->w[w]->buf < 0 || !tp_is_number(l->stride[w][l->nax - 1], 1) || (writes && !out))
+      continue;
+    const char *type = tp_dtype_name(tp_emit_dtype(l->e, l->w[w]));
+    tp_emit_line(l->e, writes ? "*(GLOBAL tp_four_%s *)&" : "tp_four_%s f%d", type, w);
+    if (writes) emit_element(&there, w), tp_putf(l->e->b, " = f%d", w);
+    else if (!out || (l->r->acc && w == l->r->nin)) {
+      tp_putf(l->e->b, " = *(GLOBAL const tp_four_%s *)&", type);
+      emit_element(&there, w);
+    }
+    tp_puts(l->e->b, ";\n");
+  }
+}
+
 /* Opens the threads' loop over axes that are kept, then the others; returns how many. */
 static int open_points(const nest *l) {
   tp_emit_axis ax[TP_MAXRANK];
   int n = 0, opened = 1;
   for (int k = 0; k < l->nax; k++)
     if (!l->ax[k].red) ax[n++] = (tp_emit_axis){ tp_printf(l->e->a, "x%d", k), l->ax[k].n };
+  if (l->fours) ax[n - 1] = (tp_emit_axis){ "four_", quarter_of(l, ax[n - 1].n) };
   emit_open_threads(l->e, n, ax, l->lanes);
+  if (l->fours) tp_emit_line(l->e, "const int64_t x%d = 4*four_;\n", l->nax - 1);
   for (int k = 0; k < l->nax && !l->folds; k++)
     if (l->ax[k].red) emit_open_axis(l, k), opened++;
   return opened;
 }
 
 void emit_for_threads(const nest *l) {
+  if (l->looks && l->r->acc) {
+    emit_look_at_sum(l);
+    return;
+  }
   int opened = open_points(l);
   if (l->folds) emit_fold_point(l);
   else {
     emit_inputs(l, true);
+    if (l->fours) put_fours(l, false);
+    if (l->fours) emit_open(l->e, "TP_EACH_OF_FOUR {\n");
     emit_work(l);
-    emit_results(l, 0);
+    if (l->checks) emit_look_at_values(l);
+    if (!l->looks) emit_results(l, 0);
+    emit_shut(l->e, l->fours);
+    if (l->fours) put_fours(l, true);
   }
   emit_shut(l->e, opened);
 }

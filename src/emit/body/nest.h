@@ -3,6 +3,8 @@
 #define TP_EMIT_NEST_H
 #include "emit/priv.h"
 
+/* rows, columns of a device's tile: with fewer, threads make elements one by one, or by columns */
+enum { EMIT_TILE_LEAST = 16 };
 enum { TILE_ROW = 64 }; /* elements of a tile along the innermost axis */
 
 typedef struct {
@@ -20,14 +22,21 @@ typedef struct {
   /* near: operators assume that operands are near, and set `far` if one is not; again: the strip is
    * made once more by the form that is right for all */
   bool near, again;
-  bool together; /* a block's threads fold a kept point (emit_folds_together) */
-  bool lanes;    /* the same by TP_FOLD_LANES of them, a point for each group */
-  int across;    /* the axis along which turned windows lie */
+  bool together;      /* a block's threads fold a kept point (emit_folds_together) */
+  bool lanes;         /* the same by TP_FOLD_LANES of them, a point for each group */
+  bool fours;         /* a thread makes four neighbours at once (emit_by_fours) */
+  bool checks, looks; /* values are looked at; and nothing is stored (look.c) */
+  int across;         /* the axis along which turned windows lie */
   /* the axis along which windows wrap, gone through from one seam to the next; -1: none */
   int seam;
   /* by window: are its elements of a tile turned into t<w>? NULL: there are no tiles */
   const bool *turned;
 } nest;
+
+/* Does window w lie along the axis? */
+static inline bool emit_moves(const nest *l, int w, int axis) {
+  return !tp_is_number(l->stride[w][axis], 0);
+}
 
 /* body.c */
 /* Finds the nest's axes. The summed axis of a product goes innermost or
@@ -36,6 +45,8 @@ void emit_find_axes(nest *l);
 nest emit_nest_of(tp_emit *e, const tp_pnode *x);
 void emit_element(const nest *l, int w);
 void emit_windows(const nest *l);
+/* Is input i the same along the innermost axis? Then it is read before that loop. */
+bool emit_is_fixed(const nest *l, int i);
 void emit_open_seams(const nest *l);
 void emit_inputs(const nest *l, bool fixed);
 /* Has the operator a form without branches for near operands? */
@@ -59,17 +70,35 @@ void emit_open_elements(const nest *l, int axis, const char *count);
  * the strip is made again. */
 void emit_open_work(const nest *of, int axis, const char *count, int most, int first);
 void emit_map(const nest *l);
+/* Should a thread make four neighbours, which it reads and writes at once? */
+bool emit_by_fours(const nest *l);
 /* Prints the points of axes that are kept for threads, each with all that is added to it. */
 void emit_for_threads(const nest *l);
 void emit_tiles(const nest *l);
+
+/* look.c */
+void emit_look_at_values(const nest *l);
+void emit_look_at_sum(const nest *l);
+void emit_look_behind(tp_emit *e, const tp_pnode *x);
 
 /* tile.c */
 /* Prints a product of matrices, of which all blocks of a device make tiles; false: it is none, or
  * a small one, and nothing is printed. */
 bool emit_tile(const nest *l);
 
+/* thin.c */
+/* Prints a product of few rows, and opens what else is to be printed, for more; false: it is none,
+ * and nothing is printed. */
+bool emit_thin(const nest *l);
+
 /* reduction.c */
 void emit_fold(const nest *l);
+/* Are terms of the product added by blocks, as the host adds them? Then the result is stored by
+ * emit_store_whole, which has taken the sum that was there before as its begin: emit_begin_sum
+ * prints that number. */
+bool emit_adds_blocks(const nest *l);
+void emit_begin_sum(const nest *l);
+void emit_store_whole(const nest *l, const char *value);
 /* Should a block's threads fold a point together? So few points are kept, and rows are long. */
 bool emit_folds_together(const nest *l);
 /* Should groups of threads, where the leaf is all of a kernel? Neighbours then read neighbours. */

@@ -5,25 +5,6 @@
 
 typedef const char *places[TP_MAXRANK]; /* by axis of a window */
 
-enum { SHORT_SCAN = 64 };
-static bool scans_short_rows(const tp_region *r) {
-  const tp_nd *o = &r->out[0];
-  int64_t n;
-  return tp_ops[r->op].cls == TP_CLS_SCAN && r->how.axis == o->rank - 1 &&
-      tp_ix_is_const(o->shape[o->rank - 1], &n) && n <= SHORT_SCAN;
-}
-
-bool emit_has_operator(const tp_emit *e, const tp_region *r) {
-  if (e->to->host) return scans_short_rows(r);
-  if (!e->to->threads || (r->acc && r->op != TP_OP_CONV_WEIGHT)) return false;
-  switch (tp_ops[r->op].cls) {
-  case TP_CLS_SCAN:
-  case TP_CLS_SORT:
-  case TP_CLS_CONV: return true;
-  default: return r->op == TP_OP_FOLD || r->op == TP_OP_MATMUL_AT;
-  }
-}
-
 static tp_dtype dtype_of(const tp_emit *e, const tp_region *r) {
   return tp_emit_dtype(e, &r->out[0]);
 }
@@ -67,7 +48,7 @@ static void put_whole(tp_emit *e, const tp_region *r, const char *value) {
       tp_dtype_name(d), tp_half(d) ? value : tp_emit_type(d), value);
 }
 
-static int open_count(tp_emit *e, const char *name, const tp_ix *n) {
+static int open_count(tp_emit *e, const char *name, tp_ix *n) {
   emit_open(e, "for (int64_t %s = 0; %s < %s; %s++) {\n", name, name, emit_ix(e, n), name);
   return 1;
 }
@@ -117,29 +98,66 @@ static void put_sorted(tp_emit *e, const tp_region *r, const char *from, const c
   }
 }
 
-/* A block sorts a row in its memory: keys beside their places, which decide among equal ones. */
+/* A block sorts n keys in its memory, i_ from the element `at`, beside their places, which decide
+ * among equal ones. */
+static void put_sorted_keys(
+    tp_emit *e, const tp_region *r, const places at, const char *keys, const char *n) {
+  tp_emit_line(e, "TP_SORT_WIDTH(wide_, %s)\n", n);
+  tp_emit_line(e, "BARRIER();\n");
+  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
+  tp_emit_line(e, "sort_at[i_] = i_;\n");
+  tp_emit_line(e, "if (i_ < %s) %s[i_] = ", n, keys);
+  put_value(e, r, 0, at);
+  tp_puts(e->b, ";\n");
+  emit_shut(e, 1);
+  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_%s, %d, %s, wide_, %s)\n", keys[5] == 'f' ? "F" : "I",
+      r->how.descending, keys, n);
+}
+
 static void put_block_sort(tp_emit *e, const tp_region *r) {
   const tp_nd *in = &r->in[0];
   int axis = r->how.axis;
-  bool real = tp_dtype_float(tp_emit_dtype(e, in));
-  const char *keys = real ? "sort_f" : "sort_i";
   places at;
   own_places(e, in, at);
   at[axis] = "i_";
   tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
-  tp_emit_line(e, "TP_SORT_WIDTH(wide_, n_)\n");
   int opened = emit_open_leads(e, r, in, 0, axis);
-  tp_emit_line(e, "BARRIER();\n");
-  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
-  tp_emit_line(e, "sort_at[i_] = i_;\n");
-  tp_emit_line(e, "if (i_ < n_) %s[i_] = ", keys);
+  put_sorted_keys(e, r, at, tp_dtype_float(tp_emit_dtype(e, in)) ? "sort_f" : "sort_i", "n_");
+  emit_open(e, "for (int i_ = THREAD; i_ < n_; i_ += THREADS) {\n");
+  put_sorted(e, r, "sort_at[i_]", "i_");
+  emit_shut(e, 1 + opened);
+}
+
+/* Elements find their places by those among the elements of each part of the row. */
+static void put_sort_by_parts(tp_emit *e, const tp_region *r) {
+  const tp_nd *in = &r->in[0];
+  int axis = r->how.axis;
+  tp_dtype d = tp_emit_dtype(e, in);
+  bool real = tp_dtype_float(d);
+  const char *keys = real ? "sort_f" : "sort_i", *fn = real ? "TP_BEFORE_F" : "TP_BEFORE_I";
+  places at;
+  own_places(e, in, at);
+  int opened = emit_open_shares(e, r, in, axis, in->shape[axis]);
+  tp_emit_line(e, "%s x_[TP_SORT_EACH];\n", tp_emit_held(d));
+  tp_emit_line(e, "int64_t rank_[TP_SORT_EACH] = { 0 };\n");
+  at[axis] = "number_";
+  emit_open_share(e);
+  tp_emit_line(e, "x_[q_] = ");
   put_value(e, r, 0, at);
   tp_puts(e->b, ";\n");
   emit_shut(e, 1);
-  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_%s, %d, %s, wide_, n_)\n", real ? "F" : "I",
-      r->how.descending, keys);
-  emit_open(e, "for (int i_ = THREAD; i_ < n_; i_ += THREADS) {\n");
-  put_sorted(e, r, "sort_at[i_]", "i_");
+  emit_open(e, "TP_EACH_PART(n_) {\n");
+  at[axis] = "(from_ + i_)";
+  put_sorted_keys(e, r, at, keys, "some_");
+  emit_open_share(e);
+  tp_emit_line(e,
+      "TP_SORT_COUNT(count_, %s(%d, %s[j_], x_[q_]) || (!%s(%d, x_[q_], %s[j_]) && "
+      "from_ + j_ < number_))\n",
+      fn, r->how.descending, keys, fn, r->how.descending, keys);
+  tp_emit_line(e, "rank_[q_] += count_;\n");
+  emit_shut(e, 2);
+  emit_open_share(e);
+  put_sorted(e, r, "number_", "rank_[q_]");
   emit_shut(e, 1 + opened);
 }
 
@@ -165,19 +183,19 @@ static void put_ranks(tp_emit *e, const tp_region *r) {
 }
 
 static void put_sort(tp_emit *e, const tp_region *r) {
-  const tp_ix *n = r->in[0].shape[r->how.axis];
-  int64_t known;
+  tp_ix *n = r->in[0].shape[r->how.axis];
+  int64_t known = EMIT_SORT_MOST;
   bool is_known = tp_ix_is_const(n, &known);
-  if (is_known && (known <= EMIT_SORT_FEW || known > EMIT_SORT_MOST)) {
+  if (known <= EMIT_SORT_FEW) {
     put_ranks(e, r);
     return;
   }
   tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
-  emit_open(e, "if (n_ <= %d) {\n", EMIT_SORT_MOST);
-  put_block_sort(e, r);
+  emit_open(e, "if (n_ <= TP_SORT_MOST) {\n");
+  if (known <= EMIT_SORT_MOST) put_block_sort(e, r);
   e->depth--;
   emit_open(e, "} else {\n");
-  if (!is_known) put_ranks(e, r);
+  if (!is_known || known > EMIT_SORT_MOST) put_sort_by_parts(e, r);
   emit_shut(e, 1);
 }
 
@@ -294,6 +312,7 @@ void emit_operator(tp_emit *e, const tp_pnode *x) {
   case TP_CLS_SCAN: put_scan(e, r); return;
   case TP_CLS_SORT: put_sort(e, r); return;
   case TP_CLS_CONV: put_conv(e, r); return;
+  case TP_CLS_FMT: emit_blocks(e, r); return;
   default: break;
   }
   if (r->op == TP_OP_FOLD) put_fold(e, r);

@@ -2,9 +2,9 @@
  * picks by data, draws (draw.c), environments (environment.c). Indices are checked before anything
  * is written. With a host only those with few elements at a point are printed; without one all are,
  * except sums that are rounded once (export.h). */
-#include "emit/priv.h"
+#include "emit/body/pick.h"
 
-enum { FEW_ELEMENTS = 16, FEW_WORDS = 16, LONG_RUN = 256 };
+enum { FEW_WORDS = 16, LONG_RUN = 256 };
 
 /* ---- windows and indices ---- */
 
@@ -17,51 +17,9 @@ int64_t emit_elements(const tp_nd *nd, int most) {
   return n > most ? -1 : n;
 }
 
-/* Operators that move each element of PICK_EACH to or from another window, at the index that
- * PICK_BY has. */
-enum { PICK_BY = 1, PICK_EACH = 2 };
-static bool is_adding(const tp_region *r) { return tp_op_is(r->op, TP_ADDS); }
-static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || is_adding(r) ? r->nin : 0; }
-
-static bool moves_along(const tp_nd *nd, int i) {
-  return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0);
-}
-
-/* `index_select` and `index_add` have one index for each row. with_index, with_target: the loop
- * with which axis i goes, of the index, of the window in which data says where. */
-static bool picks_rows(const tp_region *r) {
-  return r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD;
-}
-static int with_index(const tp_region *r, int i) { return picks_rows(r) ? i + r->how.axis : i; }
-static int with_target(const tp_region *r, int i) {
-  return picks_rows(r) && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i;
-}
 /* The axis of an operand that goes with one of its places of the largest. */
 static int with_best(const tp_region *r, int i) {
   return !r->how.keepdim && i >= r->how.axis ? i + 1 : i;
-}
-
-static bool index_moves(const tp_region *r, int axis) {
-  bool any = false;
-  for (int i = 0; i < r->in[PICK_BY].rank; i++)
-    any |= with_index(r, i) == axis && moves_along(&r->in[PICK_BY], i);
-  return any;
-}
-
-/* How many axes of PICK_EACH there are up to the last along which the index moves: elements along
- * the others share an index. */
-static int indexed_axes(const tp_region *r) {
-  int n = tp_window_at(r, PICK_EACH)->rank;
-  while (n > 0 && !index_moves(r, n - 1)) n--;
-  return n;
-}
-
-static tp_nd run_of(const tp_region *r) {
-  tp_nd run = *tp_window_at(r, PICK_EACH);
-  int n = indexed_axes(r);
-  run.rank -= n;
-  run.shape += n;
-  return run;
 }
 
 static bool has_short_runs(const tp_region *r) {
@@ -86,8 +44,34 @@ bool emit_has_range(const tp_region *r) {
   return r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1];
 }
 
+/* Are blocks contiguous? A device reads them where they lie. */
+static bool has_whole_blocks(const tp_region *r) {
+  const tp_nd *w = &r->in[r->op == TP_OP_MATMUL_BLOCKS];
+  return tp_is_number(w->stride[w->rank - 1], 1) && w->wrap != r->nlead + w->rank - 1;
+}
+
+enum { SHORT_SCAN = 64 };
+static bool scans_short_rows(const tp_region *r) {
+  const tp_nd *o = &r->out[0];
+  int64_t n;
+  return tp_ops[r->op].cls == TP_CLS_SCAN && r->how.axis == o->rank - 1 &&
+      tp_ix_is_const(o->shape[o->rank - 1], &n) && n <= SHORT_SCAN;
+}
+
+bool emit_has_operator(const tp_emit *e, const tp_region *r) {
+  if (e->to->host) return scans_short_rows(r);
+  if (!e->to->threads || (r->acc && r->op != TP_OP_CONV_WEIGHT)) return false;
+  switch (tp_ops[r->op].cls) {
+  case TP_CLS_SCAN:
+  case TP_CLS_SORT:
+  case TP_CLS_CONV: return true;
+  case TP_CLS_FMT: return has_whole_blocks(r);
+  default: return r->op == TP_OP_FOLD || r->op == TP_OP_MATMUL_AT;
+  }
+}
+
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
-  if (r->kind != TP_RG_OP || r->check || !r->nout) return false;
+  if (r->kind != TP_RG_OP || (r->check && !e->to->threads) || !r->nout) return false;
   if (emit_has_operator(e, r)) return true;
   if (r->acc) return false;
   switch (r->op) {
@@ -118,14 +102,14 @@ void tp_emit_point_windows(tp_emit *e, const tp_region *r) {
 }
 
 /* ` + at*stride`, of place `at` along axis i of the region's, then of the window's own. */
-static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, const tp_ix *stride) {
+static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, tp_ix *stride) {
   if (axis == nd->wrap)
     at = tp_printf(e->a, "tp_ring_at(%s + %s, %s)", emit_ix(e, nd->wlo), at, emit_ix(e, nd->wmod));
   tp_putf(e->b, " + %s*%s", at, emit_ix(e, stride));
 }
 
 /* Opens the element of window i at the point, `off` on, for steps that follow. */
-static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
+static void open_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
   const tp_nd *nd = tp_window_at(r, i);
   char at[16];
   tp_putf(e->b, "w%d[%s", i, emit_ix(e, off));
@@ -136,15 +120,14 @@ static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *
   }
 }
 
-void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
+void emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
   open_point_cell(e, r, i, off);
   tp_puts(e->b, "]");
 }
 
-const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
-  const tp_ix *off = tp_ix_const(e->ix, 0);
-  for (int i = 0; i < nd->rank; i++)
-    off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->stride[i], at[i]));
+tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
+  tp_ix *off = tp_ix_const(e->ix, 0);
+  for (int i = 0; i < nd->rank; i++) off = tp_ix_add(off, tp_ix_mulc(nd->stride[i], at[i]));
   return off;
 }
 
@@ -159,9 +142,7 @@ void emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *a
   tp_puts(e->b, "]");
 }
 
-/* Prints an element of window w. with: by axis of the window, the loop that it goes with; NULL: the
- * loop of the same number. by: the axis along which data says where (`at`). */
-static void put_element_of(
+void emit_element_of(
     tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int by) {
   const char *at[TP_MAXRANK];
   for (int i = 0; i < tp_window_at(r, w)->rank; i++)
@@ -170,7 +151,7 @@ static void put_element_of(
 }
 
 void emit_point_element(tp_emit *e, const tp_region *r, int w) {
-  put_element_of(e, r, w, NULL, -1);
+  emit_element_of(e, r, w, NULL, -1);
 }
 
 void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at) {
@@ -192,8 +173,7 @@ void emit_open_element(tp_emit *e, const tp_nd *nd, int i) {
 }
 
 void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at) {
-  const tp_ix **step = TP_NEWN(e->a, const tp_ix *, r->nin + r->nout),
-              *still = tp_ix_const(e->ix, 0);
+  tp_ix **step = TP_NEWN(e->a, tp_ix *, r->nin + r->nout), *still = tp_ix_const(e->ix, 0);
   for (int w = 0; w < r->nin + r->nout; w++) {
     const tp_nd *nd = tp_window_at(r, w);
     if (nd->buf < 0) continue;
@@ -224,15 +204,39 @@ bool tp_emit_takes_one_block(const tp_region *r) {
   return one || !tp_emit_same_elements(r, &r->in[0], &r->out[0]);
 }
 
+/* The axes of leads and of the window itself that threads share. */
+static int shared_axes(
+    tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but, tp_emit_axis *ax) {
+  int n = 0;
+  for (int i = 0; i < r->nlead; i++)
+    if (!index_stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
+  for (int i = from; nd && i < nd->rank; i++)
+    if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
+  return n;
+}
+
+int emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *numbers) {
+  tp_emit_axis ax[2 * TP_MAXRANK];
+  int n = shared_axes(e, r, nd, 0, axis, ax);
+  ax[n++] = (tp_emit_axis){ "share_",
+    tp_ix_fdiv(tp_ix_addc(numbers, EMIT_SORT_SHARE - 1), EMIT_SORT_SHARE) };
+  tp_emit_line(e, "const int64_t numbers_ = %s;\n", emit_ix(e, numbers));
+  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  emit_open_threads(e, n, ax, false);
+  return 1;
+}
+
+void emit_open_share(tp_emit *e) {
+  tp_emit_line(e, "TP_UNROLLED\n");
+  emit_open(e, "for (int q_ = 0; q_ < TP_SORT_EACH; q_++) {\n");
+  tp_emit_line(e, "const int64_t number_ = share_*TP_SORT_SHARE + q_*THREADS + THREAD;\n");
+  tp_emit_line(e, "if (number_ >= numbers_) continue;\n");
+}
+
 int emit_open_leads(tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but) {
   if (e->to->threads) {
     tp_emit_axis ax[2 * TP_MAXRANK];
-    int n = 0;
-    for (int i = 0; i < r->nlead; i++)
-      if (!index_stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
-    for (int i = from; nd && i < nd->rank; i++)
-      if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
-    emit_open_threads(e, n, ax, false);
+    emit_open_threads(e, shared_axes(e, r, nd, from, but, ax), ax, false);
     return 1;
   }
   for (int i = 0; i < r->nlead; i++) {
@@ -264,7 +268,7 @@ static void put_candidate(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, ");\n");
 }
 
-static void put_best(tp_emit *e, const tp_pnode *x) {
+void emit_best(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   const tp_nd *in = &r->in[0];
   tp_dtype d = tp_emit_dtype(e, in);
@@ -290,257 +294,7 @@ static void put_best(tp_emit *e, const tp_pnode *x) {
   tp_emit_line(e, "best = is ? y : best, at = is ? e%d : at;\n", axis);
   emit_shut(e, 1);
   tp_emit_indent(e);
-  put_element_of(e, r, 1, with_best, -1);
+  emit_element_of(e, r, 1, with_best, -1);
   tp_puts(e->b, " = at;\n");
   emit_shut(e, opened);
-}
-
-/* ---- picks ---- loops over elements; in the other window data says where they are along an
- * axis */
-
-static void put_index(tp_emit *e, const tp_region *r) {
-  put_element_of(e, r, PICK_BY, with_index, -1);
-}
-
-static void put_looks(tp_emit *e, const tp_region *r) {
-  tp_nd run = run_of(r);
-  int64_t some;
-  int n = r->nlead;
-  for (int i = 0; i < n; i++) {
-    if (i == n - 1) tp_emit_line(e, "TP_IVDEP\n");
-    tp_emit_lead(e, r, i);
-  }
-  for (int i = 0, last = indexed_axes(r) - 1; i <= last; i++) {
-    if (!index_moves(r, i)) continue;
-    if (i == last) tp_emit_line(e, "TP_IVDEP\n");
-    emit_open_element(e, tp_window_at(r, PICK_EACH), i);
-    n++;
-  }
-  tp_emit_line(e, "wrong |= ");
-  for (int i = 0; i < run.rank; i++) /* does any element have an index? */
-    if (!tp_ix_is_const(run.shape[i], &some) || some <= 0)
-      tp_putf(e->b, "%s > 0 && ", emit_ix(e, run.shape[i]));
-  tp_puts(e->b, "(uint64_t)");
-  put_index(e, r);
-  tp_putf(e->b, " >= (uint64_t)%s;\n", emit_ix(e, r->in[0].shape[r->how.axis]));
-  emit_shut(e, n);
-}
-
-/* Copies the operand that is changed in part. */
-static void put_base(tp_emit *e, const tp_region *r) {
-  const tp_nd *out = &r->out[0];
-  if (tp_emit_same_elements(r, &r->in[0], out)) return;
-  int opened = emit_open_leads(e, r, out, 0, -1);
-  if (e->to->threads) opened += emit_open_stays(e, r);
-  for (int i = 0; i < out->rank && !e->to->threads; i++, opened++) {
-    if (i == out->rank - 1) emit_lead_alone(e, r, i, false, -1);
-    emit_open_element(e, out, i);
-  }
-  tp_emit_indent(e);
-  emit_point_element(e, r, r->nin);
-  tp_puts(e->b, " = ");
-  emit_point_element(e, r, 0);
-  tp_puts(e->b, ";\n");
-  emit_shut(e, opened);
-  if (e->to->threads) tp_emit_line(e, "BARRIER();\n");
-}
-
-static void put_moved(tp_emit *e, const tp_region *r) {
-  int to = target_of(r), axis = r->how.axis;
-  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  tp_emit_indent(e);
-  put_element_of(e, r, to ? to : PICK_EACH, to ? with_target : NULL, to ? axis : -1);
-  tp_puts(e->b, " = ");
-  if (is_adding(r)) {
-    tp_putf(e->b, tp_half(d) ? "tp_store_%s(tp_ADD_%s(" : "%.0s(tp_ADD_%s(", tp_dtype_name(d),
-        tp_emit_sfx(d));
-    emit_load(e, d);
-    put_element_of(e, r, to, with_target, axis);
-    tp_puts(e->b, "), ");
-    emit_load(e, d);
-  }
-  put_element_of(e, r, to ? PICK_EACH : 0, to ? NULL : with_target, to ? -1 : axis);
-  tp_puts(e->b, is_adding(r) ? ")));\n" : ";\n");
-}
-
-/* Ends what threads do at an index. An element put outside of a tensor is dropped. */
-static void shut_inside(tp_emit *e, const tp_pnode *x) {
-  if (e->to->threads && x->rg->op != TP_OP_PUT) {
-    e->depth--;
-    emit_open(e, "} else {\n");
-    emit_put_fault(e, x->pos, NULL, NULL);
-  }
-  emit_shut(e, 1);
-}
-
-static void put_inside(tp_emit *e, const tp_region *r) {
-  tp_emit_line(e, "int64_t at = ");
-  put_index(e, r);
-  tp_puts(e->b, ";\n");
-  if (e->to->host && emit_elements(&r->in[PICK_BY], FEW_ELEMENTS) < 0)
-    tp_emit_line(e, "TP_ONE_BY_ONE(at);\n");
-  if (r->op == TP_OP_PUT || e->to->threads)
-    emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
-}
-
-/* Prints a sum's begin: the target's element; what is added; the end. */
-static void put_sum_begin(tp_emit *e, const tp_region *r) {
-  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  const char *type = tp_dtype_float(d) ? "double" : "uint64_t";
-  tp_emit_line(e, "%s sum = (%s)", type, type);
-  emit_load(e, d);
-  put_element_of(e, r, target_of(r), with_target, r->how.axis);
-  tp_puts(e->b, ");\n");
-}
-static void put_hit(tp_emit *e, const tp_region *r) {
-  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  tp_putf(e->b, "sum += (%s)", tp_dtype_float(d) ? "double" : "uint64_t");
-  emit_load(e, d);
-  put_element_of(e, r, PICK_EACH, NULL, -1);
-  tp_puts(e->b, ");\n");
-}
-static void put_sum_end(tp_emit *e, const tp_region *r) {
-  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  tp_emit_indent(e);
-  put_element_of(e, r, target_of(r), with_target, r->how.axis);
-  tp_putf(e->b, tp_half(d) ? " = tp_store_%s(tp_sticky_f32(sum));\n" : "%.0s = (%s)sum;\n",
-      tp_dtype_name(d), tp_emit_type(d));
-}
-
-/* A block sorts a row's indices, which columns share; then a thread adds up a place's hits, in the
- * order of the row. */
-static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = x->rg;
-  const tp_nd *each = tp_window_at(r, PICK_EACH);
-  int axis = r->how.axis, inside = indexed_axes(r), columns = 0;
-  const char *target = emit_ix(e, r->in[0].shape[axis]);
-  tp_nd rows = *each;
-  tp_emit_axis ax[TP_MAXRANK];
-  rows.rank = inside;
-  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
-  tp_emit_line(e, "TP_SORT_WIDTH(wide_, n_)\n");
-  int opened = emit_open_leads(e, r, &rows, 0, axis);
-  tp_emit_line(e, "BARRIER();\n");
-  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
-  tp_emit_line(e, "sort_at[i_] = i_;\n");
-  tp_emit_line(e, "if (i_ >= n_) continue;\n");
-  tp_emit_line(e, "const int64_t e%d = i_; (void)e%d;\n", axis, axis);
-  tp_emit_line(e, "sort_i[i_] = ");
-  put_index(e, r);
-  tp_puts(e->b, ";\n");
-  emit_open(e, "if ((uint64_t)sort_i[i_] >= (uint64_t)%s) {\n", target);
-  emit_put_fault(e, x->pos, NULL, NULL);
-  emit_shut(e, 2);
-  tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_I, 0, sort_i, wide_, n_)\n");
-  emit_open(e, "{\n");
-  tp_emit_line(e, "const int64_t first_ = THREAD, step_ = THREADS;\n");
-  ax[columns++] = (tp_emit_axis){ "i_", each->shape[axis] };
-  for (int i = inside; i < each->rank; i++)
-    ax[columns++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), each->shape[i] };
-  emit_open_threads(e, columns, ax, false);
-  tp_emit_line(e, "const int64_t at = sort_i[sort_at[i_]];\n");
-  emit_open(e, "if ((i_ == 0 || sort_i[sort_at[i_ - 1]] != at) && (uint64_t)at < (uint64_t)%s) {\n",
-      target);
-  put_sum_begin(e, r);
-  emit_open(e, "for (int64_t q_ = i_; q_ < n_ && sort_i[sort_at[q_]] == at; q_++) {\n");
-  tp_emit_line(e, "const int64_t e%d = sort_at[q_];\n", axis);
-  tp_emit_indent(e);
-  put_hit(e, r);
-  emit_shut(e, 1);
-  put_sum_end(e, r);
-  emit_shut(e, 3 + opened);
-}
-
-/* The thread with a place's first hit adds all of its hits, in order. */
-static void put_counted_sums(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = x->rg;
-  const tp_nd *each = tp_window_at(r, PICK_EACH);
-  int axis = r->how.axis, opened = emit_open_leads(e, r, each, 0, -1);
-  put_inside(e, r);
-  tp_emit_line(e, "const int64_t j_ = e%d;\n", axis);
-  emit_open(e, "{\n");
-  tp_emit_line(e, "int64_t e%d = 0;\n", axis);
-  tp_emit_line(e, "while (");
-  put_index(e, r);
-  tp_putf(e->b, " != at) e%d++;\n", axis);
-  emit_open(e, "if (e%d == j_) {\n", axis);
-  put_sum_begin(e, r);
-  tp_emit_line(e, "for (; e%d < %s; e%d++)\n", axis, emit_ix(e, each->shape[axis]), axis);
-  tp_emit_line(e, "  if (");
-  put_index(e, r);
-  tp_puts(e->b, " == at) ");
-  put_hit(e, r);
-  put_sum_end(e, r);
-  emit_shut(e, 2);
-  shut_inside(e, x);
-  emit_shut(e, opened);
-}
-
-static void put_sums(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = x->rg;
-  const tp_nd *each = tp_window_at(r, PICK_EACH);
-  const tp_ix *n = each->shape[r->how.axis];
-  int64_t known;
-  int still = emit_open_stays(e, r), inside = indexed_axes(r);
-  bool is_known = tp_ix_is_const(n, &known),
-       sorts = inside > r->how.axis &&
-      !(is_known && (known <= EMIT_SORT_FEW || known > EMIT_SORT_MOST));
-  if (sorts) {
-    tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
-    tp_emit_line(e, "if (n_ <= %d", EMIT_SORT_MOST);
-    for (int i = inside; i < each->rank; i++) /* has any element an index? */
-      tp_putf(e->b, " && %s > 0", emit_ix(e, each->shape[i]));
-    tp_puts(e->b, ") {\n");
-    e->depth++;
-    put_sorted_sums(e, x);
-    e->depth--;
-    emit_open(e, "} else {\n");
-  }
-  if (!sorts || !is_known) put_counted_sums(e, x);
-  emit_shut(e, sorts);
-  if (still) tp_emit_line(e, "BARRIER();\n");
-  emit_shut(e, still);
-}
-
-/* Prints the loops of a pick: those over elements that share an index go inside. */
-static void put_picks(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = x->rg;
-  const tp_nd *each = tp_window_at(r, PICK_EACH);
-  int rank = each->rank, inside = indexed_axes(r), by_data = target_of(r) ? r->how.axis : -1;
-  bool host_puts = r->op == TP_OP_PUT && !e->to->threads;
-  /* threads share elements of which no two go to one place */
-  int shared = !e->to->threads ? rank : target_of(r) ? inside : 0;
-  int still = e->to->threads ? emit_open_stays(e, r) : 0;
-  int opened = emit_open_leads(e, r, each, shared, -1);
-  for (int i = 0; i < rank + 1; i++) {
-    if (i == inside) put_inside(e, r);
-    if (i == rank) break;
-    if (i >= shared) continue;
-    if (i == rank - 1) emit_lead_alone(e, r, target_of(r) ? with_target(r, i) : i, false, by_data);
-    emit_open_element(e, each, i);
-    opened++;
-  }
-  put_moved(e, r);
-  if (e->to->threads) shut_inside(e, x);
-  emit_shut(e, opened + host_puts);
-  if (still) tp_emit_line(e, "BARRIER();\n");
-  emit_shut(e, still);
-}
-
-static void put_pick(tp_emit *e, const tp_pnode *x) {
-  bool looks = x->rg->op != TP_OP_PUT && !e->to->threads;
-  if (looks) {
-    tp_emit_line(e, "int wrong = 0;\n");
-    put_looks(e, x->rg);
-    emit_wrong(e, x, "TPX_FAULT_INDEX", true);
-  }
-  if (target_of(x->rg)) put_base(e, x->rg);
-  bool adds_rows = is_adding(x->rg) && !(picks_rows(x->rg) && !x->rg->in[PICK_BY].rank);
-  (e->to->threads && adds_rows ? put_sums : put_picks)(e, x);
-  emit_shut(e, looks);
-}
-
-void tp_emit_point_body(tp_emit *e, const tp_pnode *x) {
-  bool best = x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN;
-  (emit_has_operator(e, x->rg) ? emit_operator : best ? put_best : put_pick)(e, x);
 }

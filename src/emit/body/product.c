@@ -15,7 +15,7 @@ enum { PRODUCT_TERMS = 4096, TINY = 8 };
 enum { OF_X, OF_Y, OF_MADE };
 typedef struct {
   int n;
-  const tp_ix **extent, **stride[3];
+  tp_ix **extent, **stride[3];
 } product_axes;
 
 static bool is_plain(const tp_emit *e, const tp_nd *nd, int rank) {
@@ -26,13 +26,13 @@ static bool is_plain(const tp_emit *e, const tp_nd *nd, int rank) {
 static product_axes axes_of(const tp_emit *e, const tp_region *r) {
   const tp_nd *nd[] = { &r->in[0], &r->in[1], &r->out[0] };
   int more = nd[OF_MADE]->rank - 2, first = r->nlead + more;
-  const tp_ix *zero = tp_ix_const(e->ix, 0);
-  product_axes p = { .n = first + 3, .extent = TP_NEWN(e->a, const tp_ix *, first + 3) };
+  tp_ix *zero = tp_ix_const(e->ix, 0);
+  product_axes p = { .n = first + 3, .extent = TP_NEWN(e->a, tp_ix *, first + 3) };
   for (int i = 0; i < first + 2; i++)
     p.extent[i] = i < r->nlead ? r->lead[i] : nd[OF_MADE]->shape[i - r->nlead];
   p.extent[first + 2] = nd[OF_X]->shape[more + 1];
   for (int w = 0; w < 3; w++) {
-    const tp_ix **s = p.stride[w] = TP_NEWN(e->a, const tp_ix *, p.n);
+    tp_ix **s = p.stride[w] = TP_NEWN(e->a, tp_ix *, p.n);
     for (int i = 0; i < r->nlead; i++) s[i] = nd[w]->lead ? nd[w]->lead[i] : zero;
     /* a batch of one matrix does not move */
     for (int i = 0; i < more; i++)
@@ -86,14 +86,14 @@ static product_way way_of(const product_axes *p, tp_dtype d, bool ordered) {
   return contiguous && TP_DOTS(own[0], own[1], own[2], repeated) ? DOTTED : LOOPED;
 }
 
-/* Threads make elements of any product, term by term. With TP_DOT_BLOCK terms at most the order is
- * that of all targets. */
-static product_way of_threads(const product_axes *p, bool ordered) {
+/* Threads make elements of any product, term by term. In the order of all targets they do so with
+ * TP_DOT_BLOCK terms at most, and by blocks of these (emit_adds_blocks). */
+static product_way of_threads(const product_axes *p, bool ordered, bool rounds) {
   int64_t n;
   bool sums = false;
   for (int i = 0; i < p->n - 3; i++) sums |= tp_is_number(p->stride[OF_MADE][i], 0);
   bool few = tp_ix_is_const(p->extent[p->n - 1], &n) && n <= TP_DOT_BLOCK && !sums;
-  return ordered && !few ? CALLED : LOOPED;
+  return ordered && !few && (sums || rounds) ? CALLED : LOOPED;
 }
 
 /* The axis with which axis i of window w goes: m, n and k are the last ones. */
@@ -103,7 +103,7 @@ static int axis_of(const tp_region *r, int w, int i) {
   return w == OF_X ? m + 2 * (i - m) : w == OF_Y ? m + 2 - (i - m) : i;
 }
 
-static tp_nd window(const tp_region *r, int w, const tp_ix **lead) {
+static tp_nd window(const tp_region *r, int w, tp_ix **lead) {
   tp_nd nd = *tp_window_at(r, w);
   nd.rank = 0;
   nd.lead = lead;
@@ -147,7 +147,7 @@ static const tp_region *product(
 
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
-  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || r->check) return r;
+  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || (r->check && !e->to->threads)) return r;
   if (e->as[x->pos]) return e->as[x->pos];
   int rank = r->out[0].rank;
   bool plain = r->nin == 2 && rank >= 2 && r->nlead + rank < TP_MAXRANK - 1;
@@ -155,8 +155,9 @@ const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   e->as[x->pos] = r;
   if (!plain) return r;
   product_axes a = axes_of(e, r);
-  product_way way = e->to->threads ? of_threads(&a, e->p->reproducible)
-                                   : way_of(&a, tp_emit_dtype(e, &r->out[0]), e->p->reproducible);
+  product_way way = e->to->threads
+      ? of_threads(&a, e->p->reproducible, r->acc && tp_half(tp_emit_dtype(e, &r->out[0])))
+      : way_of(&a, tp_emit_dtype(e, &r->out[0]), e->p->reproducible);
   if (way != CALLED && !rings_repeat(r, &a)) e->as[x->pos] = product(e, r, &a, way == DOTTED);
   return e->as[x->pos];
 }

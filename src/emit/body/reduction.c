@@ -50,7 +50,35 @@ static void put_folded_value(const nest *l) {
   else tp_puts(l->e->b, "i0");
 }
 
+bool emit_adds_blocks(const nest *l) {
+  int64_t n;
+  int in = -1;
+  for (int k = 0; k < l->nax; k++)
+    if (l->ax[k].red) in = k;
+  return l->product && l->e->to->threads && l->e->p->reproducible && in >= 0 &&
+      tp_dtype_float(tp_emit_result_type(l->e, l->r, 0)) &&
+      !(tp_ix_is_const(l->ax[in].n, &n) && n <= TP_DOT_BLOCK);
+}
+
+/* -0 and a sum are that sum. */
+void emit_begin_sum(const nest *l) {
+  if (l->r->acc) emit_element(l, l->r->nin);
+  else tp_puts(l->e->b, "-0.0f");
+}
+
+void emit_store_whole(const nest *l, const char *value) {
+  nest whole = *l;
+  tp_region r = *l->r;
+  r.acc = false;
+  whole.r = &r;
+  emit_store(&whole, 0, value);
+}
+
 static void put_fold_step(const nest *l, const fold_types *t, const char *to) {
+  if (emit_adds_blocks(l)) {
+    tp_emit_line(l->e, "TP_BLOCK_TERM(tp_mad_%s, i0, i1)\n", tp_emit_sfx(t->c));
+    return;
+  }
   if (l->product && tp_dtype_float(t->c)) {
     tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
     return;
@@ -281,8 +309,13 @@ static void put_short_rows(const nest *l, const fold_types *t) {
 /* Prints the fold into a kept point: its rows, if the innermost axis is folded, or its elements. */
 static void put_point(const nest *l, const fold_types *t) {
   int in = l->nax - 1, inner = 0;
-  bool rows = in >= 0 && l->ax[in].red;
-  put_acc(l, t);
+  bool rows = in >= 0 && l->ax[in].red, blocks = emit_adds_blocks(l);
+  if (blocks) {
+    tp_emit_line(l->e, "int terms_ = 0;\n");
+    tp_emit_line(l->e, "%s sum_ = 0, acc = ", t->acc);
+    emit_begin_sum(l);
+    tp_puts(l->e->b, ";\n");
+  } else put_acc(l, t);
   for (int k = 0; k < l->nax - rows; k++)
     if (l->ax[k].red) emit_open_axis(l, k), inner++;
   emit_open(l->e, "{\n");
@@ -295,7 +328,8 @@ static void put_point(const nest *l, const fold_types *t) {
   }
   emit_shut(l->e, 1 + inner);
   if (l->together) emit_open(l->e, "if (%s) {\n", has_acc(l));
-  put_delivery(l, t, "acc");
+  if (blocks) emit_store_whole(l, "acc + sum_");
+  else put_delivery(l, t, "acc");
   emit_shut(l->e, l->together);
 }
 

@@ -33,11 +33,11 @@ typedef struct {
   tp_emit_nodes v;
   int n, lanes, first, cell;
   const tp_nd *x;
-  const tp_ix *cond;
+  tp_ix *cond;
   wave_cell *in;
 } wave;
 
-static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
+static bool window_mentions(const tp_nd *nd, tp_sym *s) {
   bool any = tp_ix_mentions(nd->off, s);
   for (int i = 0; i < nd->nring; i++) any |= tp_ix_mentions(nd->ring[i].idx, s);
   return any;
@@ -47,11 +47,9 @@ static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
 
 /* Is window a, moved by dp rows and dq columns, window o? Both are on one buffer. */
 static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd *o) {
-  tp_ictx *ix = w->e->ix;
-  const tp_sym *from[] = { w->p->var, w->q->var };
-  const tp_ix *to[] = { tp_ix_addc(ix, tp_ix_sym(ix, from[0]), dp),
-    tp_ix_addc(ix, tp_ix_sym(ix, from[1]), dq) };
-  return tp_ix_subst(ix, a->off, 2, from, to) == o->off && tp_same_rings(a, o, ix, 2, from, to);
+  tp_sym *from[] = { w->p->var, w->q->var };
+  tp_ix *to[] = { tp_ix_addc(tp_ix_sym(from[0]), dp), tp_ix_addc(tp_ix_sym(from[1]), dq) };
+  return tp_ix_subst(a->off, 2, from, to) == o->off && tp_same_rings(a, o, 2, from, to);
 }
 
 static wave_cell cell_of(const wave *w, const tp_nd *a) {
@@ -82,9 +80,9 @@ static bool is_one_point(const wave *w, const tp_pnode *x) {
 
 /* Is the window, of X, the cell left of the row? */
 static bool is_left(const wave *w, const tp_nd *nd) {
-  const tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
-  return tp_same_rings(nd, w->x, NULL, 0, NULL, NULL) &&
-      nd->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
+  tp_ix *left = tp_ix_addc(w->q->lo, -1);
+  return tp_same_rings(nd, w->x, 0, NULL, NULL) &&
+      nd->off == tp_ix_subst(w->x->off, 1, &w->q->var, &left);
 }
 
 /* Does x take that cell for the greatest or least of all? */
@@ -112,13 +110,13 @@ static bool makes_left(const wave *w, const tp_pnode *x) {
 /* Are all rows kept, or a ring that lanes go round a whole number of times? */
 static bool rows_kept(wave *w) {
   int64_t width = 0, k;
-  const tp_ix *rest;
+  tp_ix *rest;
   int turning = 0;
   for (int i = 0; i < w->x->nring; i++) {
     const tp_ring *r = &w->x->ring[i];
     if (tp_ix_mentions(r->idx, w->q->var)) return false;
     if (!tp_ix_mentions(r->idx, w->p->var)) continue;
-    if (turning++ || !tp_ix_linear_in(w->e->ix, r->idx, w->p->var, &k, &rest) || k != 1 ||
+    if (turning++ || !tp_ix_linear_in(r->idx, w->p->var, &k, &rest) || k != 1 ||
         !tp_ix_is_const(r->width, &width) || width < 1 || width > w->lanes || w->lanes % width)
       return false;
   }
@@ -141,12 +139,12 @@ static bool fits_lanes(wave *w) {
 
 /* Takes a row's statements; the last ones may be under a condition that holds from some row on. */
 static void put_rows(wave *w) {
-  const tp_ix *rest;
+  tp_ix *rest;
   int64_t k;
   emit_put_row(w->e, w->p->kid[0], &w->v);
   const tp_pnode *x = w->v.n ? w->v.v[w->v.n - 1] : NULL;
   if (!x || x->kind != TP_P_IF || tp_ix_kind(x->cond) != TP_IX_GE0 ||
-      !tp_ix_linear_in(w->e->ix, tp_ix_arg(x->cond, 0), w->p->var, &k, &rest) || k <= 0)
+      !tp_ix_linear_in(tp_ix_arg(x->cond, 0), w->p->var, &k, &rest) || k <= 0)
     return;
   w->cond = x->cond;
   w->v.n--;

@@ -13,7 +13,7 @@ static void measure_windows(exporter *w, const tp_pnode *x) {
   }
 }
 
-static int64_t most_of(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
+static int64_t most_of(tp_ix *e, const int64_t *lo, const int64_t *hi) {
   int64_t least, most;
   tp_ix_range(e, lo, hi, &least, &most);
   return TP_MAX(most, 0);

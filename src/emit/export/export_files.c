@@ -62,8 +62,7 @@ static void put_structs(exporter *w, tp_buf *b) {
 static void put_calls(exporter *w, tp_buf *b) {
   const tp_plan *p = w->e.p;
   bool any = false;
-  for (int i = 0; i < p->calls.n; i++) {
-    const tp_callee *c = &p->calls.v[i];
+  TP_EACH (const tp_callee, c, p->calls) {
     if (c->fn < 0) continue;
     if (!any) tp_puts(b, "\n/* Which function of the host's: `call` of the object. */\nenum {\n");
     any = true;

@@ -73,16 +73,16 @@ tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i) {
 
 /* Prints extents or strides of axes: the region's, then the window's own. */
 static void put_axes(tp_emit *e, const tp_region *r, const tp_nd *nd, bool strides) {
-  const tp_ix *zero = tp_ix_const(e->ix, 0);
+  tp_ix *zero = tp_ix_const(e->ix, 0);
   int n = (r ? r->nlead : 0) + nd->rank, lead = n - nd->rank;
   tp_puts(e->b, "{ ");
   for (int i = 0; i < n; i++) {
     if (i) tp_puts(e->b, ", ");
     int64_t v;
-    const tp_ix *x = i >= lead ? (strides ? nd->stride : nd->shape)[i - lead]
-        : !strides             ? r->lead[i]
-        : nd->lead             ? nd->lead[i]
-                               : zero;
+    tp_ix *x = i >= lead ? (strides ? nd->stride : nd->shape)[i - lead]
+        : !strides       ? r->lead[i]
+        : nd->lead       ? nd->lead[i]
+                         : zero;
     bool known = strides || (tp_ix_is_const(x, &v) && v >= 0);
     tp_putf(e->b, known ? "%s" : "tp_index_max(0, %s)", emit_ix(e, x));
   }

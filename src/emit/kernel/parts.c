@@ -13,7 +13,7 @@
  * them all blocks meet. */
 #include "emit/kernel/kernel.h"
 
-/* since: parts since blocks met last; home: the block of a part of one. */
+/* since: parts since blocks met last, then the kernel's begin; home: the block of a part of one. */
 typedef struct {
   tp_emit *e;
   const tp_kernel *k;
@@ -27,13 +27,11 @@ static bool part_touches(const tp_kernel *k, int buf, bool writes) {
   for (int i = 0; i < kernel_sums(k); i++) added |= k->rows->added[i] == buf;
   if (k->sums || added) return k->sums && added;
   for (int i = 0; i < k->n; i++)
-    TP_EACH_NODE (x, k->all[i]) {
-      const tp_region *r = x.x->rg;
-      for (int w = 0; r && w < r->nin + r->nout; w++)
-        if (tp_window_at(r, w)->buf == buf && (!writes || w >= r->nin)) return true;
-      for (int w = 0; r && w < r->nrows; w++)
-        if (r->rows[w].nd.buf == buf && !writes) return true;
-    }
+    TP_EACH_NODE (x, k->all[i])
+      for (int w = 0; w < tp_node_windows(x.x); w++)
+        if (tp_node_window(x.x, w)->buf == buf &&
+            (!writes || (x.x->rg && tp_region_writes(x.x->rg, buf))))
+          return true;
   return false;
 }
 
@@ -50,24 +48,20 @@ static bool part_meets(const parts_text *t, const tp_kernel *a, const tp_kernel 
 
 static int count_since(const parts_text *t) {
   int n = 0;
-  for (int i = 0; i < t->k->nparts; i++) n += t->since[i];
+  for (int i = 0; i <= t->k->nparts; i++) n += t->since[i];
   return n;
 }
 
 static void put_grid_meet(parts_text *t) {
   if (count_since(t)) tp_emit_line(t->e, "GRID_MEET(meets_);\n");
-  memset(t->since, 0, (size_t)t->k->nparts);
+  memset(t->since, 0, (size_t)t->k->nparts + 1);
 }
 
 /* Prints pointers to the buffers that are used. */
 static void put_pointers(tp_emit *e, tp_buf *b) {
-  int place = 1 + e->p->nsym;
   for (int i = 0; i < e->p->bufs.n; i++) {
     const char *cell = tp_emit_cell(e, e->p->bufs.v[i]->dtype);
-    if (!e->buf[i]) continue;
-    tp_putf(b, "  %s *const b%d = (%s *)", cell, i, cell);
-    if (!tp_in_arena(e->p->bufs.v[i])) tp_putf(b, "(p%d + o%d);\n", i, i);
-    else tp_putf(b, "(arena_p + arena_o + note_[%d]);\n", place + i);
+    if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)AT(p%d);\n", cell, i, cell, i);
   }
 }
 
@@ -89,9 +83,12 @@ static void put_part_body(parts_text *t, int part) {
   tp_buf_drop(&body, &hold);
 }
 
+static bool is_load_part(const tp_kernel *k) { return k->node->kind == TP_P_LOAD && !k->stretch; }
+
 static void put_part(parts_text *t, int part) {
   const tp_kernel *k = &t->k->part[part];
-  bool meets = false, alone = k->one && !k->by_rows;
+  /* blocks read ends when they begin, before one of them notes others */
+  bool meets = is_load_part(k) && t->since[t->k->nparts], alone = k->one && !k->by_rows;
   int home = -1;
   for (int i = 0; i < t->k->nparts; i++) {
     if (!t->since[i] || !part_meets(t, &t->k->part[i], k)) continue;
@@ -100,7 +97,7 @@ static void put_part(parts_text *t, int part) {
   }
   if (meets) put_grid_meet(t), home = -1;
   else tp_emit_line(t->e, "BARRIER();\n"); /* parts share the block's memory */
-  bool leaf = !k->loop && !k->stretch;
+  bool leaf = !k->loop && !k->stretch && !is_load_part(k);
   t->home[part] = !alone ? -1 : home >= 0 ? home : leaf ? 0 : count_since(t);
   emit_open(t->e, "{ /* %s */\n", k->name);
   put_part_body(t, part);
@@ -116,7 +113,9 @@ static bool has_parts(const parts_text *t, const tp_pnode *x) {
   return false;
 }
 
-static bool *copy_since(const parts_text *t) { return TP_DUPN(t->e->a, t->since, t->k->nparts); }
+static bool *copy_since(const parts_text *t) {
+  return TP_DUPN(t->e->a, t->since, t->k->nparts + 1);
+}
 
 static void put_parts_of(parts_text *t, const tp_pnode *x);
 
@@ -134,23 +133,20 @@ static void put_branch_parts(parts_text *t, const tp_pnode *x) {
     emit_shut(t->e, 1);
     if (i) break;
     first = copy_since(t);
-    TP_COPYN(t->since, before, t->k->nparts);
+    TP_COPYN(t->since, before, t->k->nparts + 1);
   }
-  for (int i = 0; i < t->k->nparts; i++) t->since[i] |= first[i];
+  for (int i = 0; i <= t->k->nparts; i++) t->since[i] |= first[i];
 }
 
 static void put_loop_parts(parts_text *t, const tp_pnode *x) {
   tp_emit *e = t->e;
-  int v = x->var->id;
-  bool top = t->k->n == 1 && x == t->k->node, was = e->sym[v], *before = copy_since(t);
-  const char *end = top ? "to_" : emit_ix(e, x->step > 0 ? x->hi : x->lo);
-  emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v,
-      top ? "from_" : tp_emit_start(e, x, 0), v, x->step > 0 ? "<" : ">=", end, v, x->step);
+  bool top = t->k->n == 1 && x == t->k->node, was = e->sym[x->var->id], *before = copy_since(t);
+  kernel_open_for(e, x, top, "");
   put_parts_of(t, x->kid[0]);
   put_grid_meet(t);
-  emit_shut(e, 1);
-  TP_COPYN(t->since, before, t->k->nparts); /* there may be no iteration */
-  e->sym[v] = was;
+  kernel_shut_for(e, x, top);
+  TP_COPYN(t->since, before, t->k->nparts + 1); /* there may be no iteration */
+  e->sym[x->var->id] = was;
 }
 
 static void put_parts_of(parts_text *t, const tp_pnode *x) {
@@ -165,16 +161,19 @@ static void put_parts_of(parts_text *t, const tp_pnode *x) {
 }
 
 static void put_all_parts(tp_emit *e, const tp_kernel *k) {
-  parts_text t = { .e = e, .k = k, .since = TP_NEWN(e->a, bool, k->nparts) };
+  parts_text t = { .e = e, .k = k, .since = TP_NEWN(e->a, bool, k->nparts + 1) };
   t.home = TP_NEWN(e->a, int, k->nparts);
   bool fails = false;
-  for (int i = 0; i < k->nparts; i++) fails |= kernel_may_fail(e->p, &k->part[i]);
+  for (int i = 0; i < k->nparts; i++) {
+    fails |= kernel_may_fail(e->p, &k->part[i]);
+    t.since[k->nparts] |= is_load_part(&k->part[i]);
+  }
   if (fails) tp_emit_line(e, "LOCAL int any_;\n");
   else tp_emit_line(e, "TP_RETURN_IF_ANY(TP_IS_SET(failed_));\n");
   for (int i = 0; i < k->n; i++) put_parts_of(&t, k->all[i]);
 }
 
-static int64_t known(const tp_ix *e) {
+static int64_t known(tp_ix *e) {
   int64_t n;
   return tp_ix_is_const(e, &n) && n <= TP_KERNEL_THREADS ? n : TP_KERNEL_THREADS + 1;
 }
@@ -187,7 +186,7 @@ static bool is_small_part(const tp_kernel *k) {
   for (int i = 0; i < r->nlead && n <= TP_KERNEL_THREADS; i++) n *= known(r->lead[i]);
   TP_WINDOWS (w, r) {
     int64_t own = 1;
-    for (int i = r->nlead; r->kind == TP_RG_OP && i < w->rank && own <= TP_KERNEL_THREADS; i++)
+    for (int i = r->nlead; r->kind != TP_RG_LOOP && i < w->rank && own <= TP_KERNEL_THREADS; i++)
       own *= known(w->shape[i]);
     most = TP_MAX(most, own);
   }
@@ -201,7 +200,7 @@ tp_kernel *tp_emit_parts_kernel(
   k->part = TP_NEWN(a, tp_kernel, nparts);
   for (int i = 0; i < nparts; i++) {
     k->part[i] = *part[i];
-    k->part[i].one |= is_small_part(part[i]);
+    k->part[i].one = is_small_part(part[i]) || (part[i]->one && !is_load_part(part[i]));
   }
   snprintf(k->name, sizeof k->name, "parts_%d_%d", all[0]->pos, all[n - 1]->lastpos);
   return k;
@@ -209,11 +208,13 @@ tp_kernel *tp_emit_parts_kernel(
 
 /* ---- kernels ---- */
 
+enum { FEW_LEAVES = 8 };
+
 static int *numbers(tp_emit *e, const bool *used, int n, int *count) {
   int *v = TP_NEWN(e->a, int, n + 1);
   *count = 0;
   for (int i = 0; i < n; i++)
-    if (used[i]) v[(*count)++] = i;
+    if (used[i] && !(used == e->sym && kernel_is_end(e, i))) v[(*count)++] = i;
   return v;
 }
 
@@ -223,32 +224,49 @@ static bool writes_any(const tp_pnode *x, int buf) {
   return false;
 }
 
+static bool is_long_kernel(const tp_kernel *k) {
+  int leaves = 0;
+  for (int i = 0; i < k->n; i++)
+    TP_EACH_NODE (x, k->all[i]) leaves += x.x->rg != NULL;
+  return k->nparts || leaves > FEW_LEAVES;
+}
+
 /* Prints what the kernel needs to know, from what its body uses. */
 static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body) {
-  tp_putf(b, "\nKERNEL_OF(TP_KERNEL_THREADS, %s)(GLOBAL char *fault_p, int64_t fault_o", k->name);
-  tp_puts(b, ", GLOBAL char *arena_p, int64_t arena_o");
+  tp_putf(b, "\n%sKERNEL_OF(TP_KERNEL_THREADS, %s)(PLACE(fault_p), PLACE(arena_p)",
+      is_long_kernel(k) ? "LONG_" : "", k->name);
   for (int i = 0; i < k->nbuf; i++)
-    if (!tp_in_arena(e->p->bufs.v[k->buf[i]]))
-      tp_putf(b, ", GLOBAL char *p%d, int64_t o%d", k->buf[i], k->buf[i]);
-  if (k->adds) tp_puts(b, ", GLOBAL char *sums_p, int64_t sums_o");
+    if (tp_kernel_takes(e->p, k, i)) tp_putf(b, ", PLACE(p%d)", k->buf[i]);
+  if (k->adds) tp_puts(b, ", PLACE(sums_p)");
   tp_puts(b, ", int64_t seed_, int64_t from_, int64_t to_");
   for (int i = 0; i < k->nsym; i++) tp_putf(b, ", int64_t s%d", k->sym[i]);
   int one = 1 + e->p->nsym, failed = one + e->p->bufs.n;
   tp_putf(b,
-      ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)(fault_p + fault_o);\n"
-      "  GLOBAL int64_t *const failed_ = note_ + %d, *const meets_ = failed_ + 1;\n"
+      ") {\n  GLOBAL int64_t *const note_ = (GLOBAL int64_t *)AT(fault_p);\n"
+      "  GLOBAL int64_t *const failed_ = note_ + %d, *const meets_ = failed_ + 1,\n"
+      "    *const ends_ = meets_ + 1;\n"
       "  const tp_kernel_host host_ = { (uint64_t)seed_ }, *const h = &host_;\n"
-      "  (void)h, (void)from_, (void)to_, (void)meets_;\n",
+      "  (void)h, (void)from_, (void)to_, (void)ends_;\n",
       failed);
+  for (int i = 0; i < e->p->nsym; i++)
+    if (e->sym[i] && kernel_is_end(e, i)) tp_putf(b, "  int64_t s%d = ends_[%d];\n", i, i);
   if (strstr(body, " room_")) tp_puts(b, "  TP_ROOM;\n");
   if (strstr(body, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
   if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
   if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
+  if (strstr(body, "EIGHTS_ADD(")) tp_puts(b, "  TP_EIGHTS_ROOM;\n");
   if (e->local) tp_putf(b, "  %s", e->local);
+  for (int i = 0; i < k->nbuf; i++)
+    if (!tp_kernel_takes(e->p, k, i))
+      tp_putf(b, "  NOTED(p%d, arena_p, note_[%d]);\n", k->buf[i], one + k->buf[i]);
   if (!k->nparts) put_pointers(e, b);
 }
 
-static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
+bool tp_kernel_takes(const tp_plan *p, const tp_kernel *k, int i) {
+  return k->placed || !tp_in_arena(p->bufs.v[k->buf[i]]);
+}
+
+static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k, int most) {
   tp_buf body;
   tp_hold hold;
   tp_buf_hold(&body, &hold);
@@ -263,6 +281,7 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   else kernel_put_body(e, k, 0, 0);
   k->buf = numbers(e, e->buf, e->p->bufs.n, &k->nbuf);
   k->sym = numbers(e, e->sym, tp_nsym(e->ix), &k->nsym);
+  k->placed = 3 + k->nbuf + 3 + k->nsym <= most;
   k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
   for (int i = 0; i < k->nbuf; i++)
     for (int j = 0; j < k->n; j++) k->written[i] |= writes_any(k->all[j], k->buf[i]);
@@ -273,10 +292,12 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k) {
   tp_buf_drop(&body, &hold);
 }
 
-void tp_emit_kernels(tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n) {
+void tp_emit_kernels(
+    tp_buf *b, const tp_plan *p, tp_arena *a, tp_kernel *const *k, int n, int most) {
   tp_emit e = kernel_printer(p, a);
+  if (p->reproducible) tp_puts(b, "#define TP_FMA 0\n");
   tp_puts(b, tp_prelude_gpu);
   tp_emit_environments(b, p, a);
   e.done = b;
-  for (int i = 0; i < n; i++) put_kernel(&e, b, k[i]);
+  for (int i = 0; i < n; i++) put_kernel(&e, b, k[i], most);
 }

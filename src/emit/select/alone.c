@@ -27,30 +27,30 @@ bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
 /* The begins of two windows differ by a multiple of `unit` and by at most `rest`. */
 typedef struct {
   tp_ictx *ix;
-  const tp_ix *unit, *rest;
+  tp_ix *unit, *rest;
 } distance;
 
 /* Adds the part of a window's start that a place k gives: k times `by`, for k from 0 to `most`. */
-static void may_differ(distance *d, const tp_ix *by, const tp_ix *most) {
+static void may_differ(distance *d, tp_ix *by, tp_ix *most) {
   int64_t n;
-  if (tp_ix_divexact(d->ix, by, d->unit)) return;
-  if (tp_ix_is_const(by, &n) && n < 0) by = tp_ix_neg(d->ix, by);
-  d->rest = tp_ix_add(d->ix, d->rest, tp_ix_mul(d->ix, by, most));
+  if (tp_ix_divexact(by, d->unit)) return;
+  if (tp_ix_is_const(by, &n) && n < 0) by = tp_ix_neg(by);
+  d->rest = tp_ix_add(d->rest, tp_ix_mul(by, most));
 }
 
 static void may_differ_by_window(distance *d, const tp_nd *x) {
   for (int i = 0; i < x->nring; i++)
-    may_differ(d, x->ring[i].stride, tp_ix_addc(d->ix, x->ring[i].width, -1));
-  for (int i = 0; i < x->rank; i++) may_differ(d, x->stride[i], tp_ix_addc(d->ix, x->shape[i], -1));
+    may_differ(d, x->ring[i].stride, tp_ix_addc(x->ring[i].width, -1));
+  for (int i = 0; i < x->rank; i++) may_differ(d, x->stride[i], tp_ix_addc(x->shape[i], -1));
 }
 
 /* Is the number positive wherever the loops around run? They have an iteration then. */
-static bool is_positive(const tp_emit *e, const tp_ix *x) {
-  const tp_ix *less = tp_ix_addc(e->ix, x, -1);
-  bool any = tp_ix_prove_ge0(e->ix, less, 0, NULL);
+static bool is_positive(const tp_emit *e, tp_ix *x) {
+  tp_ix *less = tp_ix_addc(x, -1);
+  bool any = tp_ix_prove_ge0(less, 0, NULL);
   for (int i = 0; i < e->nloop && !any; i++) {
-    const tp_ix *more = tp_ix_addc(e->ix, tp_ix_sub(e->ix, e->loop[i]->hi, e->loop[i]->lo), -1);
-    any = tp_ix_prove_ge0(e->ix, tp_ix_sub(e->ix, less, more), 0, NULL);
+    tp_ix *more = tp_ix_addc(tp_ix_sub(e->loop[i]->hi, e->loop[i]->lo), -1);
+    any = tp_ix_prove_ge0(tp_ix_sub(less, more), 0, NULL);
   }
   return any;
 }
@@ -59,33 +59,33 @@ static bool is_positive(const tp_emit *e, const tp_ix *x) {
  * and let `unit` be a number of steps, not less than n. If places differ by multiples of the unit,
  * and by less than a step besides, then elements of different iterations differ: step (j - i) is no
  * multiple of the unit, and no less than a step. */
-static bool lie_apart_by(const tp_emit *e, const tp_nd *a, const tp_nd *b, const tp_ix *step,
-    const tp_ix *n, const tp_ix *unit) {
+static bool lie_apart_by(
+    const tp_emit *e, const tp_nd *a, const tp_nd *b, tp_ix *step, tp_ix *n, tp_ix *unit) {
   tp_ictx *ix = e->ix;
   distance d = { .ix = ix, .unit = unit, .rest = tp_ix_const(ix, 0) };
-  const tp_ix *more = tp_ix_sub(ix, unit, tp_ix_mul(ix, step, n));
-  if (!tp_ix_divexact(ix, unit, step) || !tp_ix_prove_ge0(ix, more, 0, NULL)) return false;
-  may_differ(&d, tp_ix_sub(ix, a->off, b->off), tp_ix_const(ix, 1));
+  tp_ix *more = tp_ix_sub(unit, tp_ix_mul(step, n));
+  if (!tp_ix_divexact(unit, step) || !tp_ix_prove_ge0(more, 0, NULL)) return false;
+  may_differ(&d, tp_ix_sub(a->off, b->off), tp_ix_const(ix, 1));
   may_differ_by_window(&d, a);
   may_differ_by_window(&d, b);
-  return is_positive(e, tp_ix_sub(ix, step, d.rest));
+  return is_positive(e, tp_ix_sub(step, d.rest));
 }
 
-static bool lie_apart(const tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b,
-    const tp_ix *step, const tp_ix *n) {
+static bool lie_apart(
+    const tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b, tp_ix *step, tp_ix *n) {
   const tp_pbuf *x = e->p->bufs.v[a->buf];
-  const tp_sym *share = tp_ix_as_sym(n);
+  tp_sym *share = tp_ix_as_sym(n);
   int64_t s;
   if (share && share->whole) n = share->whole;
   if (a->wrap >= 0 || b->wrap >= 0 || !same_leads(r, a, b)) return false;
   if (tp_ix_is_const(step, &s) && s < 0) step = tp_ix_const(e->ix, -s);
-  bool any = lie_apart_by(e, a, b, step, n, tp_ix_mul(e->ix, step, n));
+  bool any = lie_apart_by(e, a, b, step, n, tp_ix_mul(step, n));
   for (int i = 0; i < x->ndim + x->rank && !any; i++)
     any = lie_apart_by(e, a, b, step, n, tp_pbuf_stride(e->ix, x, i));
   return any;
 }
 
-bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step) {
+bool tp_emit_alone(const tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step) {
   for (int i = r->nin; i < r->nin + r->nout; i++) {
     const tp_nd *out = tp_window_at(r, i);
     if (out->buf < 0 || !step[i]) continue;
@@ -100,6 +100,6 @@ bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const t
   return true;
 }
 
-void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step) {
+void tp_emit_if_alone(tp_emit *e, const tp_region *r, tp_ix *n, tp_ixs step) {
   if (tp_emit_alone(e, r, n, step)) tp_emit_line(e, "TP_IVDEP\n");
 }

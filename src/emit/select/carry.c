@@ -11,7 +11,7 @@ enum { DEEPEST = 4 };
 
 typedef struct {
   const tp_nd *nd;
-  const tp_ix *off;
+  tp_ix *off;
   bool write, direct;
 } touch;
 typedef struct {
@@ -33,8 +33,7 @@ static void touch_points(touches *t, const tp_region *r, bool direct) {
     for (int i = 0; i < r->nin + r->nout; i++) {
       const tp_nd *nd = tp_window_at(r, i);
       if (nd->buf >= 0 && (i < r->nin || first))
-        TP_PUSH(
-            t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
+        TP_PUSH(t->e->a, &t->v, (touch){ nd, tp_emit_offset(r, nd, w.at), i >= r->nin, direct });
     }
   }
 }
@@ -50,17 +49,17 @@ static void touch_all(touches *t, const tp_pnode *x, bool direct) {
 
 /* ---- places ---- */
 
-static const tp_ix *moved(const tp_emit *e, const tp_pnode *loop, const tp_ix *x, int k) {
-  const tp_ix *to = tp_ix_addc(e->ix, tp_ix_sym(e->ix, loop->var), (int64_t)k * loop->step);
-  return k ? tp_ix_subst(e->ix, x, 1, &loop->var, &to) : x;
+static tp_ix *moved(const tp_pnode *loop, tp_ix *x, int k) {
+  tp_ix *to = tp_ix_addc(tp_ix_sym(loop->var), (int64_t)k * loop->step);
+  return k ? tp_ix_subst(x, 1, &loop->var, &to) : x;
 }
 
 /* Is the element at nd, off the one that the other window wrote k iterations ago? */
-static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, const tp_ix *off,
-    const tp_nd *other, const tp_ix *at, int k) {
-  const tp_ix *to = moved(e, loop, tp_ix_sym(e->ix, loop->var), k);
-  return nd->buf == other->buf && moved(e, loop, off, k) == at &&
-      tp_same_rings(nd, other, e->ix, 1, &loop->var, &to);
+static bool is_ago(
+    const tp_pnode *loop, const tp_nd *nd, tp_ix *off, const tp_nd *other, tp_ix *at, int k) {
+  tp_ix *to = moved(loop, tp_ix_sym(loop->var), k);
+  return nd->buf == other->buf && moved(loop, off, k) == at &&
+      tp_same_rings(nd, other, 1, &loop->var, &to);
 }
 
 static bool is_steady(const tp_pnode *loop, const touch *t) {
@@ -73,9 +72,8 @@ static bool is_steady(const tp_pnode *loop, const touch *t) {
  * d is no multiple. */
 static bool never_meet(const touches *t, const touch *a, int64_t d) {
   int64_t step = 0, s = 0;
-  const tp_ix *rest;
-  if (tp_ix_mentions(a->off, t->loop->var) &&
-      !tp_ix_linear_in(t->e->ix, a->off, t->loop->var, &step, &rest))
+  tp_ix *rest;
+  if (tp_ix_mentions(a->off, t->loop->var) && !tp_ix_linear_in(a->off, t->loop->var, &step, &rest))
     return false;
   step *= t->loop->step;
   for (int i = 0; i < a->nd->nring; i++) {
@@ -94,17 +92,16 @@ static bool is_alone(const touches *t, int k) {
     const touch *b = &t->v.v[i];
     int64_t d = 0;
     if (i == k || !b->write || b->nd->buf != a->nd->buf) continue;
-    ok = b->direct && tp_same_rings(a->nd, b->nd, NULL, 0, NULL, NULL) &&
-        tp_ix_is_const(tp_ix_sub(t->e->ix, a->off, b->off), &d) && never_meet(t, a, d);
+    ok = b->direct && tp_same_rings(a->nd, b->nd, 0, NULL, NULL) &&
+        tp_ix_is_const(tp_ix_sub(a->off, b->off), &d) && never_meet(t, a, d);
   }
   return ok;
 }
 
 /* A read, made by every iteration, of the element that w wrote k iterations ago; NULL: none. */
 static const touch *read_of(const touches *t, const touch *w, int k) {
-  for (int i = 0; i < t->v.n; i++) {
-    const touch *r = &t->v.v[i];
-    if (!r->write && r->direct && is_ago(t->e, t->loop, r->nd, r->off, w->nd, w->off, k)) return r;
+  TP_EACH (const touch, r, t->v) {
+    if (!r->write && r->direct && is_ago(t->loop, r->nd, r->off, w->nd, w->off, k)) return r;
   }
   return NULL;
 }
@@ -134,7 +131,7 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
 static bool is_read_again(const touches *t, const touch *w) {
   bool any = false;
   for (int i = 0; i < t->v.n && !any; i++)
-    any = !t->v.v[i].write && is_ago(t->e, t->loop, t->v.v[i].nd, t->v.v[i].off, w->nd, w->off, 0);
+    any = !t->v.v[i].write && is_ago(t->loop, t->v.v[i].nd, t->v.v[i].off, w->nd, w->off, 0);
   return any;
 }
 
@@ -146,7 +143,7 @@ int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry) {
     const touch *w = &t.v.v[i];
     if (!w->write || !w->direct || !is_alone(&t, i) || !is_steady(loop, w)) continue;
     /* a place that stays holds the latest only */
-    int depth = 0, deepest = is_ago(e, loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;
+    int depth = 0, deepest = is_ago(loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;
     while (depth < deepest && read_of(&t, w, depth + 1)) depth++;
     if (depth || is_read_again(&t, w))
       declare_carry(e, &t, w,
@@ -166,11 +163,11 @@ void tp_emit_carry_next(tp_emit *e, int from) {
   }
 }
 
-bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+bool tp_emit_carried(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   for (int i = e->carry.n - 1; i >= 0; i--) {
     const tp_carry *c = &e->carry.v[i];
     for (int k = !c->written; k <= c->depth; k++) {
-      if (!is_ago(e, c->loop, nd, off, c->nd, c->off, k)) continue;
+      if (!is_ago(c->loop, nd, off, c->nd, c->off, k)) continue;
       tp_putf(e->b, "c%d_%d", c->id, k);
       return true;
     }
@@ -178,10 +175,10 @@ bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
   return false;
 }
 
-tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, tp_ix *off) {
   for (int i = e->carry.n - 1; i >= 0; i--) {
     tp_carry *c = &e->carry.v[i];
-    if (is_ago(e, c->loop, nd, off, c->nd, c->off, 0)) return c;
+    if (is_ago(c->loop, nd, off, c->nd, c->off, 0)) return c;
   }
   return NULL;
 }

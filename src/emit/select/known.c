@@ -49,8 +49,8 @@ int tp_emit_seam(const tp_region *r) {
 }
 
 static bool all_known(const tp_emit *e, const tp_region *r) {
-  bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0 &&
-      !(e->to->host && wraps(r) && tp_emit_seam(r) < 0);
+  bool ok = r->kind == TP_RG_LOOP && (!r->check || e->to->threads) && r->nlead < TP_MAXRANK &&
+      r->nout > 0 && !(e->to->host && wraps(r) && tp_emit_seam(r) < 0);
   for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && r->in[i].rank == 0;
   for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && r->out[i].rank == 0;
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
@@ -88,7 +88,7 @@ int64_t tp_emit_count(const tp_region *r) {
   return n;
 }
 
-static bool is_far(const tp_ix *stride) {
+static bool is_far(tp_ix *stride) {
   int64_t s;
   return !tp_ix_is_const(stride, &s) || s >= TP_TUNE_WALK_LINE || s <= -TP_TUNE_WALK_LINE;
 }

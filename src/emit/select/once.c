@@ -19,7 +19,9 @@ static void put_leaf_body(tp_emit *e, const tp_pnode *x) {
   if (!tp_emit_is_pointwise(e, x->rg)) tp_emit_loop_body(e, x);
   else if (tp_op_is_env(x->rg->op)) emit_environment(e, x);
   else if (x->rg->op == TP_OP_RAND) emit_draw(e, x);
-  else tp_emit_point_body(e, x);
+  else if (emit_has_operator(e, x->rg)) emit_operator(e, x);
+  else if (x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN) emit_best(e, x);
+  else emit_pick(e, x);
 }
 
 void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {

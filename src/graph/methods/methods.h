@@ -42,12 +42,12 @@ typedef struct tp_arg {
   double f;
   bool b;
   const char *s;
-  const tp_ix *ix;
+  tp_ix *ix;
   int n;
-  const tp_ix *const *ixs; /* S; A: constants */
-  const tp_val *vals;      /* L, V */
+  tp_ixs ixs;         /* S; A: constants */
+  const tp_val *vals; /* L, V */
   tp_dtype dtype;
-  const tp_sym *const *dom; /* O: n of them */
+  tp_dims dom; /* O: n of them */
 } tp_arg;
 
 #define TP_MAXARG 16

@@ -26,9 +26,7 @@ bool tp_wrong(tp_mk k, tp_code code, const char *fmt, ...) {
 
 /* ---- arguments ---- */
 
-const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a) {
-  return a->kind == 'X' ? a->ix : mk_int(k, a->i);
-}
+tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a) { return a->kind == 'X' ? a->ix : mk_int(k, a->i); }
 
 bool tp_axis_of(tp_mk k, int rank, int64_t axis, int *out) {
   if (axis < -rank || axis >= rank)

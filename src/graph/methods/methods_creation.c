@@ -3,9 +3,9 @@
 
 typedef struct making { /* the options of all of them */
   int rank;
-  const tp_ix *const *shape;
+  tp_ixs shape;
   int ndom;
-  const tp_sym *const *dom;
+  tp_dims dom;
   tp_dtype dtype;
   const tp_arg *name, *key;
 } making;
@@ -86,8 +86,7 @@ static bool random_name(tp_mk k, const tp_arg *name, tp_attr *at) {
     return true;
   }
   at->hash = tp_hash(name->s, strlen(name->s), 0);
-  for (int i = 0; i < k.g->nodes.n; i++) {
-    const tp_node *n = k.g->nodes.v[i];
+  TP_NODES (n, k.g->nodes) {
     if (n->op == TP_OP_RAND && n->attr.hash == at->hash)
       return tp_wrong(k, TP_E_OPTION,
           "there is a random tensor '%s' already (%s); names tell the streams of numbers apart",

@@ -14,7 +14,7 @@ METHOD(reduce) {
 
 METHOD(arg) {
   AXES(axes);
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   if (n == 1) GIVE(mk_reduce(k, tp_named_op(k), a[0].val, 1, axes, KEEPDIM));
   tp_val x = mk_gather_axes(k, a[0].val, n, axes);
   if (!x.node) return false;

@@ -1,7 +1,7 @@
 /* methods: movement. */
 #include "graph/methods/rows.h"
 
-static int64_t axis_number(const tp_ix *e) {
+static int64_t axis_number(tp_ix *e) {
   int64_t v = 0;
   tp_ix_is_const(e, &v);
   return v;
@@ -22,7 +22,7 @@ METHOD(permute) {
 METHOD(squeeze) {
   int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, &a[1], axes);
   if (n < 0) return false;
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   int rank = 0;
   for (int i = 0, next = 0; i < tp_rankof(a[0].val); i++) {
     bool named = next < n && axes[next] == i;

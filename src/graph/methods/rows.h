@@ -31,6 +31,6 @@ int tp_axes(tp_mk k, tp_val x, const tp_arg *a, int *out);
 bool tp_weak(tp_mk k, const tp_arg *a, const tp_arg *b, bool compares, tp_val *x, tp_val *y);
 /* the dtype of the result: x's, or f32 for integers */
 tp_dtype tp_float_of(tp_val x);
-tp_val tp_index_arg(tp_mk k, tp_val x);           /* indices as i64 */
-const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a); /* an argument X that is no tensor */
+tp_val tp_index_arg(tp_mk k, tp_val x);     /* indices as i64 */
+tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a); /* an argument X that is no tensor */
 #endif

@@ -10,14 +10,12 @@ typedef struct check {
   tp_error *err;
   int64_t *env; /* a witness, by symbol id */
   /* judges the runs to which nothing is given for this dim; NULL: all others */
-  const tp_sym *zero;
+  tp_sym *zero;
 } check;
 
 #define TEXT(...) tp_printf(&c->g->arena, __VA_ARGS__)
 
 static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
-static const char *ix_text(check *c, const tp_ix *e) { return tp_ix_str(c->g->ix, e); }
-
 /* ---- words, with a witness ---- */
 
 static const char *named(const tp_node *n, const char *otherwise) {
@@ -35,13 +33,13 @@ static const char *read_text(check *c, const tp_node *r) {
       x->ndom > 1 ? "%s[{%.*s}]" : "%s[%.*s]", named(x, "it"), (int)strlen(list) - 2, list + 1);
 }
 
-static void add_bound(check *c, const char **list, const tp_sym *s) {
+static void add_bound(check *c, const char **list, tp_sym *s) {
   if (!s || s->kind != TP_SYM_BOUND || s->hidden) return;
   const char *item = TEXT("%s = %lld", s->name, (long long)c->env[s->id]);
   if (!strstr(*list, item)) *list = TEXT("%s%s%s", *list, **list ? ", " : " with ", item);
 }
 
-static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
+static void add_bounds_of(check *c, const char **list, tp_ix *e) {
   tp_dims syms;
   int n = tp_ix_syms(e, &syms);
   for (int i = 0; i < n; i++) add_bound(c, list, syms[i]);
@@ -68,10 +66,9 @@ static const char *example(check *c, const tp_node *n) {
 
 /* ---- the three answers ---- */
 
-static void add_check(check *c, const tp_ix *cond, tp_code code, tp_pos pos, const char *late) {
+static void add_check(check *c, tp_ix *cond, tp_code code, tp_pos pos, const char *late) {
   tp_arena *a = &c->g->arena;
-  const char *msg =
-      tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(c->g->ix, cond));
+  const char *msg = tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(cond));
   TP_EACH (tp_boundcheck, b, c->g->boundchecks)
     if (b->cond == cond && strcmp(b->msg, msg) == 0) return;
   TP_PUSH(a, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
@@ -79,7 +76,7 @@ static void add_check(check *c, const tp_ix *cond, tp_code code, tp_pos pos, con
 
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   check c = { .g = g };
-  const tp_ix *cond = tp_set_empty_when(g->ix, bad);
+  tp_ix *cond = tp_set_empty_when(g->ix, bad);
   if (cond) add_check(&c, cond, code, pos, late);
   return cond != NULL;
 }
@@ -93,7 +90,7 @@ static bool settled(
   tp_set *given = tp_set_given(c->g, tp_set_copy(bad), c->zero);
   if (given && !tp_set_is_empty(ix, given)) {
     ok = c->zero || tp_set_can_be_empty(ix, given, 2);
-    const tp_ix *cond = ok ? tp_set_empty_when(ix, given) : NULL;
+    tp_ix *cond = ok ? tp_set_empty_when(ix, given) : NULL;
     /* a question that isl could not decide is no mistake of the script's */
     if (!ok) tp_isl_check(ix, pos, c->err);
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
@@ -105,7 +102,7 @@ static bool settled(
 }
 
 /* The points at which n is needed and cond holds. */
-static tp_set *needed(check *c, const tp_node *n, const tp_ix *cond) {
+static tp_set *needed(check *c, const tp_node *n, tp_ix *cond) {
   return tp_set_and(tp_set_copy(c->need->set[n->id]), tp_set_cond(c->g->ix, n->ndom, n->dom, cond));
 }
 
@@ -227,27 +224,27 @@ static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = tp_in(r, 0);
   const tp_at *at = &r->attr.at[k];
   const char *name = named(x, "x"), *bound = x->dom[k]->bound->name;
-  const tp_ix *rest;
+  tp_ix *rest;
   int64_t v, coef;
   if (tp_ix_is_const(at->lo, &v) && v < 0)
     tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name,
         x->dom[k]->name, bound, (long long)v);
   else if (at->range)
     tp_note(c->err, "clip the range with tempo.max(0, ...) and tempo.min(..., %s)", bound);
-  else if (tp_ix_linear_in(c->g->ix, at->lo, x->dom[k]->bound, &coef, &rest) && coef == 1 &&
+  else if (tp_ix_linear_in(at->lo, x->dom[k]->bound, &coef, &rest) && coef == 1 &&
       tp_ix_is_const(rest, &v) && v >= 0)
     tp_note(c->err, "indices count from 0, so the last one is %s - 1: write %s[%s - 1]", bound,
         name, bound);
   else
     tp_note(c->err,
         "clip it, tempo.%s, or give the points where it leaves the domain a branch of their own",
-        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)", ix_text(c, at->lo),
+        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)", tp_ix_str(at->lo),
             bound));
 }
 
 /* The bound of dim d where r reads it. The end at another point of its domain is any number; if
  * only r has dims of that domain, it is at least r's. */
-static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
+static tp_sym *end_there(check *c, const tp_node *r, tp_sym *d) {
   const tp_node *x = tp_in(r, 0);
   const tp_stop *s = tp_stop_of(c->g, d);
   if (!s) return d->bound;
@@ -257,7 +254,7 @@ static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
 }
 
 /* True: no clipping helps, as the end is another point's. */
-static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
+static bool note_end(check *c, const tp_node *r, tp_sym *d) {
   const tp_stop *s = tp_stop_of(c->g, d);
   if (!s) return false;
   const char *end = d->bound->name,
@@ -274,7 +271,7 @@ static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
 
 static bool read_fail(check *c, const tp_node *r, int k) {
   const tp_node *x = tp_in(r, 0);
-  const tp_sym *d = x->dom[k];
+  tp_sym *d = x->dom[k];
   const char *eg = example(c, r);
   const tp_at *at = &r->attr.at[k];
   int64_t lo = tp_ix_evalq(at->lo, c->env);
@@ -292,27 +289,27 @@ static bool read_fail(check *c, const tp_node *r, int k) {
   return false;
 }
 
-static bool check_index(check *c, const tp_node *r, int k, const tp_ix *something) {
+static bool check_index(check *c, const tp_node *r, int k, tp_ix *something) {
   tp_ictx *ix = c->g->ix;
-  const tp_sym *d = tp_in(r, 0)->dom[k], *end = end_there(c, r, d);
+  tp_sym *d = tp_in(r, 0)->dom[k], *end = end_there(c, r, d);
   const tp_at *at = &r->attr.at[k];
   if (!d->bound || (tp_at_is_own(at, d) && end == d->bound)) return true;
-  const tp_ix *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
-  const tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)),
-      tp_ix_cmp(ix, TP_GT, top, tp_ix_sym(ix, end)));
+  tp_ix *top = at->range ? at->hi : tp_ix_addc(at->lo, 1);
+  tp_ix *out =
+      tp_ix_or(tp_ix_cmp(TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(TP_GT, top, tp_ix_sym(end)));
   const char *late = TEXT("%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name,
       d->name, called(c, tp_in(r, 0)));
-  return settled(c, r, needed(c, r, tp_ix_and(ix, something, out)), TP_E_DOMAIN, r->pos, late) ||
+  return settled(c, r, needed(c, r, tp_ix_and(something, out)), TP_E_DOMAIN, r->pos, late) ||
       read_fail(c, r, k);
 }
 
 /* With an empty range nothing is read. */
 static bool check_read(check *c, const tp_node *r) {
   tp_ictx *ix = c->g->ix;
-  const tp_ix *something = tp_ix_bool(ix, true);
+  tp_ix *something = tp_ix_bool(ix, true);
   const tp_at *at = r->attr.at;
   for (int k = 0; k < r->attr.nat; k++)
-    if (at[k].range) something = tp_ix_and(ix, something, tp_ix_cmp(ix, TP_LT, at[k].lo, at[k].hi));
+    if (at[k].range) something = tp_ix_and(something, tp_ix_cmp(TP_LT, at[k].lo, at[k].hi));
   for (int k = 0; k < r->attr.nat; k++)
     if (!check_index(c, r, k, something)) return false;
   return true;
@@ -338,54 +335,54 @@ static bool check_gathers(check *c, const tp_node *n) {
 
 /* The condition on bounds under which e >= 0 everywhere: e is >= 0 at both ends of each dim in
  * which it is linear. NULL: not known. */
-static const tp_ix *nonneg_when(check *c, const tp_ix *e, int n, tp_dims dom) {
+static tp_ix *nonneg_when(check *c, tp_ix *e, int n, tp_dims dom) {
   tp_ictx *ix = c->g->ix;
-  if (tp_ix_prove_ge0(ix, e, n, dom)) return tp_ix_bool(ix, true);
+  if (tp_ix_prove_ge0(e, n, dom)) return tp_ix_bool(ix, true);
   while (n > 0 && !tp_ix_mentions(e, dom[n - 1])) n--;
-  if (n == 0) return tp_mentions_end(c->g, e) ? NULL : tp_ix_cmp(ix, TP_GE, e, tp_ix_const(ix, 0));
-  const tp_ix *d = tp_ix_sym(ix, dom[n - 1]), *v[3];
-  const tp_ix *end = tp_ix_addc(ix, tp_ix_sym(ix, dom[n - 1]->bound), -1);
-  const tp_ix *at[] = { tp_ix_const(ix, 0), tp_ix_const(ix, 1), end };
-  for (int i = 0; i < 3; i++) v[i] = tp_ix_subst(ix, e, 1, &dom[n - 1], &at[i]);
-  if (tp_ix_add(ix, v[0], tp_ix_mul(ix, d, tp_ix_sub(ix, v[1], v[0]))) != e) return NULL;
-  const tp_ix *first = nonneg_when(c, v[0], n - 1, dom), *last = nonneg_when(c, v[2], n - 1, dom);
-  return first && last ? tp_ix_and(ix, first, last) : NULL;
+  if (n == 0) return tp_mentions_end(c->g, e) ? NULL : tp_ix_cmp(TP_GE, e, tp_ix_const(ix, 0));
+  tp_ix *d = tp_ix_sym(dom[n - 1]), *v[3];
+  tp_ix *end = tp_ix_addc(tp_ix_sym(dom[n - 1]->bound), -1);
+  tp_ix *at[] = { tp_ix_const(ix, 0), tp_ix_const(ix, 1), end };
+  for (int i = 0; i < 3; i++) v[i] = tp_ix_subst(e, 1, &dom[n - 1], &at[i]);
+  if (tp_ix_add(v[0], tp_ix_mul(d, tp_ix_sub(v[1], v[0]))) != e) return NULL;
+  tp_ix *first = nonneg_when(c, v[0], n - 1, dom), *last = nonneg_when(c, v[2], n - 1, dom);
+  return first && last ? tp_ix_and(first, last) : NULL;
 }
 
-static const tp_ix *has_none(tp_ictx *ix, const tp_ix *count) {
-  return tp_ix_cmp(ix, TP_LT, count, tp_ix_const(ix, 1));
+static tp_ix *has_none(tp_ictx *ix, tp_ix *count) {
+  return tp_ix_cmp(TP_LT, count, tp_ix_const(ix, 1));
 }
 
 /* Judges products of symbols, which no set can hold, by a condition on bounds. */
 static bool fits_on_bounds(
-    check *c, const tp_node *n, const tp_ix *none, tp_ixs least, tp_code code, const char *late) {
+    check *c, const tp_node *n, tp_ix *none, tp_ixs least, tp_code code, const char *late) {
   tp_ictx *ix = c->g->ix;
-  const tp_ix *fits = none;
+  tp_ix *fits = none;
   for (int i = 0; i < n->ndom; i++)
-    if (n->dom[i]->bound) fits = tp_ix_or(ix, fits, has_none(ix, tp_ix_sym(ix, n->dom[i]->bound)));
-  const tp_ix *a = nonneg_when(c, least[0], n->ndom, n->dom);
-  const tp_ix *b = nonneg_when(c, least[1], n->ndom, n->dom);
+    if (n->dom[i]->bound) fits = tp_ix_or(fits, has_none(ix, tp_ix_sym(n->dom[i]->bound)));
+  tp_ix *a = nonneg_when(c, least[0], n->ndom, n->dom);
+  tp_ix *b = nonneg_when(c, least[1], n->ndom, n->dom);
   for (int i = 0; i < n->ndom; i++)
     if (tp_ix_mentions(none, n->dom[i])) a = NULL;
   if (!a || !b) return tp_fail(c->err, TP_E_AFFINE, n->pos, "it cannot be told whether %s", late);
-  add_check(c, tp_ix_or(ix, fits, tp_ix_and(ix, a, b)), code, n->pos, late);
+  add_check(c, tp_ix_or(fits, tp_ix_and(a, b)), code, n->pos, late);
   return true;
 }
 
 /* Both of least are >= 0 wherever n is needed, unless `none` holds: there is nothing. */
 static bool fits_inside(
-    check *c, const tp_node *n, const tp_ix *none, tp_ixs least, tp_code code, const char *late) {
+    check *c, const tp_node *n, tp_ix *none, tp_ixs least, tp_code code, const char *late) {
   tp_ictx *ix = c->g->ix;
-  const tp_ix *out = tp_ix_bool(ix, false);
+  tp_ix *out = tp_ix_bool(ix, false);
   bool known = true, affine = tp_affine(none);
   for (int i = 0; i < 2; i++) {
-    known &= tp_ix_prove_ge0(ix, least[i], n->ndom, n->dom);
+    known &= tp_ix_prove_ge0(least[i], n->ndom, n->dom);
     affine &= tp_affine(least[i]);
-    out = tp_ix_or(ix, out, tp_ix_cmp(ix, TP_LT, least[i], tp_ix_const(ix, 0)));
+    out = tp_ix_or(out, tp_ix_cmp(TP_LT, least[i], tp_ix_const(ix, 0)));
   }
   if (known) return true;
   if (!affine) return fits_on_bounds(c, n, none, least, code, late);
-  tp_set *bad = needed(c, n, tp_ix_and(ix, tp_ix_not(ix, none), out));
+  tp_set *bad = needed(c, n, tp_ix_and(tp_ix_not(none), out));
   if (settled(c, n, bad, code, n->pos, late)) return true;
   tp_fail(c->err, code, n->pos, "%s, e.g.%s", late, example(c, n));
   note_consumer(c, n);
@@ -393,23 +390,20 @@ static bool fits_inside(
 }
 
 /* How far the last of count places, `step` from each other, lies behind the first. */
-static const tp_ix *last_place(tp_ictx *ix, const tp_ix *count, int64_t step) {
-  return tp_ix_mulc(ix, tp_ix_addc(ix, count, -1), step);
+static tp_ix *last_place(tp_ix *count, int64_t step) {
+  return tp_ix_mulc(tp_ix_addc(count, -1), step);
 }
 
-static const tp_ix *behind(tp_ictx *ix, const tp_ix *extent, const tp_ix *last) {
-  return tp_ix_addc(ix, tp_ix_sub(ix, extent, last), -1);
-}
+static tp_ix *behind(tp_ix *extent, tp_ix *last) { return tp_ix_addc(tp_ix_sub(extent, last), -1); }
 
 static bool check_slice(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
-  const tp_ix *size = tp_inof(n, 0)->shape[a->axis], *lo = a->ix[0];
-  const tp_ix *last = tp_ix_add(ix, lo, last_place(ix, a->ix[1], a->step)),
-              *least[] = { lo, behind(ix, size, last) };
+  tp_ix *size = tp_inof(n, 0)->shape[a->axis], *lo = a->ix[0];
+  tp_ix *last = tp_ix_add(lo, last_place(a->ix[1], a->step)), *least[] = { lo, behind(size, last) };
   const char *late =
-      TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there", ix_text(c, lo),
-          ix_text(c, tp_ix_addc(ix, last, 1)), a->axis, called(c, tp_in(n, 0)), ix_text(c, size));
+      TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there", tp_ix_str(lo),
+          tp_ix_str(tp_ix_addc(last, 1)), a->axis, called(c, tp_in(n, 0)), tp_ix_str(size));
   return fits_inside(c, n, has_none(ix, a->ix[1]), least, TP_E_DOMAIN, late);
 }
 
@@ -418,33 +412,31 @@ static bool check_windows(check *c, const tp_node *n) {
   const tp_attr *a = &n->attr;
   tp_ixs x = tp_inof(n, 0)->shape + a->axis;
   bool unfold = n->op == TP_OP_UNFOLD;
-  const tp_ix *extent = unfold ? x[0] : a->ix[0], *count = unfold ? a->ix[0] : x[0];
-  const tp_ix *size = unfold ? a->ix[1] : x[1],
-              *none = tp_ix_or(ix, has_none(ix, count), has_none(ix, size));
-  const tp_ix *last =
-      tp_ix_add(ix, last_place(ix, count, a->step), last_place(ix, size, a->dilation));
-  const tp_ix *least[] = { tp_ix_const(ix, 0), behind(ix, extent, last) };
-  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", ix_text(c, count),
-      ix_text(c, size), called(c, tp_in(n, 0)), ix_text(c, extent));
+  tp_ix *extent = unfold ? x[0] : a->ix[0], *count = unfold ? a->ix[0] : x[0];
+  tp_ix *size = unfold ? a->ix[1] : x[1], *none = tp_ix_or(has_none(ix, count), has_none(ix, size));
+  tp_ix *last = tp_ix_add(last_place(count, a->step), last_place(size, a->dilation));
+  tp_ix *least[] = { tp_ix_const(ix, 0), behind(extent, last) };
+  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", tp_ix_str(count),
+      tp_ix_str(size), called(c, tp_in(n, 0)), tp_ix_str(extent));
   return fits_inside(c, n, none, least, TP_E_DOMAIN, late);
 }
 
 static bool check_pad(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const char *late = TEXT("%s is padded by %s and %s, which may not be negative",
-      called(c, tp_in(n, 0)), ix_text(c, n->attr.ix[0]), ix_text(c, n->attr.ix[1]));
+      called(c, tp_in(n, 0)), tp_ix_str(n->attr.ix[0]), tp_ix_str(n->attr.ix[1]));
   return fits_inside(c, n, tp_ix_bool(ix, false), n->attr.ix, TP_E_DOMAIN, late);
 }
 
 /* Judges an extent unless it is an operand's, which was judged before. */
-static bool check_extent(check *c, const tp_node *n, const tp_ix *e) {
+static bool check_extent(check *c, const tp_node *n, tp_ix *e) {
   tp_ictx *ix = c->g->ix;
-  if (tp_ix_prove_ge0(ix, e, n->ndom, n->dom) || !is_needed(c, n)) return true;
+  if (tp_ix_prove_ge0(e, n->ndom, n->dom) || !is_needed(c, n)) return true;
   for (int k = 0; k < n->nin; k++)
     for (int i = 0; i < tp_inof(n, k)->rank; i++)
       if (tp_inof(n, k)->shape[i] == e) return true;
-  const char *late = TEXT("the extent %s of %s is negative", ix_text(c, e), called(c, n));
-  return fits_inside(c, n, tp_ix_bool(ix, false), (const tp_ix *[]){ e, e }, TP_E_SHAPE, late);
+  const char *late = TEXT("the extent %s of %s is negative", tp_ix_str(e), called(c, n));
+  return fits_inside(c, n, tp_ix_bool(ix, false), (tp_ix *[]){ e, e }, TP_E_SHAPE, late);
 }
 
 static bool check_extents(check *c) {
@@ -495,7 +487,7 @@ static bool check_all(check *c) {
 
 /* The end of a dim is 0 where nothing is given for it or for one of its rows. Each call checks what
  * is not legal then. */
-static bool check_nothing(check *c, const tp_sym *zero) {
+static bool check_nothing(check *c, tp_sym *zero) {
   tp_need *need = tp_need_without(c->g, zero, c->err);
   check z = { .g = c->g, .need = need, .err = c->err, .env = c->env, .zero = zero };
   bool ok = need && check_all(&z);
@@ -505,7 +497,7 @@ static bool check_nothing(check *c, const tp_sym *zero) {
 
 /* Is there a dim that ends by data and has points only where dim d has some? If it is another dim
  * than d: one that some node has without d? */
-static bool ends_without(const tp_graph *g, const tp_sym *d) {
+static bool ends_without(const tp_graph *g, tp_sym *d) {
   TP_EACH (const tp_stop, s, g->stops) {
     if (d->kind != TP_SYM_DIM || s->end || !tp_stop_needs(g, s, d)) continue;
     if (s->dim == d) return true;

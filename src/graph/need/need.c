@@ -44,7 +44,7 @@ typedef struct sweep {
   tp_graph *g;
   need_place *at; /* by node id */
   /* the runs are those to which nothing is given for this dim; NULL: all others */
-  const tp_sym *zero;
+  tp_sym *zero;
   bool widen; /* take hulls? */
   bool *lost; /* by a component's first member: no exact sets, in this sweep or the one before */
 } sweep;
@@ -409,7 +409,7 @@ static void sweep_free(sweep *s) {
 static void drop(void *need) { tp_need_free(need); }
 
 /* zero, widen, lost: as in a sweep; lost NULL: no sweep came before */
-static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, const tp_sym *zero, bool widen,
+static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, tp_sym *zero, bool widen,
     bool *lost, tp_error *err) {
   int n = g->nodes.n, *order = TP_NEWN(&g->arena, int, n);
   tp_need *out = tp_calloc(sizeof *out);
@@ -453,7 +453,7 @@ bool *tp_need_whole(const tp_need *n, tp_arena *a) {
 
 /* ---- of a whole program ---- */
 
-static tp_val *roots_of(tp_graph *g, const tp_sym *zero, int *count) {
+static tp_val *roots_of(tp_graph *g, tp_sym *zero, int *count) {
   tp_val *roots = TP_NEWN(&g->arena, tp_val, g->outputs.n + g->sinks.n + g->stops.n);
   int n = 0;
   TP_EACH (const tp_output, o, g->outputs) roots[n++] = o->val;
@@ -464,7 +464,7 @@ static tp_val *roots_of(tp_graph *g, const tp_sym *zero, int *count) {
   return roots;
 }
 
-tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err) {
+tp_need *tp_need_without(tp_graph *g, tp_sym *zero, tp_error *err) {
   int n;
   tp_val *roots = roots_of(g, zero, &n);
   return find(g, n, roots, zero, false, NULL, err);

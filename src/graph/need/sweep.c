@@ -37,9 +37,9 @@ static bool *find_live(tp_graph *g, tp_arena *a) {
   bool *live = TP_NEWN(a, bool, g->nodes.n);
   for (int i = 0; i < g->stops.n; i++) g->stops.v[i].live = false;
   for (int i = 0; i < g->outputs.n; i++) visit(a, &work, g->outputs.v[i].val.node, live);
-  for (int i = 0; i < g->sinks.n; i++) visit(a, &work, g->sinks.v[i], live);
-  for (int i = 0; i < g->params.n; i++)
-    if (g->params.v[i]->id >= 0) visit(a, &work, g->params.v[i], live);
+  TP_NODES (n, g->sinks) visit(a, &work, n, live);
+  TP_NODES (n, g->params)
+    if (n->id >= 0) visit(a, &work, n, live);
   while (work.n) {
     tp_node *n = work.v[--work.n];
     visit_stops(g, a, &work, n, live);

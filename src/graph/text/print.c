@@ -102,7 +102,7 @@ void tp_node_print(tp_buf *b, const tp_node *n, int flags) {
 /* ---- symbols that the graph uses ---- */
 
 /* A dim and its bound are one line. */
-static void use(bool *used, const tp_sym *s) {
+static void use(bool *used, tp_sym *s) {
   used[s->id] = true;
   if (s->bound) used[s->bound->id] = true;
   if (s->dim) used[s->dim->id] = true;
@@ -112,7 +112,7 @@ static void use_dims(bool *used, int n, tp_dims dims) {
   for (int i = 0; i < n; i++) use(used, dims[i]);
 }
 
-static const tp_ix *use_ix(void *used, const tp_ix *e) {
+static tp_ix *use_ix(void *used, tp_ix *e) {
   tp_dims syms;
   int n = tp_ix_syms(e, &syms);
   use_dims(used, n, syms);
@@ -160,7 +160,7 @@ static void put_list(
 static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
   TP_EACH (const tp_shapecheck, s, g->shapechecks) {
     tp_puts(b, s->b ? "equal " : "holds ");
-    tp_put_list(b, TP_F_EXTENTS, s->b ? 2 : 1, (const tp_ix *[]){ s->a, s->b });
+    tp_put_list(b, TP_F_EXTENTS, s->b ? 2 : 1, (tp_ix *[]){ s->a, s->b });
     put_end(b, " ", s->what ? s->what : "", s->pos, flags);
   }
   TP_EACH (const tp_boundcheck, c, g->boundchecks) {

@@ -117,7 +117,7 @@ static bool rand_ok(tp_typing q) {
 
 static bool infer_const(tp_typing q) {
   const tp_array *a = q.n->attr.data;
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   for (int i = 0; i < a->rank; i++) shape[i] = tp_ix_const(q.g->ix, a->shape[i]);
   return tp_out1(q, a->dtype, a->rank, shape);
 }
@@ -127,7 +127,7 @@ bool tp_shape_known(tp_typing q, const char *what, const char *advice) {
     if (tp_mentions_end(q.g, q.n->attr.ix[i]))
       return tp_fail(q.err, TP_E_SHAPE, q.pos,
           "the shape of %s '%s' mentions %s, which is known only while running%s", what,
-          tp_label(q.n), tp_ix_str(q.g->ix, q.n->attr.ix[i]), advice);
+          tp_label(q.n), tp_ix_str(q.n->attr.ix[i]), advice);
   return true;
 }
 
@@ -154,7 +154,7 @@ static bool all_dtype(const tp_node *n, int from) {
 }
 
 static bool broadcast_all(tp_typing q, tp_dtype d) {
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   int rank = 0;
   for (int k = 0; k < q.n->nin; k++) {
     const tp_out *x = tp_inof(q.n, k);
@@ -204,7 +204,7 @@ static bool infer_sel(tp_typing q) {
 /* The shape of operand 0 without the axes (with 1 for them if keepdim). */
 static bool reduced(tp_typing q, int naxes, const int *axes, tp_dtype d) {
   const tp_out *x = tp_inof(q.n, 0);
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   int rank = 0, next = 0;
   for (int i = 0; i < naxes; i++)
     if (axes[i] < 0 || axes[i] >= x->rank || (i && axes[i] <= axes[i - 1]))
@@ -243,11 +243,11 @@ static bool infer_scan(tp_typing q) {
  * array. */
 static bool rows_equal(tp_typing q, const char *of, int rank, tp_ixs shape) {
   int axis;
-  const tp_sym *d = tp_varies(rank, shape, q.n->attr.nover, q.n->attr.over, &axis);
+  tp_sym *d = tp_varies(rank, shape, q.n->attr.nover, q.n->attr.over, &axis);
   return !d ||
       tp_fail(q.err, TP_E_RAGGED, q.pos,
           "one call over '%s' of %s, whose extent %s varies with it: reduce or pad first", d->name,
-          of, tp_ix_str(q.g->ix, shape[axis]));
+          of, tp_ix_str(shape[axis]));
 }
 
 static bool infer_call(tp_typing q) {
@@ -287,7 +287,7 @@ static bool env_operand(tp_typing q, int k, const char *what, tp_dtype d, int si
 }
 
 static void env_out(tp_typing q, int k, tp_dtype d, int size) {
-  const tp_ix *e = tp_ix_const(q.g->ix, size);
+  tp_ix *e = tp_ix_const(q.g->ix, size);
   tp_out_set(q, k, d, size >= 0, &e);
 }
 
@@ -373,7 +373,7 @@ static tp_infer_fn *const by_class[] = {
   [TP_CLS_GRAD] = infer_grad,
 };
 
-static bool extent_ok(tp_typing q, const tp_ix *e) {
+static bool extent_ok(tp_typing q, tp_ix *e) {
   tp_dims syms;
   const char *why = NULL, *name = "";
   int64_t v;
@@ -387,8 +387,8 @@ static bool extent_ok(tp_typing q, const tp_ix *e) {
     name = syms[i]->name;
   }
   return !why ||
-      tp_fail(q.err, TP_E_SHAPE, q.pos, "extent %s of '%s' %s%s", tp_ix_str(q.g->ix, e),
-          tp_label(q.n), why, name);
+      tp_fail(q.err, TP_E_SHAPE, q.pos, "extent %s of '%s' %s%s", tp_ix_str(e), tp_label(q.n), why,
+          name);
 }
 
 /* Checks attributes, which the functions above take for granted. */

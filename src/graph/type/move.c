@@ -7,7 +7,7 @@ static bool one_dtype(tp_typing q, int a, int b) {
 }
 
 /* Are the extents equal? Records a shape check for n if that is open. */
-static bool eq(tp_typing q, const tp_ix *a, const tp_ix *b) {
+static bool eq(tp_typing q, tp_ix *a, tp_ix *b) {
   return tp_extent_eq(q.g, a, b, tp_ops[q.n->op].text);
 }
 
@@ -15,7 +15,7 @@ static bool eq(tp_typing q, const tp_ix *a, const tp_ix *b) {
 
 bool tp_infer_matmul(tp_typing q) {
   const tp_out *a = tp_inof(q.n, 0), *b = tp_inof(q.n, 1);
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   if (!one_dtype(q, 0, 1)) return false;
   if (a->dtype == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"f32\")");
   if (a->rank < 2 || a->rank != b->rank)
@@ -33,23 +33,23 @@ bool tp_infer_matmul(tp_typing q) {
 /* ---- blocks ---- */
 
 /* The numbers that the bytes of operand k hold along its last axis; NULL: an error. */
-static const tp_ix *numbers_of(tp_typing q, int k) {
+static tp_ix *numbers_of(tp_typing q, int k) {
   const tp_out *x = tp_inof(q.n, k);
   tp_format f = q.n->attr.format;
   int each = tp_format_bytes(f);
   if (x->dtype != TP_U8) return tp_bad_dtype(q, "blocks are bytes: u8"), NULL;
   if (x->rank < 1) return tp_bad_shape(q, "a scalar has no blocks"), NULL;
-  const tp_ix *bytes = x->shape[x->rank - 1], *n = tp_ix_fdiv(q.g->ix, bytes, each);
-  if (!eq(q, tp_ix_mulc(q.g->ix, n, each), bytes))
+  tp_ix *bytes = x->shape[x->rank - 1], *n = tp_ix_fdiv(bytes, each);
+  if (!eq(q, tp_ix_mulc(n, each), bytes))
     return tp_bad_shape(q, "the last axis is no multiple of the %d bytes of a block of %s", each,
                tp_format_names[f]),
            NULL;
-  return tp_ix_mulc(q.g->ix, n, tp_format_elements(f));
+  return tp_ix_mulc(n, tp_format_elements(f));
 }
 
 bool tp_infer_blocks(tp_typing q) {
   const tp_out *x = tp_inof(q.n, 0), *w = tp_inof(q.n, q.n->nin - 1);
-  const tp_ix *shape[TP_MAXRANK], *n = numbers_of(q, q.n->nin - 1);
+  tp_ix *shape[TP_MAXRANK], *n = numbers_of(q, q.n->nin - 1);
   int last = x->rank - 1, lead = last - 1;
   if (!n) return false;
   TP_COPYN(shape, x->shape, x->rank);
@@ -65,7 +65,7 @@ bool tp_infer_blocks(tp_typing q) {
 
 /* ---- convolution ---- */
 
-static bool some(tp_typing q, const tp_ix *e, int64_t least) {
+static bool some(tp_typing q, tp_ix *e, int64_t least) {
   return tp_extent_least(q.g, e, least, tp_ops[q.n->op].text);
 }
 
@@ -97,24 +97,24 @@ bool tp_infer_conv(tp_typing q) {
   for (int i = 3; i < a->rank; i++)
     if (!some(q, q.n->attr.ix[i], q.n->op == TP_OP_CONV))
       return tp_bad_shape(q, "a size of the result, %s, may be below %d",
-          tp_ix_str(q.g->ix, q.n->attr.ix[i]), q.n->op == TP_OP_CONV);
+          tp_ix_str(q.n->attr.ix[i]), q.n->op == TP_OP_CONV);
   return tp_out1(q, a->dtype, a->rank, q.n->attr.ix);
 }
 
 /* ---- movement: each judges, and changes a copy of the operand's shape into the result's ---- */
 
-static const tp_ix *product(tp_graph *g, int n, tp_ixs shape) {
-  const tp_ix *p = tp_ix_const(g->ix, 1);
-  for (int i = 0; i < n; i++) p = tp_ix_mul(g->ix, p, shape[i]);
+static tp_ix *product(tp_graph *g, int n, tp_ixs shape) {
+  tp_ix *p = tp_ix_const(g->ix, 1);
+  for (int i = 0; i < n; i++) p = tp_ix_mul(p, shape[i]);
   return p;
 }
 
 static bool reshape(tp_typing q, const tp_out *x) {
   const tp_attr *a = &q.n->attr;
-  const tp_ix *from = product(q.g, x->rank, x->shape), *to = product(q.g, a->nix, a->ix);
+  tp_ix *from = product(q.g, x->rank, x->shape), *to = product(q.g, a->nix, a->ix);
   return eq(q, from, to) ||
-      tp_bad_shape(q, "%s elements do not fill (%s), which has %s", tp_ix_str(q.g->ix, from),
-          tp_extents(q.g, a->nix, a->ix), tp_ix_str(q.g->ix, to));
+      tp_bad_shape(q, "%s elements do not fill (%s), which has %s", tp_ix_str(from),
+          tp_extents(q.g, a->nix, a->ix), tp_ix_str(to));
 }
 
 static bool expand(tp_typing q, const tp_out *x) {
@@ -128,7 +128,7 @@ static bool expand(tp_typing q, const tp_out *x) {
           tp_extents(q.g, a->nix, a->ix));
 }
 
-static bool permute(tp_typing q, const tp_out *x, const tp_ix **shape) {
+static bool permute(tp_typing q, const tp_out *x, tp_ix **shape) {
   const tp_attr *a = &q.n->attr;
   unsigned seen = 0;
   for (int i = 0; i < a->naxes && i < x->rank; i++) {
@@ -149,7 +149,7 @@ static int64_t behind_last(int64_t lo, int64_t n, int64_t step) {
 }
 
 /* Judges constants; legal.c judges symbolic bounds. */
-static bool slice(tp_typing q, const tp_ix **at) {
+static bool slice(tp_typing q, tp_ix **at) {
   const tp_attr *a = &q.n->attr;
   int64_t lo, extent, size;
   if (a->step < 1)
@@ -163,26 +163,26 @@ static bool slice(tp_typing q, const tp_ix **at) {
     return tp_fail(q.err, TP_E_DOMAIN, q.pos,
         "elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
         (long long)behind_last(lo, cext ? extent : 1, a->step), a->axis,
-        tp_called(q.g, tp_in(q.n, 0)), csize ? tp_ix_str(q.g->ix, *at) : "its extent",
+        tp_called(q.g, tp_in(q.n, 0)), csize ? tp_ix_str(*at) : "its extent",
         lo < 0 ? " (indices do not wrap)" : "");
   *at = a->ix[1];
   return true;
 }
 
-static bool pad(tp_typing q, const tp_ix **at) {
+static bool pad(tp_typing q, tp_ix **at) {
   int64_t v;
   for (int i = 0; i < 2; i++) {
-    const tp_ix *by = q.n->attr.ix[i];
+    tp_ix *by = q.n->attr.ix[i];
     if (tp_ix_is_const(by, &v) && v < 0)
       return tp_bad_shape(q, "padding by %lld: use slice to cut", (long long)v);
-    *at = tp_ix_add(q.g->ix, *at, by);
+    *at = tp_ix_add(*at, by);
   }
   return true;
 }
 
 /* Checks that the last element that windows see lies inside, for constants; legal.c judges symbolic
  * extents. */
-static bool windows(tp_typing q, const tp_ix *extent, const tp_ix *count, const tp_ix *size) {
+static bool windows(tp_typing q, tp_ix *extent, tp_ix *count, tp_ix *size) {
   int64_t e, c, s;
   const tp_attr *a = &q.n->attr;
   if (a->step < 1 || a->dilation < 1) return tp_bad_shape(q, "step and dilation are at least 1");
@@ -192,19 +192,19 @@ static bool windows(tp_typing q, const tp_ix *extent, const tp_ix *count, const 
           (long long)e);
 }
 
-static bool unfold(tp_typing q, const tp_ix **at, int behind) {
+static bool unfold(tp_typing q, tp_ix **at, int behind) {
   tp_ixs to = q.n->attr.ix;
   if (!windows(q, at[0], to[0], to[1])) return false;
   if (!some(q, to[0], 1))
-    return tp_bad_shape(q, "there may be no window: %s of them", tp_ix_str(q.g->ix, to[0]));
+    return tp_bad_shape(q, "there may be no window: %s of them", tp_ix_str(to[0]));
   memmove(at + 2, at + 1, sizeof *at * (size_t)behind);
   at[0] = to[0];
   at[1] = to[1];
   return true;
 }
 
-static bool fold(tp_typing q, const tp_ix **at, int behind) {
-  const tp_ix *extent = q.n->attr.ix[0];
+static bool fold(tp_typing q, tp_ix **at, int behind) {
+  tp_ix *extent = q.n->attr.ix[0];
   if (!windows(q, extent, at[0], at[1])) return false;
   if (tp_inof(q.n, 0)->dtype == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"i64\")");
   memmove(at + 1, at + 2, sizeof *at * (size_t)(behind - 1));
@@ -212,7 +212,7 @@ static bool fold(tp_typing q, const tp_ix **at, int behind) {
   return true;
 }
 
-static bool concat(tp_typing q, const tp_out *x, const tp_ix **shape) {
+static bool concat(tp_typing q, const tp_out *x, tp_ix **shape) {
   int axis = q.n->attr.axis;
   for (int k = 1; k < q.n->nin; k++) {
     const tp_out *y = tp_inof(q.n, k);
@@ -221,7 +221,7 @@ static bool concat(tp_typing q, const tp_out *x, const tp_ix **shape) {
     for (int i = 0; i < x->rank; i++)
       if (i != axis && !eq(q, shape[i], y->shape[i]))
         return tp_bad_shape(q, "sizes of axis %d differ", i);
-    shape[axis] = tp_ix_add(q.g->ix, shape[axis], y->shape[axis]);
+    shape[axis] = tp_ix_add(shape[axis], y->shape[axis]);
   }
   return true;
 }
@@ -229,7 +229,7 @@ static bool concat(tp_typing q, const tp_out *x, const tp_ix **shape) {
 bool tp_infer_move(tp_typing q) {
   const tp_out *x = tp_inof(q.n, 0);
   const tp_attr *a = &q.n->attr;
-  const tp_ix *shape[TP_MAXRANK + 1];
+  tp_ix *shape[TP_MAXRANK + 1];
   tp_op op = q.n->op;
   if (op == TP_OP_RESHAPE || op == TP_OP_EXPAND)
     return tp_rank_ok(q, a->nix) && (op == TP_OP_RESHAPE ? reshape(q, x) : expand(q, x)) &&
@@ -239,7 +239,7 @@ bool tp_infer_move(tp_typing q) {
       !tp_rank_ok(q, rank))
     return false;
   TP_COPYN(shape, x->shape, x->rank);
-  const tp_ix **at = shape + a->axis;
+  tp_ix **at = shape + a->axis;
   bool ok = true;
   switch (op) {
   case TP_OP_PERMUTE: ok = permute(q, x, shape); break;
@@ -262,7 +262,7 @@ static bool index_dtype(tp_typing q) {
 
 static bool index_op(tp_typing q) {
   const tp_out *x = tp_inof(q.n, 0), *k = tp_inof(q.n, 1);
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   int rank = 0;
   if (k->rank > 1) return tp_bad_shape(q, "indices must have rank 0 or 1");
   for (int i = 0; i < x->rank; i++) {
@@ -278,9 +278,8 @@ static bool index_op(tp_typing q) {
 }
 
 /* Is a <= b, known now or left to the call? */
-static bool within(tp_typing q, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_prove_ge0(q.g->ix, tp_ix_sub(q.g->ix, b, a), q.n->ndom, q.n->dom) ||
-      eq(q, tp_ix_min(q.g->ix, a, b), a);
+static bool within(tp_typing q, tp_ix *a, tp_ix *b) {
+  return tp_ix_prove_ge0(tp_ix_sub(b, a), q.n->ndom, q.n->dom) || eq(q, tp_ix_min(a, b), a);
 }
 
 /* torch's rule: indices are no larger than x but along the axis, and no larger than what is added.
@@ -303,7 +302,7 @@ static bool gather_op(tp_typing q) {
 /* Operands: rows, the index of the matrix that each is multiplied by, the matrices. */
 static bool matmul_at(tp_typing q) {
   const tp_out *x = tp_inof(q.n, 0), *k = tp_inof(q.n, 1), *w = tp_inof(q.n, 2);
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   bool fits = x->rank >= 2 && k->rank == x->rank - 2 && w->rank == 3 &&
       eq(q, x->shape[x->rank - 1], w->shape[1]);
   for (int i = 0; fits && i < k->rank; i++) fits = eq(q, k->shape[i], x->shape[i]);

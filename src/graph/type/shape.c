@@ -1,12 +1,12 @@
 /* shape: domains and extents: unions, equality of sizes, broadcasting. */
 #include "graph/core.h"
 
-static int place_of(int n, tp_dims dom, const tp_sym *s) {
+static int place_of(int n, tp_dims dom, tp_sym *s) {
   while (n > 0 && dom[n - 1] != s) n--;
   return n - 1;
 }
-bool tp_dom_has(int n, tp_dims dom, const tp_sym *s) { return place_of(n, dom, s) >= 0; }
-int tp_dim_at(const tp_node *n, const tp_sym *d) { return place_of(n->ndom, n->dom, d); }
+bool tp_dom_has(int n, tp_dims dom, tp_sym *s) { return place_of(n, dom, s) >= 0; }
+int tp_dim_at(const tp_node *n, tp_sym *d) { return place_of(n->ndom, n->dom, d); }
 
 bool tp_dom_same(int n, tp_dims a, int m, tp_dims b) {
   return n == m && (!n || memcmp(a, b, sizeof *a * (size_t)n) == 0);
@@ -17,19 +17,19 @@ bool tp_same_type(const tp_out *a, const tp_out *b) {
       (!a->rank || memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank) == 0);
 }
 
-const tp_sym *tp_varies(int rank, tp_ixs shape, int n, tp_dims dims, int *axis) {
+tp_sym *tp_varies(int rank, tp_ixs shape, int n, tp_dims dims, int *axis) {
   for (int a = 0; a < rank; a++)
     for (int d = 0; d < n; d++)
       if (tp_ix_mentions(shape[a], dims[d])) return *axis = a, dims[d];
   return NULL;
 }
 
-bool tp_moves(const tp_node *n, const tp_ix *e) {
+bool tp_moves(const tp_node *n, tp_ix *e) {
   int axis;
   return tp_varies(1, &e, n->ndom, n->dom, &axis) != NULL;
 }
 
-static int insert_dim(int n, const tp_sym **dom, const tp_sym *s) {
+static int insert_dim(int n, tp_sym **dom, tp_sym *s) {
   if (tp_dom_has(n, dom, s)) return n;
   int i = n;
   for (; i > 0 && dom[i - 1]->order > s->order; i--) dom[i] = dom[i - 1];
@@ -38,7 +38,7 @@ static int insert_dim(int n, const tp_sym **dom, const tp_sym *s) {
 }
 
 int tp_dom_union(tp_graph *g, int na, tp_dims a, int nb, tp_dims b, tp_dims *out) {
-  const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, na + nb);
+  tp_sym **dom = TP_NEWN(&g->arena, tp_sym *, na + nb);
   int n = 0;
   for (int i = 0; i < na; i++) n = insert_dim(n, dom, a[i]);
   for (int i = 0; i < nb; i++) n = insert_dim(n, dom, b[i]);
@@ -51,7 +51,7 @@ void tp_dims_add(tp_graph *g, tp_node *n, int count, tp_dims dims) {
 }
 
 /* Adds the dims that e mentions to dom[0 .. n), at most max in all; gives the new n. */
-static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
+static int add_dims(int n, tp_sym **dom, int max, tp_ix *e) {
   tp_dims syms;
   int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns && n < max; i++)
@@ -59,14 +59,14 @@ static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
   return n;
 }
 
-void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e) {
+void tp_ends_add(tp_graph *g, tp_node *n, tp_ix *e) {
   TP_EACH (const tp_stop, s, g->stops) {
     if (s->ndom && tp_ix_mentions(e, s->sym)) tp_dims_add(g, n, s->ndom, s->dom);
   }
 }
 
-void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e) {
-  const tp_sym *dims[64];
+void tp_dom_add(tp_graph *g, tp_node *n, tp_ix *e) {
+  tp_sym *dims[64];
   int nd = add_dims(0, dims, TP_LEN(dims), e);
   if (nd) tp_dims_add(g, n, nd, dims);
   tp_ends_add(g, n, e);
@@ -74,7 +74,7 @@ void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e) {
 
 /* ---- equality of extents ---- */
 
-void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what) {
+void tp_shapecheck_add(tp_graph *g, tp_ix *a, tp_ix *b, tp_pos pos, const char *what) {
   TP_EACH (const tp_shapecheck, s, g->shapechecks) {
     if ((s->a == a && s->b == b) || (s->a == b && s->b == a)) return;
   }
@@ -85,37 +85,36 @@ void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, 
 /* OPEN: for some bounds, or not known */
 typedef enum { NO, YES, OPEN } equality;
 
-static bool is_nonzero(tp_graph *g, const tp_ix *d, int n, tp_dims dims) {
-  return tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, d, -1), n, dims) ||
-      tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, d), -1), n, dims);
+static bool is_nonzero(tp_ix *d, int n, tp_dims dims) {
+  return tp_ix_prove_ge0(tp_ix_addc(d, -1), n, dims) ||
+      tp_ix_prove_ge0(tp_ix_addc(tp_ix_neg(d), -1), n, dims);
 }
 
 /* d, without dims, is not 0 whenever all bounds are at least 2: equality for 0 and 1 alone is a
  * mistake. */
-static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
+static bool differs_beyond_one(tp_ix *d) {
   tp_dims syms;
-  const tp_ix *to[16];
+  tp_ix *to[16];
   int n = tp_ix_syms(d, &syms);
   if (n > (int)TP_LEN(to)) return false;
-  for (int i = 0; i < n; i++) to[i] = tp_ix_addc(g->ix, tp_ix_sym(g->ix, syms[i]), 2);
-  return is_nonzero(g, tp_ix_subst(g->ix, d, n, syms, to), 0, NULL);
+  for (int i = 0; i < n; i++) to[i] = tp_ix_addc(tp_ix_sym(syms[i]), 2);
+  return is_nonzero(tp_ix_subst(d, n, syms, to), 0, NULL);
 }
 
 /* a == b, as canonical forms and intervals tell. */
-static equality shape_settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, tp_dims dims) {
+static equality shape_settle(tp_ix *a, tp_ix *b, int n, tp_dims dims) {
   if (a == b) return YES;
-  tp_ictx *c = g->ix;
-  const tp_ix *d = tp_ix_simplify(
-      c, tp_ix_sub(c, tp_ix_simplify(c, a, n, dims), tp_ix_simplify(c, b, n, dims)), n, dims);
+  tp_ix *d =
+      tp_ix_simplify(tp_ix_sub(tp_ix_simplify(a, n, dims), tp_ix_simplify(b, n, dims)), n, dims);
   if (tp_ix_is_const(d, NULL)) return tp_is_number(d, 0) ? YES : NO;
-  return is_nonzero(g, d, n, dims) || (n == 0 && differs_beyond_one(g, d)) ? NO : OPEN;
+  return is_nonzero(d, n, dims) || (n == 0 && differs_beyond_one(d)) ? NO : OPEN;
 }
 
 /* The points at which a and b differ. NULL points: all. */
 static tp_set *differ(
-    tp_graph *g, const tp_ix *a, const tp_ix *b, int n, tp_dims dims, TP_TAKE tp_set *points) {
+    tp_graph *g, tp_ix *a, tp_ix *b, int n, tp_dims dims, TP_TAKE tp_set *points) {
   if (!points) points = tp_set_box(g->ix, n, dims);
-  return tp_set_and(points, tp_set_cond(g->ix, n, dims, tp_ix_cmp(g->ix, TP_NE, a, b)));
+  return tp_set_and(points, tp_set_cond(g->ix, n, dims, tp_ix_cmp(TP_NE, a, b)));
 }
 
 /* True: bad has no point, or each call checks that. */
@@ -127,11 +126,11 @@ static bool nowhere(tp_graph *g, TP_TAKE tp_set *bad, const char *what) {
   return never || open;
 }
 
-bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, tp_dims dims,
-    tp_set *points, const char *what) {
-  const tp_sym *own[64];
+bool tp_extent_eq_on(
+    tp_graph *g, tp_ix *a, tp_ix *b, int n, tp_dims dims, tp_set *points, const char *what) {
+  tp_sym *own[64];
   int nown = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
-  equality s = shape_settle(g, a, b, nown, own);
+  equality s = shape_settle(a, b, nown, own);
   if (s == OPEN && (nown || tp_mentions_end(g, a) || tp_mentions_end(g, b))) {
     if (tp_ix_is_affine(a) && tp_ix_is_affine(b)) {
       tp_set *bad = differ(g, a, b, points ? n : nown, points ? dims : own, points);
@@ -144,33 +143,32 @@ bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, tp_dims
   return s != NO;
 }
 
-bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what) {
+bool tp_extent_eq(tp_graph *g, tp_ix *a, tp_ix *b, const char *what) {
   return a == b || tp_extent_eq_on(g, a, b, 0, NULL, NULL, what);
 }
 
-bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *what) {
-  const tp_sym *own[64];
+bool tp_extent_least(tp_graph *g, tp_ix *e, int64_t least, const char *what) {
+  tp_sym *own[64];
   int64_t v;
   int n = add_dims(0, own, TP_LEN(own), e);
-  const tp_ix *room = tp_ix_addc(g->ix, e, -least);
+  tp_ix *room = tp_ix_addc(e, -least);
   if (tp_ix_is_const(e, &v)) return v >= least;
-  if (tp_ix_prove_ge0(g->ix, room, n, own)) return true;
-  if (is_nonzero(g, room, n, own)) return false;
-  const tp_ix *holds = tp_ix_cmp(g->ix, TP_GE, room, tp_ix_const(g->ix, 0));
+  if (tp_ix_prove_ge0(room, n, own)) return true;
+  if (is_nonzero(room, n, own)) return false;
+  tp_ix *holds = tp_ix_cmp(TP_GE, room, tp_ix_const(g->ix, 0));
   if (n == 0) {
     tp_shapecheck_add(g, holds, NULL, g->pos, what);
     return true;
   }
   if (!tp_ix_is_affine(e)) return false;
-  tp_set *bad =
-      tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(g->ix, holds)));
+  tp_set *bad = tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(holds)));
   return nowhere(g, bad, what);
 }
 
 /* ---- broadcasting: aligned at the last axis; a missing axis counts as 1; only a literal 1 grows
  * ---- */
 
-static bool merge_axis(tp_graph *g, const tp_node *n, const tp_ix **a, const tp_ix *b) {
+static bool merge_axis(tp_graph *g, const tp_node *n, tp_ix **a, tp_ix *b) {
   if (*a == b || tp_is_number(b, 1)) return true;
   if (!tp_is_number(*a, 1)) {
     if (!tp_extent_eq(g, *a, b, tp_ops[n->op].text)) return false;
@@ -181,7 +179,7 @@ static bool merge_axis(tp_graph *g, const tp_node *n, const tp_ix **a, const tp_
 }
 
 bool tp_broadcast(
-    tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank, tp_ixs vshape) {
+    tp_graph *g, const tp_node *n, int *rank, tp_ix **shape, int vrank, tp_ixs vshape) {
   int grow = vrank - *rank;
   if (grow > 0) {
     memmove(shape + grow, shape, sizeof *shape * (size_t)*rank);

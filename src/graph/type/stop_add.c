@@ -1,7 +1,7 @@
 /* stop_add: P:stop makes a dim end by data; domains grow where its end is mentioned. */
 #include "graph/core.h"
 
-static bool done_ok(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
+static bool done_ok(tp_graph *g, tp_sym *dim, tp_val done, tp_error *err) {
   const char *t = dim->name;
   if (tp_dtypeof(done) != TP_BOOL)
     return tp_fail(err, TP_E_DTYPE, g->pos,
@@ -17,7 +17,7 @@ static bool done_ok(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) 
   return true;
 }
 
-static bool over_ok(const tp_graph *g, const tp_sym *dim, tp_error *err) {
+static bool over_ok(const tp_graph *g, tp_sym *dim, tp_error *err) {
   TP_NODES (n, g->nodes) {
     if (n->op == TP_OP_CALL && tp_dom_has(n->attr.nover, n->attr.over, dim))
       return tp_fail(
@@ -33,7 +33,7 @@ static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
   tp_at *at = TP_NEWN(&g->arena, tp_at, x->ndom);
   for (int d = 0, k = 0; d < x->ndom; d++) {
     bool old = k < was->ndom && was->dom[k] == x->dom[d];
-    at[d] = old ? n->attr.at[k] : (tp_at){ .lo = tp_ix_sym(g->ix, x->dom[d]) };
+    at[d] = old ? n->attr.at[k] : (tp_at){ .lo = tp_ix_sym(x->dom[d]) };
     k += old;
   }
   n->attr.nat = x->ndom;
@@ -80,7 +80,7 @@ static bool infer_again(tp_graph *g, tp_error *err) {
 
 static bool find_dom(tp_graph *g, tp_stop *s) {
   const tp_node *done = s->done.node;
-  const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, done->ndom + 1);
+  tp_sym **dom = TP_NEWN(&g->arena, tp_sym *, done->ndom + 1);
   int was = s->ndom;
   s->dom = dom;
   s->ndom = 0;
@@ -99,7 +99,7 @@ static bool grow(tp_graph *g, tp_error *err) {
   return true;
 }
 
-static bool depends(const tp_graph *g, const tp_stop *s, const tp_sym *dim, int depth) {
+static bool depends(const tp_graph *g, const tp_stop *s, tp_sym *dim, int depth) {
   for (int i = 0; i < s->ndom && depth <= g->stops.n; i++) {
     const tp_stop *other = tp_stop_of(g, s->dom[i]);
     if (s->dom[i] == dim || (other && depends(g, other, dim, depth + 1))) return true;
@@ -117,7 +117,7 @@ static bool no_circle(const tp_graph *g, tp_error *err) {
   return true;
 }
 
-bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
+bool tp_stop_add(tp_graph *g, tp_sym *dim, tp_val done, tp_error *err) {
   const tp_stop *old = tp_stop_of(g, dim);
   if (dim->kind != TP_SYM_DIM || !dim->bound)
     return tp_fail(err, TP_E_OPTION, g->pos, "stop: '%s' is no dim", dim->name);

@@ -2,17 +2,17 @@
  * contributions. */
 #include "graph/core.h"
 
-bool tp_affine(const tp_ix *e) {
+bool tp_affine(tp_ix *e) {
   if (!tp_ix_is_cond(e)) return tp_ix_is_affine(e);
   for (int i = 0; i < tp_ix_narg(e); i++)
     if (!tp_affine(tp_ix_arg(e, i))) return false;
   return true;
 }
 
-static bool not_affine(tp_typing q, const tp_ix *e, const char *use, const tp_node *of) {
+static bool not_affine(tp_typing q, tp_ix *e, const char *use, const tp_node *of) {
   return tp_fail(q.err, TP_E_AFFINE, q.pos,
       "%s %s of %s is not affine (a product of dims or bounds is a size, not an index)", use,
-      tp_ix_str(q.g->ix, e), tp_called(q.g, of));
+      tp_ix_str(e), tp_called(q.g, of));
 }
 
 /* ---- index maps ---- */
@@ -21,7 +21,7 @@ static bool not_affine(tp_typing q, const tp_ix *e, const char *use, const tp_no
 static bool at_ok(tp_typing q, const tp_node *x, const tp_at *at) {
   for (int i = 0; i < x->ndom; i++)
     for (int end = 0; end <= at[i].range; end++) {
-      const tp_ix *e = end ? at[i].hi : at[i].lo;
+      tp_ix *e = end ? at[i].hi : at[i].lo;
       if (!e)
         return tp_fail(q.err, TP_E_DOMAIN, q.pos, "%s is read without an index for dim '%s'",
             tp_called(q.g, x), x->dom[i]->name);
@@ -34,13 +34,13 @@ static bool at_ok(tp_typing q, const tp_node *x, const tp_at *at) {
 }
 
 /* An extent may mention an end only where it is the end at this very point. */
-static bool ends_stay(tp_typing q, const tp_ix *e, const tp_node *x, const tp_at *at) {
+static bool ends_stay(tp_typing q, tp_ix *e, const tp_node *x, const tp_at *at) {
   TP_EACH (const tp_stop, s, q.g->stops)
     if (tp_ix_mentions(e, s->sym) && !tp_at_stays(x, at, s))
       return tp_fail(q.err, TP_E_RAGGED, q.pos,
           "the extent %s of %s is another at each point of the dims of which '%s' is a function: "
           "reduce or pad first",
-          tp_ix_str(q.g->ix, e), tp_called(q.g, x), s->dim->bound->name);
+          tp_ix_str(e), tp_called(q.g, x), s->dim->bound->name);
   return true;
 }
 
@@ -48,9 +48,8 @@ static bool ends_stay(tp_typing q, const tp_ix *e, const tp_node *x, const tp_at
  * would put rows of unequal lengths side by side. */
 static bool rows_even(tp_typing q) {
   const tp_node *x = tp_in(q.n, 0);
-  for (int i = 0; i < q.g->stops.n; i++) {
-    const tp_stop *s = &q.g->stops.v[i];
-    const tp_sym *along = NULL;
+  TP_EACH (const tp_stop, s, q.g->stops) {
+    tp_sym *along = NULL;
     bool has = false;
     for (int d = 0; d < x->ndom; d++) {
       const tp_at *at = &q.n->attr.at[d];
@@ -72,9 +71,9 @@ static bool rows_even(tp_typing q) {
 /* out: extents with x's dims replaced by at's points, canonical on the dims of `to`. A range has no
  * single point: the result would be ragged. */
 static bool through(tp_typing q, int rank, tp_ixs shape, const tp_node *x, const tp_at *at,
-    const tp_node *to, const tp_ix **out) {
-  const tp_sym *from[x->ndom + 1];
-  const tp_ix *by[x->ndom + 1];
+    const tp_node *to, tp_ix **out) {
+  tp_sym *from[x->ndom + 1];
+  tp_ix *by[x->ndom + 1];
   int m = 0;
   for (int i = 0; i < x->ndom; i++) {
     if (!at[i].range) from[m] = x->dom[i], by[m++] = at[i].lo;
@@ -83,12 +82,11 @@ static bool through(tp_typing q, int rank, tp_ixs shape, const tp_node *x, const
         return tp_fail(q.err, TP_E_RAGGED, q.pos,
             "a range over '%s' of %s, whose shape depends on it (extent (%s)): reduce or "
             "pad first",
-            x->dom[i]->name, tp_called(q.g, x), tp_ix_str(q.g->ix, shape[a]));
+            x->dom[i]->name, tp_called(q.g, x), tp_ix_str(shape[a]));
   }
   for (int a = 0; a < rank; a++) {
     if (!ends_stay(q, shape[a], x, at)) return false;
-    out[a] =
-        tp_ix_simplify(q.g->ix, tp_ix_subst(q.g->ix, shape[a], m, from, by), to->ndom, to->dom);
+    out[a] = tp_ix_simplify(tp_ix_subst(shape[a], m, from, by), to->ndom, to->dom);
   }
   return true;
 }
@@ -97,13 +95,13 @@ static bool infer_read(tp_typing q) {
   const tp_node *x = tp_in(q.n, 0);
   const tp_out *o = tp_inof(q.n, 0);
   const tp_at *at = q.n->attr.at;
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   int ranges = 0, rank = 0;
   if (!at_ok(q, x, at) || !rows_even(q)) return false;
   for (int i = 0; i < x->ndom; i++) ranges += at[i].range;
   if (!tp_rank_ok(q, ranges + o->rank)) return false;
   for (int i = 0; i < x->ndom; i++)
-    if (at[i].range) shape[rank++] = tp_ix_extent(q.g->ix, at[i].lo, at[i].hi, q.n->ndom, q.n->dom);
+    if (at[i].range) shape[rank++] = tp_ix_extent(at[i].lo, at[i].hi, q.n->ndom, q.n->dom);
   return through(q, o->rank, o->shape, x, at, q.n, shape + rank) &&
       tp_out1(q, o->dtype, rank + o->rank, shape);
 }
@@ -137,7 +135,7 @@ static bool shape_differs(tp_typing q, const char *what, const tp_edge *e) {
 
 static bool lies_inside(tp_typing q, const char *what, const tp_edge *e) {
   for (int i = 0; i < e->src.node->ndom; i++) {
-    const tp_sym *d = e->src.node->dom[i];
+    tp_sym *d = e->src.node->dom[i];
     if (tp_has_dim(q.n, d)) continue;
     const char *it = tp_called(q.g, q.n), *end = d->bound ? d->bound->name : "...";
     return tp_fail(q.err, TP_E_DOMAIN, q.pos,
@@ -150,18 +148,18 @@ static bool lies_inside(tp_typing q, const char *what, const tp_edge *e) {
 }
 
 /* Finds dims that a condition fixes by equalities in which they have the coefficient 1 or -1. */
-static int find_fixed(tp_typing q, const tp_ix *cond, const tp_sym **from, const tp_ix **to) {
-  const tp_ix *x, *rest;
+static int find_fixed(tp_typing q, tp_ix *cond, tp_sym **from, tp_ix **to) {
+  tp_ix *x, *rest;
   int64_t k;
   int n = 0;
   for (int i = 0; (x = tp_ix_conjunct(cond, i)); i++)
     for (int d = 0; tp_ix_kind(x) == TP_IX_EQ0 && d < q.n->ndom; d++) {
-      const tp_sym *s = q.n->dom[d];
-      if (tp_dom_has(n, from, s) || !tp_ix_linear_in(q.g->ix, tp_ix_arg(x, 0), s, &k, &rest) ||
+      tp_sym *s = q.n->dom[d];
+      if (tp_dom_has(n, from, s) || !tp_ix_linear_in(tp_ix_arg(x, 0), s, &k, &rest) ||
           (k != 1 && k != -1))
         continue;
       from[n] = s;
-      to[n++] = k == 1 ? tp_ix_neg(q.g->ix, rest) : rest;
+      to[n++] = k == 1 ? tp_ix_neg(rest) : rest;
       break;
     }
   return n;
@@ -171,14 +169,14 @@ static int find_fixed(tp_typing q, const tp_ix *cond, const tp_sym **from, const
  * very points. */
 static bool branch_shape(tp_typing q, int k) {
   const tp_out *o = tp_inof(q.n, k);
-  const tp_ix *a[TP_MAXRANK], *b[TP_MAXRANK], *to[TP_MAXDIM];
-  const tp_sym *from[TP_MAXDIM];
+  tp_ix *a[TP_MAXRANK], *b[TP_MAXRANK], *to[TP_MAXDIM];
+  tp_sym *from[TP_MAXDIM];
   if (o->rank != q.n->attr.nix) return false;
   int fixed = find_fixed(q, q.n->in[k].cond, from, to);
   bool dims = false;
   for (int i = 0; i < o->rank; i++) {
-    a[i] = tp_ix_subst(q.g->ix, o->shape[i], fixed, from, to);
-    b[i] = tp_ix_subst(q.g->ix, q.n->attr.ix[i], fixed, from, to);
+    a[i] = tp_ix_subst(o->shape[i], fixed, from, to);
+    b[i] = tp_ix_subst(q.n->attr.ix[i], fixed, from, to);
     dims |= a[i] != b[i] && (tp_moves(q.n, a[i]) || tp_moves(q.n, b[i]));
   }
   tp_set *points = dims ? tp_branch_set(q.g, q.n, k) : NULL;
@@ -187,7 +185,7 @@ static bool branch_shape(tp_typing q, int k) {
   return ok;
 }
 
-static bool cond_ok(tp_typing q, const tp_ix *cond) {
+static bool cond_ok(tp_typing q, tp_ix *cond) {
   tp_dims syms;
   int ns = tp_ix_syms(cond, &syms);
   for (int i = 0; i < ns; i++) {
@@ -229,7 +227,7 @@ static bool operand_ok(tp_typing q, tp_val e) {
       tp_fail(q.err, TP_E_OPTION, q.pos, "'%s' belongs to another program", tp_label(e.node));
 }
 
-bool tp_merge_add(tp_graph *g, tp_node *m, const tp_ix *cond, tp_val e, tp_error *err) {
+bool tp_merge_add(tp_graph *g, tp_node *m, tp_ix *cond, tp_val e, tp_error *err) {
   tp_typing q = { g, m, err, g->pos };
   if (!operand_ok(q, e)) return false;
   if (m->done)
@@ -317,11 +315,10 @@ static bool contribution_shape(tp_typing q, const tp_edge *e) {
   const tp_node *x = e->src.node;
   const tp_out *o = tp_outof(e->src);
   const tp_attr *y = &q.n->attr;
-  const tp_ix *shape[2 * TP_MAXRANK];
+  tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
   for (int i = 0; !e->gather && i < q.n->ndom && rank < TP_MAXRANK; i++)
-    if (e->at[i].range)
-      shape[rank++] = tp_ix_extent(q.g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
+    if (e->at[i].range) shape[rank++] = tp_ix_extent(e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
   if (o->rank != rank + y->nix) return shape_differs(q, "contribution", e);
   if (!(e->gather ? through(q, o->rank, o->shape, x, e->at, q.n, shape)
                   : through(q, y->nix, y->ix, q.n, e->at, x, shape + rank)))
@@ -331,7 +328,7 @@ static bool contribution_shape(tp_typing q, const tp_edge *e) {
 }
 
 /* e mentions only dims of a or b, and only ends that are known at a's points. */
-static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const tp_node *b) {
+static bool over_dims(const tp_graph *g, tp_ix *e, const tp_node *a, const tp_node *b) {
   tp_dims syms;
   int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {

@@ -72,7 +72,7 @@ bool tp_verify_structure(const tp_graph *g, tp_error *err) {
 }
 
 /* Does e mention a lowered end, so that the domain does not tell the extent? */
-static bool unknown(const tp_graph *g, const tp_ix *e) {
+static bool unknown(const tp_graph *g, tp_ix *e) {
   return g->stops.n && g->stops.v[0].end && tp_mentions_end(g, e);
 }
 

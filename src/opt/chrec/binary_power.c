@@ -15,17 +15,17 @@
 enum { POWER_STATES = 8 };
 typedef struct power_dims {
   int n;
-  const tp_sym *const *dim;
+  tp_dims dim;
 } power_dims;
 typedef struct power_system {
   tp_mk mk;
-  const tp_sym *dim, *digit; /* digit: the hidden dim */
+  tp_sym *dim, *digit; /* digit: the hidden dim */
   tp_dtype dtype;
   /* by state: its type; for a state with a matrix, its type where that multiplies it */
   const tp_out *o;
   char side; /* of the matrix, as in tp_form; 0: there is none */
   int rank;  /* of factors */
-  const tp_ix *const *shape;
+  tp_ixs shape;
   int n;
   /* first values, of q and of P; {NULL}: 0. far: P has the factor in some power */
   tp_val init[POWER_STATES], add[POWER_STATES], by[POWER_STATES][POWER_STATES];
@@ -94,7 +94,7 @@ static bool put_system(power_system *d, const tp_system *s) {
   return true;
 }
 
-static void join_dims(const power_system *d, power_dims *to, int n, const tp_sym *const *dim) {
+static void join_dims(const power_system *d, power_dims *to, int n, tp_dims dim) {
   to->n = tp_dom_union(d->mk.g, to->n, to->dim, n, dim, &to->dim);
 }
 
@@ -116,25 +116,24 @@ static void find_dims(power_system *d) {
 /* ---- its recurrences over digits ---- */
 
 static tp_val declared_over(
-    const power_system *d, tp_dtype t, int rank, const tp_ix *const *shape, power_dims over) {
+    const power_system *d, tp_dtype t, int rank, tp_ixs shape, power_dims over) {
   return mk_declared(d->mk, t, rank, shape, over.n, over.dim);
 }
 
 static tp_val digit_before(const power_system *d, tp_val v) {
-  tp_ictx *ix = d->mk.g->ix;
-  return mk_at(d->mk, v, d->digit, tp_ix_addc(ix, tp_ix_sym(ix, d->digit), -1));
+  return mk_at(d->mk, v, d->digit, tp_ix_addc(tp_ix_sym(d->digit), -1));
 }
 
 static bool power_define(const power_system *d, tp_val v, tp_val first, tp_val next) {
   tp_ictx *ix = d->mk.g->ix;
-  const tp_ix *begins = tp_ix_cmp(ix, TP_EQ, tp_ix_sym(ix, d->digit), tp_ix_const(ix, 0));
+  tp_ix *begins = tp_ix_cmp(TP_EQ, tp_ix_sym(d->digit), tp_ix_const(ix, 0));
   return v.node && first.node && next.node &&
       tp_merge_add(d->mk.g, v.node, begins, first, d->mk.err) &&
       tp_merge_add(d->mk.g, v.node, NULL, next, d->mk.err);
 }
 
 /* bool: is the digit of n 1? */
-static tp_val digit_is_one(const power_system *d, const tp_ix *n) {
+static tp_val digit_is_one(const power_system *d, tp_ix *n) {
   tp_val first = tp_ixvalue(d->mk.g, n, d->mk.err);
   power_dims over = { 0 };
   join_dims_of(d, &over, first);
@@ -146,7 +145,7 @@ static tp_val digit_is_one(const power_system *d, const tp_ix *n) {
   return mk_binc(d->mk, TP_OP_EQ, mk_binc(d->mk, TP_OP_MOD, h, 2), 1);
 }
 
-static tp_val or_nothing(const power_system *d, tp_val v, int rank, const tp_ix *const *shape) {
+static tp_val or_nothing(const power_system *d, tp_val v, int rank, tp_ixs shape) {
   return v.node ? v : mk_fill(d->mk, 0, d->dtype, rank, shape, 0, NULL);
 }
 
@@ -207,7 +206,7 @@ static bool define_all(power_system *d, tp_val is_one) {
 }
 
 tp_val tp_evolved_power(
-    tp_evolving *e, const tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype) {
+    tp_evolving *e, const tp_node *m, const tp_system *s, tp_ix *n, tp_dtype dtype) {
   tp_ictx *ix = e->mk.g->ix;
   const tp_out *o = &m->out[0];
   power_system *d = TP_NEW(&e->mk.g->arena, power_system);
@@ -221,6 +220,6 @@ tp_val tp_evolved_power(
   declare_all(d);
   tp_val is_one = digit_is_one(d, n);
   if (!is_one.node || !define_all(d, is_one)) return tp_none;
-  const tp_ix *last = tp_ix_addc(ix, tp_ix_sym(ix, d->digit->bound), -1);
+  tp_ix *last = tp_ix_addc(tp_ix_sym(d->digit->bound), -1);
   return mk_reshape(d->mk, mk_at(d->mk, d->step[0], d->digit, last), o->rank, o->shape);
 }

@@ -240,23 +240,22 @@ static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 
 /* ---- time ---- */
 
-static const tp_ix *point_after(const tp_evolving *e, int64_t steps) {
+static tp_ix *point_after(const tp_evolving *e, int64_t steps) {
   tp_ictx *ix = e->mk.g->ix;
-  return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps)
-                 : tp_ix_const(ix, steps);
+  return e->back ? tp_ix_addc(tp_ix_sym(e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
 }
 
 /* A polynomial in the dim: its differences, until one does not vary. */
 static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form *out) {
   tp_ictx *ix = e->mk.g->ix;
-  const tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1),
-              *x = n->attr.ix[0];
-  const tp_ix *from = e->back ? tp_ix_sub(ix, point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
+  tp_ix *d = tp_ix_sym(e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(d, 1),
+        *x = n->attr.ix[0];
+  tp_ix *from = e->back ? tp_ix_sub(point_after(e, shift), d) : tp_ix_addc(d, shift);
   *out = (tp_form){ 0 };
   if (tp_ix_is_cond(x)) return not_form(e, n, "it depends on where the dim is");
-  for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0);
-       x = tp_ix_sub(ix, tp_ix_subst(ix, x, 1, &e->dim, &next), x))
-    out->c[out->n++] = tp_ixvalue(e->mk.g, tp_ix_subst(ix, x, 1, &e->dim, &zero), e->mk.err);
+  for (x = tp_ix_subst(x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0);
+       x = tp_ix_sub(tp_ix_subst(x, 1, &e->dim, &next), x))
+    out->c[out->n++] = tp_ixvalue(e->mk.g, tp_ix_subst(x, 1, &e->dim, &zero), e->mk.err);
   return tp_is_number(x, 0) ? is_ok(e) : not_form(e, n, "it is no polynomial in the dim");
 }
 
@@ -264,7 +263,7 @@ static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form 
 static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   const tp_node *x = tp_in(n, 0);
   int64_t steps = 0, k;
-  const tp_ix *rest;
+  tp_ix *rest;
   if (!varies(e, x)) return not_form(e, n, "it reads where the dim says");
   for (int d = 0; d < x->ndom; d++) {
     const tp_at *at = &n->attr.at[d];
@@ -272,8 +271,7 @@ static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
     if (x->dom[d] != e->dim && !tp_at_is_own(at, x->dom[d]))
       return not_form(e, n, "it steps from another point of another dim");
     if (x->dom[d] == e->dim &&
-        (!tp_ix_linear_in(e->mk.g->ix, at->lo, e->dim, &k, &rest) || k != 1 ||
-            !tp_ix_is_const(rest, &steps)))
+        (!tp_ix_linear_in(at->lo, e->dim, &k, &rest) || k != 1 || !tp_ix_is_const(rest, &steps)))
       return not_form(e, n, "it does not read a fixed number of steps away");
   }
   return form_of(e, s, n->in[0].src, shift + (e->back ? -steps : steps), out);
@@ -285,8 +283,8 @@ static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   tp_graph *g = e->mk.g;
   const tp_out *o = &m->out[0];
-  const tp_ix *p = point_after(e, 0);
-  const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
+  tp_ix *p = point_after(e, 0);
+  tp_sym **left = TP_NEWN(&g->arena, tp_sym *, m->ndom + 1);
   int n = 0;
   for (int d = 0; d < m->ndom; d++)
     if (m->dom[d] != e->dim) left[n++] = m->dom[d];
@@ -294,7 +292,7 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   tp_val y = mk_declared(e->mk, o->dtype, o->rank, o->shape, n, left);
   for (int k = 0; k < m->nin && y.node && !y.node->done; k++) {
     tp_val v = m->in[k].src;
-    const tp_ix *cond = m->in[k].cond ? tp_ix_subst(g->ix, m->in[k].cond, 1, &e->dim, &p) : NULL;
+    tp_ix *cond = m->in[k].cond ? tp_ix_subst(m->in[k].cond, 1, &e->dim, &p) : NULL;
     if (k == step || (cond && tp_ix_kind(cond) == TP_IX_FALSE)) continue;
     if (cond && tp_ix_kind(cond) == TP_IX_TRUE) cond = NULL;
     if (varies(e, v.node)) v = mk_at(e->mk, v, e->dim, p);
@@ -307,8 +305,7 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
 static int step_of(tp_evolving *e, const tp_node *m) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
-  const tp_ix *behind =
-      tp_ix_cmp(g->ix, e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), point_after(e, 1));
+  tp_ix *behind = tp_ix_cmp(e->back ? TP_LE : TP_GE, tp_ix_sym(e->dim), point_after(e, 1));
   tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, behind));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {

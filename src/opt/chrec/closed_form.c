@@ -18,13 +18,11 @@
 typedef struct {
   tp_mk mk;
   tp_dtype dtype;
-  const tp_ix *n;
+  tp_ix *n;
   const tp_out *o;
 } formula;
 
-static tp_val number_at(const formula *k, const tp_ix *i) {
-  return tp_ixvalue(k->mk.g, i, k->mk.err);
-}
+static tp_val number_at(const formula *k, tp_ix *i) { return tp_ixvalue(k->mk.g, i, k->mk.err); }
 static tp_val times_at(const formula *k, tp_val a, tp_val b) {
   return !a.node ? b : !b.node ? a : mk_mul(k->mk, a, b);
 }
@@ -33,14 +31,13 @@ static tp_val plain(const formula *k, tp_val v) { return mk_cast(k->mk, v, k->dt
 /* ---- binomials ---- */
 
 /* n (n-1) .. (n-j+1) without the factors of 2 that j! has; {NULL}: 1. */
-static tp_val halved(const formula *k, const tp_ix *n, int j) {
-  tp_ictx *ix = k->mk.g->ix;
+static tp_val halved(const formula *k, tp_ix *n, int j) {
   int half = j / 2;
   /* n or n - 1 */
-  const tp_ix *odd = tp_ix_addc(ix, tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, n, 1), 2), 2), -1);
-  tp_val y = j ? halved(k, tp_ix_fdiv(ix, n, 2), half) : tp_none;
-  for (int i = 0; i < half; i++) y = times_at(k, y, number_at(k, tp_ix_addc(ix, odd, -2 * i)));
-  return j % 2 ? times_at(k, y, number_at(k, tp_ix_addc(ix, n, -2 * half))) : y;
+  tp_ix *odd = tp_ix_addc(tp_ix_mulc(tp_ix_fdiv(tp_ix_addc(n, 1), 2), 2), -1);
+  tp_val y = j ? halved(k, tp_ix_fdiv(n, 2), half) : tp_none;
+  for (int i = 0; i < half; i++) y = times_at(k, y, number_at(k, tp_ix_addc(odd, -2 * i)));
+  return j % 2 ? times_at(k, y, number_at(k, tp_ix_addc(n, -2 * half))) : y;
 }
 
 /* The inverse of j! without its factors of 2, modulo 2^64. */
@@ -61,7 +58,7 @@ static tp_val float_binomial(const formula *k, int j) {
   tp_val y = tp_none;
   double down = 1;
   for (int i = 0; i < j; i++) {
-    y = times_at(k, y, plain(k, number_at(k, tp_ix_addc(k->mk.g->ix, k->n, -i))));
+    y = times_at(k, y, plain(k, number_at(k, tp_ix_addc(k->n, -i))));
     down *= i + 1;
   }
   return down == 1 ? y : mk_binc(k->mk, TP_OP_DIV, y, down);
@@ -70,9 +67,8 @@ static tp_val float_binomial(const formula *k, int j) {
 /* ---- formulas ---- */
 
 static formula formula_of(tp_evolving *e, const tp_node *m) {
-  tp_ictx *ix = e->mk.g->ix;
-  const tp_ix *t = tp_ix_sym(ix, e->dim),
-              *n = e->back ? tp_ix_addc(ix, tp_ix_sub(ix, tp_ix_sym(ix, e->dim->bound), t), -1) : t;
+  tp_ix *t = tp_ix_sym(e->dim),
+        *n = e->back ? tp_ix_addc(tp_ix_sub(tp_ix_sym(e->dim->bound), t), -1) : t;
   return (formula){ e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
 }
 

@@ -42,7 +42,7 @@ static const bool *cone_of(const evolve_work *v, const tp_node *m, const tp_node
   return cone[m->id] ? cone : NULL;
 }
 
-static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sym *dim) {
+static bool reads_few(const evolve_work *v, const tp_node *n, int k, tp_sym *dim) {
   const tp_node *x = tp_in(n, k);
   int at = tp_dim_at(x, dim);
   if (at < 0) return true;
@@ -56,7 +56,7 @@ static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sy
 static void mark_shown(void *shown, tp_val *v) { ((bool *)shown)[v->node->id] = true; }
 
 /* Do the nodes outside of the cone need few points of m? */
-static bool needs_few(const evolve_work *v, const bool *cone, const tp_sym *dim) {
+static bool needs_few(const evolve_work *v, const bool *cone, tp_sym *dim) {
   tp_graph *g = v->g;
   bool *shown = TP_NEWN(&g->arena, bool, g->nodes.n);
   tp_each_root(g, mark_shown, shown);
@@ -79,11 +79,11 @@ static bool may_evolve(const evolve_work *v, const tp_node *m) {
       (tp_dtype_float(d) ? !v->precise && tp_dtype_size(d) >= 4 : d != TP_BOOL);
 }
 
-static bool may_along(const evolve_work *v, const tp_sym *d) {
+static bool may_along(const evolve_work *v, tp_sym *d) {
   return d->bound && !d->bound->digits && !tp_stop_of(v->g, d);
 }
 
-static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
+static tp_evolving *course_along(evolve_work *v, tp_sym *dim, bool back) {
   for (int i = 0; i < v->ncourse; i++)
     if (v->course[i].dim == dim && v->course[i].back == back) return &v->course[i];
   tp_evolving *e = &v->course[v->ncourse++];
@@ -127,7 +127,7 @@ static const char *said_value(const evolve_work *v, tp_val x, int depth) {
   while (!x.node->name && is_seen_through(x.node)) x = x.node->in[0].src;
   if (said_number(x, &c)) return tp_printf(a, "%.9g", c);
   const tp_node *n = x.node;
-  if (n->op == TP_OP_VALUE) return tp_ix_str(v->g->ix, n->attr.ix[0]);
+  if (n->op == TP_OP_VALUE) return tp_ix_str(n->attr.ix[0]);
   bool sum = n->op == TP_OP_ADD || n->op == TP_OP_SUB;
   if (n->nin == 1 && n->op != TP_OP_READ && !n->name && depth)
     return tp_printf(a, "%s(%s)", tp_op_said(n->op), said_value(v, n->in[0].src, depth - 1));

@@ -47,7 +47,7 @@ typedef struct tp_solution {
 /* The search along dim, from its first point on, or back from its last. */
 typedef struct tp_evolving {
   tp_mk mk;
-  const tp_sym *dim;
+  tp_sym *dim;
   bool back;
   int n0;
   tp_solution *known; /* solutions of nodes below n0 */
@@ -68,5 +68,5 @@ tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f);
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s);
 /* binary_power.c. The system's first state after n steps; n varies along e's dim. */
 tp_val tp_evolved_power(
-    tp_evolving *e, const tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype);
+    tp_evolving *e, const tp_node *m, const tp_system *s, tp_ix *n, tp_dtype dtype);
 #endif

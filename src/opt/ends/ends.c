@@ -25,8 +25,8 @@
 
 /* The condition on ends under which a point of n is needed, among the points that some end needs;
  * TRUE: all are. */
-static const tp_ix *needed_where(ends *l, const tp_node *n) {
-  const tp_ix *alive = tp_ends_alive(l, over_of(n)), *cond = NULL;
+static tp_ix *needed_where(ends *l, const tp_node *n) {
+  tp_ix *alive = tp_ends_alive(l, over_of(n)), *cond = NULL;
   tp_set *own = tp_ends_need(l, n),
          *known = tp_set_and(tp_ends_project(l, tp_set_copy(own)),
              tp_set_cond(l->ix, n->ndom, n->dom, tp_ends_within(l, own))),
@@ -41,9 +41,9 @@ static const tp_ix *needed_where(ends *l, const tp_node *n) {
 }
 
 /* The dims on which the ends of n's dims depend and which n lacks. */
-static int lacked(ends *l, const tp_node *n, const tp_sym *const **dims) {
+static int lacked(ends *l, const tp_node *n, tp_dims *dims) {
   const tp_node about = tp_ends_about(l, tp_ends_alive(l, over_of(n)));
-  const tp_sym **left = TP_NEWN(&l->g->arena, const tp_sym *, about.ndom + 1);
+  tp_sym **left = TP_NEWN(&l->g->arena, tp_sym *, about.ndom + 1);
   int m = 0;
   for (int d = 0; d < about.ndom; d++)
     if (!tp_has_dim(n, about.dom[d])) left[m++] = about.dom[d];
@@ -58,8 +58,7 @@ static bool runs_in_all(const ends *l, const tp_node *n) {
 
 /* *rows gets the points of dims that n lacks at which nodes that have these dims read it, through
  * others that lack them too. False: it may be read anywhere. */
-static bool rows_that_read(
-    ends *l, const tp_node *n, int m, const tp_sym *const *dims, tp_set **rows) {
+static bool rows_that_read(ends *l, const tp_node *n, int m, tp_dims dims, tp_set **rows) {
   bool *lacks = TP_NEWN(&l->g->arena, bool, l->n), *met = TP_NEWN(&l->g->arena, bool, l->n);
   lacks[n->id] = true;
   if (runs_in_all(l, n)) return false;
@@ -84,8 +83,8 @@ static bool rows_that_read(
 }
 
 /* A condition on the dims that n lacks; NULL: none. Asked of the graph before it is lowered. */
-static const tp_ix *rows_read(ends *l, const tp_node *n) {
-  const tp_sym *const *dims;
+static tp_ix *rows_read(ends *l, const tp_node *n) {
+  tp_dims dims;
   int m = tp_may_fail(n) ? lacked(l, n, &dims) : 0;
   if (!m) return NULL;
   tp_set *rows = tp_set_empty(l->ix, m, dims);
@@ -95,10 +94,10 @@ static const tp_ix *rows_read(ends *l, const tp_node *n) {
   return NULL;
 }
 
-static tp_val in_some_row(ends *l, const tp_node *n, const tp_ix *cond, const tp_ix *rows) {
-  const tp_sym *const *dims, *const *wide;
+static tp_val in_some_row(ends *l, const tp_node *n, tp_ix *cond, tp_ix *rows) {
+  tp_sym *const *dims, *const *wide;
   int m = lacked(l, n, &dims), w = tp_dom_union(l->g, n->ndom, n->dom, m, dims, &wide);
-  cond = tp_ix_and(l->ix, cond, tp_ix_and(l->ix, rows, tp_ends_alive(l, (over){ m, dims })));
+  cond = tp_ix_and(cond, tp_ix_and(rows, tp_ends_alive(l, (over){ m, dims })));
   tp_val x = mk_select(l->mk, tp_ends_cond(l, cond, (over){ w, wide }), mk_num(l->mk, 1, TP_I64),
       mk_num(l->mk, 0, TP_I64));
   return mk_bin(l->mk, TP_OP_GT, tp_ends_reduced(l, TP_RED_MAX, x, n->ndom, n->dom),
@@ -113,7 +112,7 @@ static bool guard(ends *l, tp_node *n) {
   tp_val x = n->in[1].src;
   double safe = n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV;
   if (x.node->op == TP_OP_FILL || x.node->op == TP_OP_CONST) return true;
-  const tp_ix *cond = needed_where(l, n), *rows = n->id < l->n ? l->rows[n->id] : NULL;
+  tp_ix *cond = needed_where(l, n), *rows = n->id < l->n ? l->rows[n->id] : NULL;
   if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
   if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, over_of(n));
   l->g->pos = n->pos;
@@ -128,46 +127,45 @@ static bool guard(ends *l, tp_node *n) {
 typedef struct {
   tp_ictx *ix;
   int n;
-  const tp_sym **from;
-  const tp_ix **to;
+  tp_sym **from;
+  tp_ix **to;
 } renaming;
 
-static const tp_ix *renamed(void *r, const tp_ix *e) {
-  return tp_ix_subst(
-      ((renaming *)r)->ix, e, ((renaming *)r)->n, ((renaming *)r)->from, ((renaming *)r)->to);
+static tp_ix *renamed(void *r, tp_ix *e) {
+  return tp_ix_subst(e, ((renaming *)r)->n, ((renaming *)r)->from, ((renaming *)r)->to);
 }
 
 /* T => a hidden bound, which is the end; the hidden bound of what the call gives => T. */
 static void rename_ends(ends *l) {
   int m = l->g->stops.n;
-  renaming r = { l->ix, 2 * m, TP_NEWN(&l->g->arena, const tp_sym *, 2 * m),
-    TP_NEWN(&l->g->arena, const tp_ix *, 2 * m) };
+  renaming r = { l->ix, 2 * m, TP_NEWN(&l->g->arena, tp_sym *, 2 * m),
+    TP_NEWN(&l->g->arena, tp_ix *, 2 * m) };
   for (int i = 0; i < m; i++) {
     tp_stop *s = &l->g->stops.v[i];
     const char *name = tp_printf(&l->g->arena, "%s_reached", s->dim->bound->name);
-    const tp_sym *now = tp_sym_hidden_bound(l->ix, name);
+    tp_sym *now = tp_sym_hidden_bound(l->ix, name);
     r.from[i] = s->sym;
-    r.to[i] = tp_ix_sym(l->ix, now);
+    r.to[i] = tp_ix_sym(now);
     r.from[m + i] = s->given;
-    r.to[m + i] = tp_ix_sym(l->ix, s->sym);
+    r.to[m + i] = tp_ix_sym(s->sym);
     for (int k = 0; k < l->n; k++)
       if (tp_set_mentions(l->need->set[k], s->given))
         l->need->set[k] = tp_set_some(l->ix, l->need->set[k], s->given,
-            tp_ix_cmp(l->ix, TP_GE, tp_ix_sym(l->ix, s->given), tp_ix_const(l->ix, 0)));
+            tp_ix_cmp(TP_GE, tp_ix_sym(s->given), tp_ix_const(l->ix, 0)));
     s->given = s->sym;
     s->sym = now;
-    tp_sym *less = tp_sym_hidden_dim(l->ix, s->dim->bound->name);
-    less->bound = (tp_sym *)s->given;
+    struct tp_sym *less = tp_sym_hidden_dim(l->ix, s->dim->bound->name);
+    less->bound = (struct tp_sym *)s->given;
     s->less = less;
   }
-  for (int i = 0; i < l->g->nodes.n; i++) tp_node_map(&l->g->arena, l->g->nodes.v[i], renamed, &r);
+  TP_NODES (n, l->g->nodes) tp_node_map(&l->g->arena, n, renamed, &r);
 }
 
 /* ---- the whole ---- */
 
 static bool lower_value(ends *l, tp_node *n) {
   if (!tp_mentions_end(l->g, n->attr.ix[0])) return true;
-  const tp_ix *e = n->attr.ix[0];
+  tp_ix *e = n->attr.ix[0];
   l->g->pos = n->pos;
   tp_val v = tp_ix_is_cond(e) ? tp_ends_cond(l, e, over_of(n)) : tp_ends_value(l, e, over_of(n));
   v = tp_ends_same_dom(l, v, over_of(n));
@@ -218,7 +216,7 @@ bool tp_pass_ends(tp_work *job, tp_error *err) {
   tp_hold_set(&mine, drop, &l);
   l.end = TP_NEWN(&g->arena, tp_node *, g->stops.n);
   l.feeds = TP_NEWN(&g->arena, bool, l.n);
-  l.rows = TP_NEWN(&g->arena, const tp_ix *, l.n);
+  l.rows = TP_NEWN(&g->arena, tp_ix *, l.n);
   int asked = g->shapechecks.n;
   bool ok = lower(&l, job->apart);
   /* sizes were judged at the lines that the script wrote */

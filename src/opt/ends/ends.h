@@ -7,15 +7,15 @@
 /* The dims that a value made here has. */
 typedef struct {
   int n;
-  const tp_sym *const *dim;
+  tp_dims dim;
 } over;
 static inline over over_of(const tp_node *n) { return (over){ n->ndom, n->dom }; }
 
 /* An end that was read (tp_ends_read). */
 typedef struct {
   int stop, ndom;
-  const tp_sym *const *dom;
-  const tp_ix *upto;
+  tp_dims dom;
+  tp_ix *upto;
   tp_val val;
 } ends_read;
 /* A node that lowering made and that has to be lowered in its turn. feeds: some done is made of
@@ -36,7 +36,7 @@ typedef struct ends {
   tp_node **end; /* by stop */
   bool *feeds;   /* by node id: some done is made of it */
   /* by node id: the points of dims that it lacks at which it is read; NULL: any */
-  const tp_ix **rows;
+  tp_ix **rows;
   TP_VEC(ends_read) reads;
   TP_VEC(ends_part) parts;
 } ends;
@@ -46,45 +46,45 @@ bool tp_ends_make(ends *l, int i); /* the end of stop i, into l->end */
 /* The end of stop i, a number beyond any where done never holds, for nodes with these dims: the
  * greatest over those of the stop's domain that are missing. It waits for done at t < upto; NULL:
  * at all t. */
-tp_val tp_ends_read(ends *l, int i, over on, const tp_ix *upto);
+tp_val tp_ends_read(ends *l, int i, over on, tp_ix *upto);
 /* a bool scalar that holds where cond does */
-tp_val tp_ends_cond(ends *l, const tp_ix *cond, over on);
+tp_val tp_ends_cond(ends *l, tp_ix *cond, over on);
 /* e as an i64 scalar */
-tp_val tp_ends_value(ends *l, const tp_ix *e, over on);
+tp_val tp_ends_value(ends *l, tp_ix *e, over on);
 /* the greatest or least value of e, an end of a range of dim, over all ends from 1 on */
-const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim);
+tp_ix *tp_ends_extreme(ends *l, tp_ix *e, bool most, tp_sym *dim);
 /* the first term of e that is k times a min or max with an end inside; NULL: none */
-const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k);
-const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim); /* 0 <= e < bound */
+tp_ix *tp_ends_extremum(ends *l, tp_ix *e, int64_t *k);
+tp_ix *tp_ends_clamped(ends *l, tp_ix *e, tp_sym *dim); /* 0 <= e < bound */
 /* a scratch node whose domain is the dims of which e is a function */
-tp_node tp_ends_about(ends *l, const tp_ix *e);
+tp_node tp_ends_about(ends *l, tp_ix *e);
 /* an extent of x mentions d */
-bool tp_ends_shape_moves(tp_val x, const tp_sym *d);
+bool tp_ends_shape_moves(tp_val x, tp_sym *d);
 /* n's needed points, the ends reached there being parameters */
 TP_GIVE tp_set *tp_ends_need(ends *l, const tp_node *n);
 /* the points of a for some ends */
 TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);
 /* the ends that a mentions are between 1 and what was given */
-const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);
+tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);
 /* no end, between 1 and what was given, has a point of a */
 bool tp_ends_never(ends *l, TP_TAKE tp_set *a, over on);
 /* a condition for the points of a among these; NULL: they are all */
-const tp_ix *tp_ends_told(ends *l, over on, TP_TAKE tp_set *a, TP_TAKE tp_set *all);
+tp_ix *tp_ends_told(ends *l, over on, TP_TAKE tp_set *a, TP_TAKE tp_set *all);
 /* a point of these dims lies before their ends */
-const tp_ix *tp_ends_alive(ends *l, over on);
+tp_ix *tp_ends_alive(ends *l, over on);
 bool tp_ends_feeds(const ends *l, const tp_node *n);
 /* v over all of dom */
 tp_val tp_ends_same_dom(ends *l, tp_val v, over on);
 /* index maps: dims that are left at their own point, the others whole */
-tp_at *tp_ends_whole(ends *l, over on, int nleft, const tp_sym *const *left);
+tp_at *tp_ends_whole(ends *l, over on, int nleft, tp_dims left);
 /* n's dims without t */
-int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left);
+int tp_ends_left(const tp_node *n, tp_sym *t, tp_sym **left);
 /* x reduced over its dims but left, and over all of t */
-tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const *left);
-tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t);
+tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, tp_dims left);
+tp_val tp_ends_over(ends *l, tp_red red, tp_val x, tp_sym *t);
 /* x where cond holds, elsewhere a value that adds nothing, at points of dom. If nothing else reads
  * x (only), a contraction's operands are masked, not its result. */
-tp_val tp_ends_masked(ends *l, const tp_ix *cond, over on, tp_val x, tp_red red, bool only);
+tp_val tp_ends_masked(ends *l, tp_ix *cond, over on, tp_val x, tp_red red, bool only);
 
 /* ---- ends_sums.c ---- */
 bool tp_ends_sum(ends *l, tp_node *n);

@@ -1,8 +1,7 @@
 /* ends_points: reads at points that depend on ends, and branches under conditions on ends. */
 #include "opt/ends/ends.h"
 
-static const tp_ix *dim_ix(const ends *l, const tp_sym *d) { return tp_ix_sym(l->ix, d); }
-static const tp_ix *zero(const ends *l) { return tp_ix_const(l->ix, 0); }
+static tp_ix *zero(const ends *l) { return tp_ix_const(l->ix, 0); }
 
 /* ---- reads ---- */
 
@@ -15,11 +14,11 @@ static bool is_given(const tp_node *n) {
  * one. */
 static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) {
   const tp_node *n = x.node;
-  const tp_ix *rest;
+  tp_ix *rest;
   int64_t k;
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *s = &l->g->stops.v[i];
-    if (s->dim != n->dom[d] || !tp_ix_linear_in(l->ix, at[d].lo, s->sym, &k, &rest) || k != 1 ||
+    if (s->dim != n->dom[d] || !tp_ix_linear_in(at[d].lo, s->sym, &k, &rest) || k != 1 ||
         !tp_ix_is_const(rest, c))
       continue;
     *c = -*c;
@@ -32,10 +31,9 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
  * bits of x. */
 static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
-  const tp_sym *const *dom;
+  tp_dims dom;
   int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
-  const tp_ix *is =
-      tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, dim_ix(l, s->dim), c), dim_ix(l, s->sym));
+  tp_ix *is = tp_ix_cmp(TP_EQ, tp_ix_addc(tp_ix_sym(s->dim), c), tp_ix_sym(s->sym));
   tp_val y = tp_ends_over(
       l, TP_RED_MAX, tp_ends_masked(l, is, (over){ ndom, dom }, x, TP_RED_MAX, false), s->dim);
   if (y.node) y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
@@ -67,10 +65,10 @@ static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
   int axis = 0;
   for (int k = 0; k < d; k++) axis += at[k].range;
   for (int k = 0; k < n->ndom; k++) {
-    const tp_ix *e[2] = { at[k].lo, at[k].range ? at[k].hi : at[k].lo };
+    tp_ix *e[2] = { at[k].lo, at[k].range ? at[k].hi : at[k].lo };
     for (int j = 0; j < 2; j++) tp_dom_add(l->g, &reader, e[j]);
   }
-  all[d] = (tp_at){ true, zero(l), dim_ix(l, n->dom[d]->bound) };
+  all[d] = (tp_at){ true, zero(l), tp_ix_sym(n->dom[d]->bound) };
   tp_val k = tp_ends_value(
              l, tp_ends_clamped(l, at[d].lo, n->dom[d]), (over){ reader.ndom, reader.dom }),
          rows = tp_ends_read_at(l, x, all);
@@ -123,7 +121,7 @@ bool tp_ends_apart(ends *l, tp_node *n) {
 
 /* A read at e in place of n, needed where cond holds; it is lowered in its turn, as another min or
  * max may be left in e. */
-static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix *cond) {
+static tp_val side(ends *l, const tp_node *n, int d, tp_ix *e, tp_ix *cond) {
   const tp_node *x = tp_in(n, 0);
   tp_at *at = tp_dup(&l->g->arena, n->attr.at, sizeof *at * (size_t)x->ndom);
   at[d].lo = e;
@@ -137,18 +135,15 @@ static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix
 }
 
 /* x[min(a, b)] => x[a] where a <= b, else x[b]: n becomes these branches. */
-static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
+static bool in_branches(ends *l, tp_node *n, int d, tp_ix *m, int64_t k) {
   const tp_out *o = &n->out[0];
   bool min = tp_ix_kind(m) == TP_IX_MIN;
-  const tp_ix *rest = tp_ix_sub(l->ix, n->attr.at[d].lo, tp_ix_mulc(l->ix, m, k)),
-              *a = tp_ix_arg(m, 0), *b = tp_ix_arg(m, 1);
-  for (int i = 2; i < tp_ix_narg(m); i++)
-    b = (min ? tp_ix_min : tp_ix_max)(l->ix, b, tp_ix_arg(m, i));
-  const tp_ix *first = tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b),
-              *at_a = tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, a, k)),
-              *at_b = tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, b, k));
-  tp_val v = side(l, n, d, at_a, first),
-         w = v.node ? side(l, n, d, at_b, tp_ix_not(l->ix, first)) : v;
+  tp_ix *rest = tp_ix_sub(n->attr.at[d].lo, tp_ix_mulc(m, k)), *a = tp_ix_arg(m, 0),
+        *b = tp_ix_arg(m, 1);
+  for (int i = 2; i < tp_ix_narg(m); i++) b = (min ? tp_ix_min : tp_ix_max)(b, tp_ix_arg(m, i));
+  tp_ix *first = tp_ix_cmp(min ? TP_LE : TP_GE, a, b), *at_a = tp_ix_add(rest, tp_ix_mulc(a, k)),
+        *at_b = tp_ix_add(rest, tp_ix_mulc(b, k));
+  tp_val v = side(l, n, d, at_a, first), w = v.node ? side(l, n, d, at_b, tp_ix_not(first)) : v;
   n->op = TP_OP_MERGE;
   n->attr = (tp_attr){
     .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n->ndom, .dom = n->dom
@@ -169,7 +164,7 @@ bool tp_ends_point(ends *l, tp_node *n) {
     const tp_at *at = &n->attr.at[d];
     if (at->range || !tp_mentions_end(l->g, at->lo) || tp_ends_shape_moves(n->in[0].src, x->dom[d]))
       continue;
-    const tp_ix *m = picked ? NULL : tp_ends_extremum(l, at->lo, &k);
+    tp_ix *m = picked ? NULL : tp_ends_extremum(l, at->lo, &k);
     l->g->pos = n->pos;
     if (m) return in_branches(l, n, d, m, k);
     points = true;
@@ -259,7 +254,7 @@ static bool write_cells(branching *b) {
   for (int i = 0; i <= b->ncell; i++) {
     bool rest = i == b->ncell;
     const cell *c = &b->cell[rest ? last : i];
-    const tp_ix *cond = NULL;
+    tp_ix *cond = NULL;
     if ((i == last && !rest) || !c->may) continue;
     if (!rest) {
       tp_set *all = tp_set_empty(l->ix, n->ndom, n->dom);

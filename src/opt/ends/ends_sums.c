@@ -14,19 +14,15 @@ typedef struct sum {
   tp_edge e;
   /* the operand's dims, and dims that the mask brings in */
   int ndom;
-  const tp_sym *const *dom;
+  tp_dims dom;
   /* its conditions without and with ends; NULL: none */
-  const tp_ix *plain, *parts;
+  tp_ix *plain, *parts;
   uint32_t own; /* by stop, bits: `parts` mean the end at u, not at p */
 } sum;
 
-static const tp_ix *sum_sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
-static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_both(s->l->ix, a, b);
-}
 static tp_node *operand(const sum *s) { return s->e.src.node; }
-static bool sum_mentions(const sum *s, const tp_ix *e) { return tp_mentions_end(s->l->g, e); }
-static const tp_ix *sum_zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
+static bool sum_mentions(const sum *s, tp_ix *e) { return tp_mentions_end(s->l->g, e); }
+static tp_ix *sum_zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
 
 static void set_at(sum *s, int n, int d, tp_at to) {
   tp_at *at = tp_dup(&s->l->g->arena, s->e.at, sizeof *at * (size_t)n);
@@ -72,34 +68,33 @@ static tp_rel *all_pairs(const sum *s) {
 static tp_rel *needed_pairs(const sum *s, bool at_p) {
   ends *l = s->l;
   tp_set *need = tp_ends_need(l, s->n);
-  for (int i = 0; i < l->g->stops.n; i++) {
-    const tp_stop *stop = &l->g->stops.v[i];
+  TP_EACH (const tp_stop, stop, l->g->stops) {
     if (at_p && sum_crosses(s, stop) && tp_set_mentions(need, stop->sym))
       need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 0));
   }
   return tp_rel_into(all_pairs(s), need);
 }
 
-static bool holds(const sum *s, TP_KEEP tp_rel *pairs, const tp_ix *part) {
+static bool holds(const sum *s, TP_KEEP tp_rel *pairs, tp_ix *part) {
   return tp_ends_never(s->l,
-      tp_rel_points(tp_rel_where(s->l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom,
-          s->n->dom, tp_ix_not(s->l->ix, part))),
+      tp_rel_points(tp_rel_where(
+          s->l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom, s->n->dom, tp_ix_not(part))),
       (over){ s->ndom, s->dom });
 }
 
 /* The parts that some needed pair does not keep. */
-static const tp_ix *asked(const sum *s, const tp_ix *parts, bool at_p) {
-  const tp_ix *left = NULL, *x;
+static tp_ix *asked(const sum *s, tp_ix *parts, bool at_p) {
+  tp_ix *left = NULL, *x;
   tp_rel *pairs = needed_pairs(s, at_p);
   for (int k = 0; (x = tp_ix_conjunct(parts, k)); k++)
-    if (!holds(s, pairs, x)) left = both(s, left, x);
+    if (!holds(s, pairs, x)) left = tp_ix_both(left, x);
   tp_rel_free(pairs);
   return left;
 }
 
 /* A condition for the points (u of a gather, else p) of pairs that some end allows; NULL: all
  * points have one. */
-static const tp_ix *allowed(sum *s, TP_TAKE tp_rel *pairs) {
+static tp_ix *allowed(sum *s, TP_TAKE tp_rel *pairs) {
   bool gather = s->e.gather;
   tp_rel *all = all_pairs(s);
   tp_set *points = tp_rel_points(gather ? tp_rel_reverse(pairs) : pairs);
@@ -112,12 +107,12 @@ static const tp_ix *allowed(sum *s, TP_TAKE tp_rel *pairs) {
 static bool only_reader(const sum *s) {
   const tp_graph *g = s->l->g;
   int n = tp_is_output(g, operand(s));
-  for (int i = 0; i < g->nodes.n; i++)
-    for (int k = 0; k < g->nodes.v[i]->nin; k++) n += tp_in(g->nodes.v[i], k) == operand(s);
+  TP_NODES (x, g->nodes)
+    for (int k = 0; k < x->nin; k++) n += tp_in(x, k) == operand(s);
   return n == 1;
 }
 
-static bool stays(const sum *s, const tp_sym *d) {
+static bool stays(const sum *s, tp_sym *d) {
   for (int k = 0; k < s->ndom; k++)
     if (s->dom[k] == d) return tp_at_is_own(&s->e.at[k], d);
   return true;
@@ -126,13 +121,13 @@ static bool stays(const sum *s, const tp_sym *d) {
 /* `alive` means the end at p; s->parts mean the end at u for stops in `own`, else at p. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
-  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, (over){ s->ndom, s->dom }), true), *ask;
+  tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, (over){ s->ndom, s->dom }), true), *ask;
   tp_rel *pairs = needed_pairs(s, !s->own);
   if (s->parts)
     pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
   if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
-  ask = both(s, asked(s, alive, true), asked(s, s->parts, !s->own));
-  s->e.cond = both(s, s->plain, allowed(s, pairs));
+  ask = tp_ix_both(asked(s, alive, true), asked(s, s->parts, !s->own));
+  s->e.cond = tp_ix_both(s->plain, allowed(s, pairs));
   s->e.src = ask
       ? tp_ends_masked(l, ask, (over){ s->ndom, s->dom }, s->e.src, s->n->attr.red, only_reader(s))
       : tp_ends_same_dom(l, s->e.src, (over){ s->ndom, s->dom });
@@ -141,14 +136,14 @@ static bool settle(sum *s, tp_edge *to) {
 }
 
 /* Adds dims to those of p, which is at u's points along them. */
-static void bring_in(sum *s, int n, const tp_sym *const *dims) {
-  const tp_sym *const *was = s->dom;
+static void bring_in(sum *s, int n, tp_dims dims) {
+  tp_dims was = s->dom;
   int nwas = s->ndom, d = 0;
   s->ndom = tp_dom_union(s->l->g, s->ndom, s->dom, n, dims, &s->dom);
   if (!s->e.gather || s->ndom == nwas) return;
   tp_at *at = TP_NEWN(&s->l->g->arena, tp_at, s->ndom + 1);
   for (int k = 0; k < s->ndom; k++)
-    at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sum_sym(s, s->dom[k]) };
+    at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = tp_ix_sym(s->dom[k]) };
   s->e.at = at;
 }
 
@@ -160,7 +155,7 @@ static bool at_ends(const sum *s, const tp_at *at) {
 
 /* Makes the ends in e those at u: the dims of which they are functions join p's. False: some dim
  * differs between p and u. */
-static bool told_at_u(sum *s, const tp_ix *e) {
+static bool told_at_u(sum *s, tp_ix *e) {
   if (!e || !sum_mentions(s, e)) return true;
   const tp_node about = tp_ends_about(s->l, e);
   for (int d = 0; d < about.ndom; d++)
@@ -174,12 +169,11 @@ static bool told_at_u(sum *s, const tp_ix *e) {
 /* lo <= p < hi with an end in lo or hi becomes a part, and the range goes as far as any end allows.
  * False: the part can be no mask on the operand. */
 static bool widen_range(sum *s, int k) {
-  tp_ictx *c = s->l->ix;
-  const tp_sym *d = s->dom[k];
-  const tp_ix *p = sum_sym(s, d);
+  tp_sym *d = s->dom[k];
+  tp_ix *p = tp_ix_sym(d);
   tp_at r = s->e.at[k];
-  if (sum_mentions(s, r.lo)) s->parts = both(s, s->parts, tp_ix_cmp(c, TP_GE, p, r.lo));
-  if (sum_mentions(s, r.hi)) s->parts = both(s, s->parts, tp_ix_cmp(c, TP_LT, p, r.hi));
+  if (sum_mentions(s, r.lo)) s->parts = tp_ix_both(s->parts, tp_ix_cmp(TP_GE, p, r.lo));
+  if (sum_mentions(s, r.hi)) s->parts = tp_ix_both(s->parts, tp_ix_cmp(TP_LT, p, r.hi));
   set_at(s, s->ndom, k,
       (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
   return told_at_u(s, r.lo) && told_at_u(s, r.hi);
@@ -237,15 +231,13 @@ static tp_val one_row(const sum *s, int axis) {
 
 /* A row that stands for all of the range lo .. hi goes to each point of u's dim, which p lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
-  tp_ictx *c = s->l->ix;
-  const tp_sym *t = s->n->dom[d];
-  const tp_ix *u = sum_sym(s, t), *shape[TP_MAXRANK];
+  tp_sym *t = s->n->dom[d];
+  tp_ix *u = tp_ix_sym(t), *shape[TP_MAXRANK];
   tp_at r = s->e.at[d];
   int n = mk_shape_but(s->l->mk, s->e.src, 1, &axis, false, shape);
   s->e.src = mk_expand(s->l->mk, row, n, shape);
   bring_in(s, 1, &t);
-  s->parts =
-      both(s, s->parts, tp_ix_and(c, tp_ix_cmp(c, TP_GE, u, r.lo), tp_ix_cmp(c, TP_LT, u, r.hi)));
+  s->parts = tp_ix_both(s->parts, tp_ix_and(tp_ix_cmp(TP_GE, u, r.lo), tp_ix_cmp(TP_LT, u, r.hi)));
   set_at(s, s->n->ndom, d, (tp_at){ .lo = u });
   return s->e.src.node;
 }
@@ -253,17 +245,16 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
 /* A range with an end in it: rows of zeros stand before and after it. */
 static bool padded(sum *s, int d, int axis) {
   ends *l = s->l;
-  const tp_sym *t = s->n->dom[d];
+  tp_sym *t = s->n->dom[d];
   tp_at r = s->e.at[d];
   tp_node *x = operand(s);
   tp_val row = tp_dom_has(s->ndom, s->dom, t) ? tp_none : one_row(s, axis);
   if (row.node) return repeated(s, d, axis, row);
   if (l->err->code) return false;
-  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, t), *hi = tp_ends_extreme(l, r.hi, true, t),
-              *before = tp_ix_sub(l->ix, r.lo, lo),
-              *rest = tp_ix_sub(l->ix, tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), before);
-  s->e.src =
-      mk_pad(l->mk, s->e.src, axis, before, tp_ix_sub(l->ix, rest, mk_extent(s->e.src, axis)), 0);
+  tp_ix *lo = tp_ends_extreme(l, r.lo, false, t), *hi = tp_ends_extreme(l, r.hi, true, t),
+        *before = tp_ix_sub(r.lo, lo),
+        *rest = tp_ix_sub(tp_ix_extent(lo, hi, x->ndom, x->dom), before);
+  s->e.src = mk_pad(l->mk, s->e.src, axis, before, tp_ix_sub(rest, mk_extent(s->e.src, axis)), 0);
   if (!s->e.src.node) return false;
   bring_in(s, operand(s)->ndom, operand(s)->dom);
   set_at(s, s->n->ndom, d, (tp_at){ true, lo, hi });
@@ -271,7 +262,7 @@ static bool padded(sum *s, int d, int axis) {
 }
 
 /* Is t mentioned by an index of another dim than d, or by an extent of the operand? */
-static bool elsewhere(const sum *s, int d, const tp_sym *t) {
+static bool elsewhere(const sum *s, int d, tp_sym *t) {
   bool any = tp_ends_shape_moves(s->e.src, t);
   for (int k = 0; k < s->n->ndom; k++)
     any |= k != d &&
@@ -285,14 +276,14 @@ static bool elsewhere(const sum *s, int d, const tp_sym *t) {
 static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_node *p = operand(s);
-  const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, over_of(p)));
+  tp_ix *cond = tp_ix_both(tp_ix_both(s->parts, s->plain), tp_ends_alive(l, over_of(p)));
   tp_val x = tp_ends_masked(l, cond, over_of(p), s->e.src, s->n->attr.red, false);
   s->parts = s->plain = s->e.cond = NULL;
   s->e.src = x;
   if (!x.node) return false;
   int ndom = x.node->ndom;
-  const tp_sym *const *dom = x.node->dom;
-  const tp_ix *there = tp_ends_told(l, (over){ ndom, dom },
+  tp_dims dom = x.node->dom;
+  tp_ix *there = tp_ends_told(l, (over){ ndom, dom },
       tp_ends_project(l, tp_set_cond(l->ix, ndom, dom, cond)), tp_set_box(l->ix, ndom, dom));
   const tp_out *o = tp_outof(x);
   if (there)
@@ -303,16 +294,16 @@ static bool mask_now(sum *s) {
 }
 
 /* All of dim t goes to one point: contributes the sum over t instead. */
-static bool sum_first(sum *s, const tp_sym *t) {
+static bool sum_first(sum *s, tp_sym *t) {
   return mask_now(s) && becomes(s, tp_ends_over(s->l, s->n->attr.red, s->e.src, t));
 }
 
 /* Rows of all of dim t, with zeros beyond its end, where rows may never have been made. */
-static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
+static tp_val made_rows(const sum *s, tp_val rows, tp_sym *t) {
   ends *l = s->l;
   for (int i = 0; rows.node && i < l->g->stops.n; i++) {
     if (l->g->stops.v[i].dim != t) continue;
-    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sum_sym(s, t->bound)),
+    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, tp_ix_sym(t->bound)),
         tp_ends_read(l, i, over_of(rows.node), NULL));
     for (int a = 1; made.node && a < tp_rankof(rows); a++) made = mk_unsqueeze(l->mk, made, a);
     rows = mk_where(l->mk, made, rows);
@@ -321,23 +312,23 @@ static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
 }
 
 /* Contributes all of dim t as rows, each added to the row of u whose number is computed. */
-static bool add_rows(sum *s, int d, const tp_sym *t) {
+static bool add_rows(sum *s, int d, tp_sym *t) {
   ends *l = s->l;
-  const tp_sym *to = s->n->dom[d];
+  tp_sym *to = s->n->dom[d];
   if (!mask_now(s)) return false;
   tp_node *x = operand(s);
   tp_val k = tp_ends_value(l, tp_ends_clamped(l, s->e.at[d].lo, to), over_of(x)),
          src = tp_ends_same_dom(l, k, over_of(x));
-  const tp_sym *left[64];
-  const tp_ix *shape[TP_MAXRANK];
+  tp_sym *left[64];
+  tp_ix *shape[TP_MAXRANK];
   const tp_at *at = tp_ends_whole(l, over_of(x), tp_ends_left(x, t, left), left);
   k = made_rows(s, src.node ? tp_read(l->g, src, at, l->err) : src, t);
   src = made_rows(s, k.node ? tp_read(l->g, s->e.src, at, l->err) : k, t);
   if (!src.node) return false;
-  shape[0] = sum_sym(s, to->bound);
+  shape[0] = tp_ix_sym(to->bound);
   for (int a = 1; a < tp_rankof(src); a++) shape[a] = mk_extent(src, a);
   tp_val base = mk_fill(l->mk, 0, tp_dtypeof(src), tp_rankof(src), shape, 0, NULL);
-  set_at(s, s->n->ndom, d, (tp_at){ true, sum_zero(s), sum_sym(s, to->bound) });
+  set_at(s, s->n->ndom, d, (tp_at){ true, sum_zero(s), tp_ix_sym(to->bound) });
   return becomes(
       s, mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 }));
 }
@@ -350,21 +341,20 @@ static bool has_ranges(const sum *s) {
 
 /* Handles a point index u = e with an end in e. */
 static bool pointed(sum *s, int d) {
-  tp_ictx *c = s->l->ix;
-  const tp_sym *t = s->n->dom[d];
-  const tp_ix *e = s->e.at[d].lo;
+  tp_sym *t = s->n->dom[d];
+  tp_ix *e = s->e.at[d].lo;
   if (tp_dom_has(operand(s)->ndom, operand(s)->dom, t)) {
     bool moved = elsewhere(s, d, t);
     if (tp_ix_mentions(e, t) && (moved || has_ranges(s)))
       return tp_fail(s->l->err, TP_E_AFFINE, s->e.pos,
           "affine: the derivative of a read at %s, where '%s' ends by data, cannot be written down",
-          tp_ix_str(c, e), t->name);
+          tp_ix_str(e), t->name);
     if (tp_ix_mentions(e, t) || moved) return add_rows(s, d, t);
     if (!sum_first(s, t)) return false;
   }
   bring_in(s, 1, &t);
-  s->parts = both(s, s->parts, tp_ix_cmp(c, TP_EQ, sum_sym(s, t), e));
-  set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(s, t) });
+  s->parts = tp_ix_both(s->parts, tp_ix_cmp(TP_EQ, tp_ix_sym(t), e));
+  set_at(s, s->n->ndom, d, (tp_at){ .lo = tp_ix_sym(t) });
   return true;
 }
 

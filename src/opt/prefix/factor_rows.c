@@ -29,7 +29,7 @@ static tp_val row_read(factor_rows *t, const tp_node *n, bool *in) {
     if (ranges++ || at[k].lo != t->range->lo || at[k].hi != t->range->hi ||
         x->dom[k]->bound != t->d->bound)
       return tp_none;
-    at[k] = (tp_at){ .lo = tp_ix_sym(t->mk.g->ix, t->d) };
+    at[k] = (tp_at){ .lo = tp_ix_sym(t->d) };
   }
   *in = true;
   return ranges ? tp_read(t->mk.g, n->in[0].src, at, t->mk.err) : tp_none;
@@ -183,7 +183,7 @@ static bool counts_rows(const factor_rows *t, tp_val v) {
     if (n->out[0].dtype != TP_I64 && n->out[0].dtype != TP_F32 && n->out[0].dtype != TP_F64)
       return false;
   return n->op == TP_OP_IOTA && n->attr.axis == 0 && n->out[0].rank == 1 &&
-      n->out[0].shape[0] == tp_ix_sub(t->mk.g->ix, t->range->hi, t->range->lo);
+      n->out[0].shape[0] == tp_ix_sub(t->range->hi, t->range->lo);
 }
 
 /* exp(exponent - below) */
@@ -265,19 +265,18 @@ tp_val tp_row_deviation(factor_rows *t, tp_val v, tp_val *from) {
 
 /* ---- where scans end ---- */
 
-static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *scan) {
-  const tp_ix *at = n->attr.ix[0];
+static bool is_last_row(const tp_node *n, const tp_node *scan) {
+  tp_ix *at = n->attr.ix[0];
   return n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 &&
       tp_is_number(n->attr.ix[1], 1) &&
       (scan->attr.backwards ? tp_is_number(at, 0)
-                            : tp_is_number(tp_ix_sub(t->mk.g->ix, scan->out[0].shape[0], at), 1));
+                            : tp_is_number(tp_ix_sub(scan->out[0].shape[0], at), 1));
 }
 
 bool tp_scan_end_row(factor_rows *t, const tp_node *n, factor_row *e) {
   const tp_node *scan = tp_in(n, 0);
   double k = scan->attr.f[0];
-  if (!is_last_row(t, n, scan) || !(k > 0 && k < HUGE_VAL) ||
-      !tp_factor_rows(t, scan->in[0].src, e))
+  if (!is_last_row(n, scan) || !(k > 0 && k < HUGE_VAL) || !tp_factor_rows(t, scan->in[0].src, e))
     return false;
   if (k == 1) return true;
   e->behind = !scan->attr.backwards;

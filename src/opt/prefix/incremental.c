@@ -169,11 +169,9 @@ static tp_val fade_run(
 /* Is there always a row, at points with more than a few rows if only the call says how many? If
  * not, n itself stays for points without rows. */
 static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
-  tp_ictx *ix = s->mk.g->ix;
   const tp_at *at = t->range;
-  if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom))
-    return true;
-  t->many = tp_ix_both(ix, t->many, tp_ix_cmp(ix, TP_LT, at->lo, at->hi));
+  if (tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(at->hi, at->lo), -1), n->ndom, n->dom)) return true;
+  t->many = tp_ix_both(t->many, tp_ix_cmp(TP_LT, at->lo, at->hi));
   return s->apart = true;
 }
 
@@ -333,7 +331,7 @@ static bool try_reduction(incremental *s, tp_node *n) {
 
 bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err) {
   incremental s = { .mk = { .g = g, .err = err }, .precise = precise };
-  for (int i = 0; i < g->nodes.n; i++) s.open |= g->nodes.v[i]->op == TP_OP_GRAD;
+  TP_NODES (n, g->nodes) s.open |= n->op == TP_OP_GRAD;
   int n0 = g->nodes.n;
   bool ok = true;
   for (int k = 0; k < n0 && ok; k++) {

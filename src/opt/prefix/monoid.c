@@ -6,7 +6,7 @@
 #define PARTS(...) \
   ((partial){ sizeof((tp_val[]){ __VA_ARGS__ }) / sizeof(tp_val), { __VA_ARGS__ } })
 
-static tp_val weight_row(const moving_range *m, const tp_ix *p) {
+static tp_val weight_row(const moving_range *m, tp_ix *p) {
   return m->weight.node ? mk_cast(m->mk, mk_at(m->mk, m->weight, m->x.node->dom[m->r], p), m->dtype)
                         : tp_none;
 }
@@ -32,17 +32,17 @@ static tp_val filled(const moving_range *m, double v, tp_dtype d) {
 
 static tp_at *with_row(const moving_range *m, tp_at row) {
   tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
-  memcpy(at, m->at, sizeof *at * (size_t)m->x.node->ndom);
+  TP_COPYN(at, m->at, m->x.node->ndom);
   at[m->r] = row;
   return at;
 }
 
-tp_val tp_moving_row(const moving_range *m, const tp_ix *p) {
+tp_val tp_moving_row(const moving_range *m, tp_ix *p) {
   return mk_cast(
       m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype);
 }
 
-moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
+moving_range tp_moving_over(const moving_range *m, tp_ix *lo, tp_ix *hi) {
   moving_range y = *m;
   y.at = with_row(m, (tp_at){ true, lo, hi });
   return y;
@@ -58,7 +58,7 @@ static tp_op combining(const moving_range *m) {
                               : (logical ? TP_OP_LAND : TP_OP_MINIMUM);
 }
 
-static partial red_row(const moving_range *m, const tp_ix *p) { return PARTS(tp_moving_row(m, p)); }
+static partial red_row(const moving_range *m, tp_ix *p) { return PARTS(tp_moving_row(m, p)); }
 static partial red_rows(const moving_range *m, tp_val red, const tp_at *at) { return PARTS(red); }
 static partial red_none(const moving_range *m) {
   return PARTS(filled(m, tp_red_identity(m->red, m->dtype), m->dtype));
@@ -69,7 +69,7 @@ static partial red_join(const moving_range *m, partial a, partial b) {
 
 /* ---- places ---- */
 
-static partial place_row(const moving_range *m, const tp_ix *p) {
+static partial place_row(const moving_range *m, tp_ix *p) {
   const tp_out *o = tp_outof(m->x);
   return PARTS(
       tp_moving_row(m, p), mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
@@ -101,7 +101,7 @@ tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n) {
   return mk_div(m->mk, sum, mk_binc(m->mk, TP_OP_MAXIMUM, n, 1));
 }
 
-static partial squares_row(const moving_range *m, const tp_ix *p) {
+static partial squares_row(const moving_range *m, tp_ix *p) {
   return PARTS(mk_num(m->mk, 1, m->dtype), filled(m, 0, m->dtype), tp_moving_row(m, p));
 }
 static partial squares_none(const moving_range *m) {
@@ -110,9 +110,8 @@ static partial squares_none(const moving_range *m) {
 }
 static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) {
   tp_mk mk = m->mk;
-  tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype),
-         rows = rows_at(m, at), sum = rows_sum(m, rows),
-         off = mk_sub(mk, rows, tp_partial_mean(m, sum, n));
+  tp_val n = mk_size(mk, tp_ix_sub(at[m->r].hi, at[m->r].lo), m->dtype), rows = rows_at(m, at),
+         sum = rows_sum(m, rows), off = mk_sub(mk, rows, tp_partial_mean(m, sum, n));
   return PARTS(n, rows_sum(m, mk_mul(mk, off, off)), sum);
 }
 static partial squares_join(const moving_range *m, partial a, partial b) {
@@ -143,7 +142,7 @@ static tp_val risen(const moving_range *m, tp_val v, tp_val x, tp_val top) {
   return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
 }
 
-static partial exp_row(const moving_range *m, const tp_ix *p) {
+static partial exp_row(const moving_range *m, tp_ix *p) {
   tp_val x = tp_moving_row(m, p);
   return PARTS(x, risen(m, weight_row(m, p), x, x));
 }
@@ -171,7 +170,7 @@ static partial exp_join(const moving_range *m, partial a, partial b) {
 
 /* ---- sums that fade ---- */
 
-static partial affine_row(const moving_range *m, const tp_ix *p) {
+static partial affine_row(const moving_range *m, tp_ix *p) {
   return PARTS(tp_moving_row(m, p), weight_row(m, p));
 }
 static partial affine_rows(const moving_range *m, tp_val red, const tp_at *at) {
@@ -193,7 +192,7 @@ static partial affine_join(const moving_range *m, partial a, partial b) {
 /* ---- the table ---- */
 
 static const struct {
-  partial (*row)(const moving_range *m, const tp_ix *p);
+  partial (*row)(const moving_range *m, tp_ix *p);
   partial (*rows)(const moving_range *m, tp_val red, const tp_at *at);
   partial (*none)(const moving_range *m);
   partial (*join)(const moving_range *m, partial a, partial b);
@@ -203,7 +202,7 @@ static const struct {
 #undef M
 };
 
-partial tp_partial_row(const moving_range *m, const tp_ix *p) { return monoids[m->kind].row(m, p); }
+partial tp_partial_row(const moving_range *m, tp_ix *p) { return monoids[m->kind].row(m, p); }
 partial tp_partial_none(const moving_range *m) { return monoids[m->kind].none(m); }
 partial tp_partial_whole(const moving_range *m, tp_val red, const tp_at *at) {
   return monoids[m->kind].rows(m, red, at);
@@ -218,8 +217,8 @@ static void name_part(const moving_range *m, tp_val v) {
   if (v.node) v.node->what = m->of->name ? m->of->name : m->of->what;
 }
 
-partial tp_partial_either(const moving_range *m, int ndom, const tp_sym *const *dom,
-    const tp_ix *cond, partial yes, partial no) {
+partial tp_partial_either(
+    const moving_range *m, int ndom, tp_dims dom, tp_ix *cond, partial yes, partial no) {
   for (int i = 0; i < yes.n; i++) {
     yes.v[i] = mk_either(m->mk, ndom, dom, cond, yes.v[i], no.v[i]);
     name_part(m, yes.v[i]);
@@ -232,12 +231,12 @@ partial tp_partial_select(const moving_range *m, tp_val cond, partial yes, parti
   return yes;
 }
 
-partial tp_partial_at(const moving_range *m, partial a, const tp_sym *d, const tp_ix *p) {
+partial tp_partial_at(const moving_range *m, partial a, tp_sym *d, tp_ix *p) {
   for (int i = 0; i < a.n; i++) a.v[i] = mk_at(m->mk, a.v[i], d, p);
   return a;
 }
 
-partial tp_partial_declared(const moving_range *m, int ndom, const tp_sym *const *dom) {
+partial tp_partial_declared(const moving_range *m, int ndom, tp_dims dom) {
   partial s = tp_partial_none(m);
   for (int i = 0; i < s.n && s.v[i].node; i++) {
     const tp_out *o = tp_outof(s.v[i]);
@@ -247,7 +246,7 @@ partial tp_partial_declared(const moving_range *m, int ndom, const tp_sym *const
   return s;
 }
 
-bool tp_partial_branch(const moving_range *m, partial s, const tp_ix *cond, partial e) {
+bool tp_partial_branch(const moving_range *m, partial s, tp_ix *cond, partial e) {
   for (int i = 0; i < s.n; i++) {
     tp_val v = s.v[i].node && e.n ? mk_cast(m->mk, e.v[i], tp_dtypeof(s.v[i])) : tp_none;
     if (!v.node || !tp_merge_add(m->mk.g, s.v[i].node, cond, v, m->mk.err)) return false;

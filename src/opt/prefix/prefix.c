@@ -12,37 +12,35 @@
 
 /* The max, or min, in e that mentions c and occurs once: e is that plus rest. NULL: there is
  * none. */
-static const tp_ix *clipping(
-    tp_ictx *ix, const tp_ix *e, const tp_sym *c, tp_ixkind kind, const tp_ix **rest) {
-  const tp_ix *const *atoms;
+static tp_ix *clipping(tp_ix *e, tp_sym *c, tp_ixkind kind, tp_ix **rest) {
+  tp_ixs atoms;
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     if (tp_ix_term(e, i, &atoms) != 1 || tp_ix_coef(e, i) != 1 || tp_ix_kind(atoms[0]) != kind ||
         !tp_ix_mentions(atoms[0], c))
       continue;
-    *rest = tp_ix_sub(ix, e, atoms[0]);
+    *rest = tp_ix_sub(e, atoms[0]);
     return tp_ix_mentions(*rest, c) ? NULL : atoms[0];
   }
   return NULL;
 }
 
 /* e = max(clip, c + off), or the least of them, or one of the two alone. */
-static bool split_end(tp_ictx *ix, const tp_ix *e, const tp_sym *c, bool upper, const tp_ix **off,
-    const tp_ix **clip) {
+static bool split_end(tp_ix *e, tp_sym *c, bool upper, tp_ix **off, tp_ix **clip) {
   int64_t k;
-  const tp_ix *rest, *of;
+  tp_ix *rest, *of;
   *off = *clip = NULL;
   if (!tp_ix_mentions(e, c)) {
     *clip = e;
     return true;
   }
-  if (tp_ix_linear_in(ix, e, c, &k, off)) return k == 1;
+  if (tp_ix_linear_in(e, c, &k, off)) return k == 1;
   *off = NULL;
-  of = clipping(ix, e, c, upper ? TP_IX_MIN : TP_IX_MAX, &rest);
+  of = clipping(e, c, upper ? TP_IX_MIN : TP_IX_MAX, &rest);
   for (int i = 0; of && i < tp_ix_narg(of); i++) {
-    const tp_ix *a = tp_ix_add(ix, tp_ix_arg(of, i), rest);
+    tp_ix *a = tp_ix_add(tp_ix_arg(of, i), rest);
     if (!tp_ix_mentions(a, c))
-      *clip = !*clip ? a : upper ? tp_ix_min(ix, *clip, a) : tp_ix_max(ix, *clip, a);
-    else if (*off || !tp_ix_linear_in(ix, a, c, &k, off) || k != 1) return false;
+      *clip = !*clip ? a : upper ? tp_ix_min(*clip, a) : tp_ix_max(*clip, a);
+    else if (*off || !tp_ix_linear_in(a, c, &k, off) || k != 1) return false;
   }
   return *off;
 }
@@ -61,23 +59,19 @@ static void find_dom(moving_range *m) {
 
 /* An end, without what clips it only where the range is empty anyway: an upper one of max(a, c + h)
  * with a never above `other`, a lower one of min(a, c + l) with a never below it. */
-static const tp_ix *loosened(
-    const moving_range *m, const tp_ix *e, const tp_ix *other, bool upper) {
-  tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *rest, *left = NULL,
-                     *of = clipping(ix, e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
+static tp_ix *loosened(const moving_range *m, tp_ix *e, tp_ix *other, bool upper) {
+  tp_ix *rest, *left = NULL, *of = clipping(e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
   for (int i = 0; of && i < tp_ix_narg(of); i++) {
-    const tp_ix *a = tp_ix_add(ix, tp_ix_arg(of, i), rest);
+    tp_ix *a = tp_ix_add(tp_ix_arg(of, i), rest);
     if (!tp_ix_mentions(a, m->c) &&
-        tp_ix_prove_ge0(
-            ix, upper ? tp_ix_sub(ix, other, a) : tp_ix_sub(ix, a, other), m->ndom, m->dom))
+        tp_ix_prove_ge0(upper ? tp_ix_sub(other, a) : tp_ix_sub(a, other), m->ndom, m->dom))
       continue;
-    left = !left ? a : upper ? tp_ix_max(ix, left, a) : tp_ix_min(ix, left, a);
+    left = !left ? a : upper ? tp_ix_max(left, a) : tp_ix_min(left, a);
   }
   return left ? left : e;
 }
 
-static bool moves_along(moving_range *m, const tp_sym *c) {
+static bool moves_along(moving_range *m, tp_sym *c) {
   const tp_graph *g = m->mk.g;
   const tp_at *at = &m->at[m->r];
   const tp_node *x = m->x.node;
@@ -89,10 +83,10 @@ static bool moves_along(moving_range *m, const tp_sym *c) {
   m->c = c;
   if (!c->bound || tp_stop_of(g, c) || tp_mentions_end(g, at->lo) || tp_mentions_end(g, at->hi))
     return false;
-  const tp_ix *lo = tp_ix_simplify(g->ix, at->lo, m->ndom, m->dom),
-              *hi = tp_ix_simplify(g->ix, at->hi, m->ndom, m->dom);
-  return split_end(g->ix, loosened(m, lo, hi, false), c, false, &m->l, &m->L) &&
-      split_end(g->ix, loosened(m, hi, lo, true), c, true, &m->h, &m->H) && (m->l || m->h);
+  tp_ix *lo = tp_ix_simplify(at->lo, m->ndom, m->dom),
+        *hi = tp_ix_simplify(at->hi, m->ndom, m->dom);
+  return split_end(loosened(m, lo, hi, false), c, false, &m->l, &m->L) &&
+      split_end(loosened(m, hi, lo, true), c, true, &m->h, &m->H) && (m->l || m->h);
 }
 
 bool tp_moving_range(moving_range *m) {
@@ -106,11 +100,11 @@ bool tp_moving_range(moving_range *m) {
 
 /* ---- pieces ---- */
 
-static const tp_ix *c_at(const moving_range *m, int64_t steps) {
-  return tp_ix_addc(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), steps);
+static tp_ix *c_at(const moving_range *m, int64_t steps) {
+  return tp_ix_addc(tp_ix_sym(m->c), steps);
 }
-static const tp_ix *plus(const moving_range *m, const tp_ix *off, int64_t steps) {
-  return tp_ix_add(m->mk.g->ix, c_at(m, steps), off);
+static tp_ix *plus(const moving_range *m, tp_ix *off, int64_t steps) {
+  return tp_ix_add(c_at(m, steps), off);
 }
 
 const bool *tp_moving_made_of(const moving_range *m) {
@@ -121,10 +115,10 @@ const bool *tp_moving_made_of(const moving_range *m) {
   return seen;
 }
 
-partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
+partial tp_moving_through(const moving_range *m, tp_ix *lo, tp_ix *hi) {
   tp_graph *g = m->mk.g;
   const tp_at *at = tp_moving_over(m, lo, hi).at;
-  const tp_ix *n = tp_ix_extent(g->ix, lo, hi, m->ndom, m->dom);
+  tp_ix *n = tp_ix_extent(lo, hi, m->ndom, m->dom);
   if (tp_is_number(n, 0)) return tp_partial_none(m);
   if (tp_is_number(n, 1)) return tp_partial_row(m, lo);
   tp_val x = mk_cast(m->mk, m->x, m->dtype),
@@ -135,40 +129,38 @@ partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *h
 }
 
 /* The whole reduction at one value of c. */
-static partial reduced_at(const moving_range *m, const tp_ix *v) {
+static partial reduced_at(const moving_range *m, tp_ix *v) {
   tp_graph *g = m->mk.g;
-  const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
+  tp_sym **left = TP_NEWN(&g->arena, tp_sym *, m->ndom + 1);
   moving_range there = *m;
   there.ndom = 0, there.dom = left;
   for (int i = 0; i < m->ndom; i++)
     if (m->dom[i] != m->c) left[there.ndom++] = m->dom[i];
-  return tp_moving_through(&there, tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v),
-      tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v));
+  return tp_moving_through(
+      &there, tp_ix_subst(m->at[m->r].lo, 1, &m->c, &v), tp_ix_subst(m->at[m->r].hi, 1, &m->c, &v));
 }
 
 /* ---- the recurrence ---- */
 
 /* Adds a branch for the empty range, which has no points if the range is never empty. */
 static bool empty_branch(const moving_range *m, partial s, partial none) {
-  tp_ictx *ix = m->mk.g->ix;
   const tp_at *at = &m->at[m->r];
-  if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), m->ndom, m->dom))
-    return true;
-  return tp_partial_branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), none);
+  if (tp_ix_prove_ge0(tp_ix_addc(tp_ix_sub(at->hi, at->lo), -1), m->ndom, m->dom)) return true;
+  return tp_partial_branch(m, s, tp_ix_cmp(TP_LE, at->hi, at->lo), none);
 }
 
 partial tp_moving_reduced(const moving_range *m) {
   if (m->l && m->h) return tp_window_reduced(m);
   tp_ictx *ix = m->mk.g->ix;
   bool grows = m->h;
-  const tp_ix *first = grows ? tp_ix_const(ix, 0) : tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1),
-              *p = grows ? plus(m, m->h, -1) : plus(m, m->l, 0), *clip = grows ? m->H : m->L;
+  tp_ix *first = grows ? tp_ix_const(ix, 0) : tp_ix_addc(tp_ix_sym(m->c->bound), -1),
+        *p = grows ? plus(m, m->h, -1) : plus(m, m->l, 0), *clip = grows ? m->H : m->L;
   partial s = tp_partial_declared(m, m->ndom, m->dom), base = reduced_at(m, first),
           before = tp_partial_at(m, s, m->c, c_at(m, grows ? -1 : 1)), row = tp_partial_row(m, p),
           next = grows ? tp_partial_join(m, before, row) : tp_partial_join(m, row, before);
   bool ok = s.n && empty_branch(m, s, tp_partial_none(m)) &&
-      tp_partial_branch(m, s, tp_ix_cmp(ix, TP_EQ, c_at(m, 0), first), base) &&
-      (!clip || tp_partial_branch(m, s, tp_ix_cmp(ix, grows ? TP_GE : TP_LT, p, clip), before)) &&
+      tp_partial_branch(m, s, tp_ix_cmp(TP_EQ, c_at(m, 0), first), base) &&
+      (!clip || tp_partial_branch(m, s, tp_ix_cmp(grows ? TP_GE : TP_LT, p, clip), before)) &&
       tp_partial_branch(m, s, NULL, next);
   return ok ? s : tp_no_partial;
 }

@@ -28,14 +28,14 @@ typedef struct moving_range {
   tp_dtype dtype; /* dtype of the carried state */
   bool open;      /* its gradients are still to be built */
   int ndom;
-  const tp_sym *const *dom;
-  const tp_sym *c;
-  const tp_ix *l, *L, *h, *H;
+  tp_dims dom;
+  tp_sym *c;
+  tp_ix *l, *L, *h, *H;
 } moving_range;
 
 /* Can a recurrence be made of this range? Fills in dom and the fields below it. */
 bool tp_moving_range(moving_range *m);
-tp_val tp_moving_row(const moving_range *m, const tp_ix *p); /* row p, in dtype */
+tp_val tp_moving_row(const moving_range *m, tp_ix *p); /* row p, in dtype */
 
 /* The state of rows that lie side by side: one value, or several. monoid.c has the functions of
  * each row of monoid.def. n 0: an error is in err. */
@@ -45,19 +45,19 @@ typedef struct partial {
   tp_val v[PARTIALS];
 } partial;
 static const partial tp_no_partial = { 0, { { NULL, 0 } } };
-partial tp_partial_row(const moving_range *m, const tp_ix *p);
+partial tp_partial_row(const moving_range *m, tp_ix *p);
 partial tp_partial_none(const moving_range *m);
 /* state of the rows read at `at`, whose reduction is red */
 partial tp_partial_whole(const moving_range *m, tp_val red, const tp_at *at);
 /* rows of a lie before those of b */
 partial tp_partial_join(const moving_range *m, partial a, partial b);
 /* part by part, as mk_either, mk_select, mk_at, mk_declared and tp_merge_add */
-partial tp_partial_either(const moving_range *m, int ndom, const tp_sym *const *dom,
-    const tp_ix *cond, partial yes, partial no);
+partial tp_partial_either(
+    const moving_range *m, int ndom, tp_dims dom, tp_ix *cond, partial yes, partial no);
 partial tp_partial_select(const moving_range *m, tp_val cond, partial yes, partial no);
-partial tp_partial_at(const moving_range *m, partial a, const tp_sym *d, const tp_ix *p);
-partial tp_partial_declared(const moving_range *m, int ndom, const tp_sym *const *dom);
-bool tp_partial_branch(const moving_range *m, partial s, const tp_ix *cond, partial e);
+partial tp_partial_at(const moving_range *m, partial a, tp_sym *d, tp_ix *p);
+partial tp_partial_declared(const moving_range *m, int ndom, tp_dims dom);
+bool tp_partial_branch(const moving_range *m, partial s, tp_ix *cond, partial e);
 
 tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n);
 tp_val tp_finite_top(const moving_range *m, tp_val top); /* 0 where it is not finite */
@@ -68,28 +68,28 @@ tp_val tp_undifferentiated(const moving_range *m, tp_val top);
  * the clip (NULL: none), with the other dims of a value at one of them. */
 typedef struct window_rows {
   const moving_range *m;
-  const tp_sym *d;
-  const tp_ix *clip;
+  tp_sym *d;
+  tp_ix *clip;
   int way;
   int ndom;
-  const tp_sym *const *dom;
+  tp_dims dom;
 } window_rows;
 /* The state of the last w rows up to each, rows below the clip left out; w above 1. two_stacks.c */
-partial tp_two_stacks(const window_rows *r, const tp_ix *w);
+partial tp_two_stacks(const window_rows *r, tp_ix *w);
 
 /* The reduction over m->dom. RED, PLACE, AFFINE: the first of its parts is the value. */
 partial tp_moving_reduced(const moving_range *m);
 /* the reduction over the rows lo .. hi in one call at each point */
-partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi);
+partial tp_moving_through(const moving_range *m, tp_ix *lo, tp_ix *hi);
 const bool *tp_moving_made_of(
     const moving_range *m); /* marks the nodes that x and weight are made of */
 /* m over the rows lo .. hi; the caller says how these move */
-moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi);
+moving_range tp_moving_over(const moving_range *m, tp_ix *lo, tp_ix *hi);
 /* Is it a window that takes a ring, as only the call says how many rows it has? */
 bool tp_takes_ring(const moving_range *m);
-const tp_ix *tp_window_is_long(const moving_range *m); /* it has more than a few rows */
-moving_range tp_moving_all(const moving_range *m);     /* all rows that the ring takes up */
-bool tp_is_window(const moving_range *m);              /* both ends move: sliding_window.c */
+tp_ix *tp_window_is_long(const moving_range *m);   /* it has more than a few rows */
+moving_range tp_moving_all(const moving_range *m); /* all rows that the ring takes up */
+bool tp_is_window(const moving_range *m);          /* both ends move: sliding_window.c */
 partial tp_window_reduced(const moving_range *m);
 
 /* An expression that is reduced along its first axis, which stands for rows of dim d: outside *
@@ -107,8 +107,8 @@ typedef struct factor_row {
 typedef struct factor_rows {
   tp_mk mk;
   const tp_at *range;
-  const tp_sym *d, *c;
-  const tp_ix *many;
+  tp_sym *d, *c;
+  tp_ix *many;
   bool window;
 } factor_rows;
 bool tp_factor_rows(factor_rows *t, tp_val v, factor_row *e);

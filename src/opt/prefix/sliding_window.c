@@ -14,27 +14,25 @@
  * through. */
 #include "opt/prefix/prefix.h"
 
-static const tp_ix *row_by(const window_rows *w, const tp_ix *p, int64_t n) {
-  return tp_ix_addc(w->m->mk.g->ix, p, w->way * n);
+static tp_ix *row_by(const window_rows *w, tp_ix *p, int64_t n) {
+  return tp_ix_addc(p, w->way * n);
 }
 
 /* Does row p lie on the inner side of the clip? */
-static const tp_ix *is_inside(const window_rows *w, const tp_ix *p) {
-  return tp_ix_cmp(w->m->mk.g->ix, w->way < 0 ? TP_GE : TP_LT, p, w->clip);
+static tp_ix *is_inside(const window_rows *w, tp_ix *p) {
+  return tp_ix_cmp(w->way < 0 ? TP_GE : TP_LT, p, w->clip);
 }
 
-static bool is_surely(const moving_range *m, const tp_ix *e) { /* e >= 0 */
-  return tp_ix_prove_ge0(m->mk.g->ix, e, m->ndom, m->dom);
+static bool is_surely(const moving_range *m, tp_ix *e) { /* e >= 0 */
+  return tp_ix_prove_ge0(e, m->ndom, m->dom);
 }
 
-static bool surely_inside(const window_rows *w, const tp_ix *p) {
-  tp_ictx *ix = w->m->mk.g->ix;
+static bool surely_inside(const window_rows *w, tp_ix *p) {
   return !w->clip ||
-      is_surely(w->m,
-          w->way < 0 ? tp_ix_sub(ix, p, w->clip) : tp_ix_addc(ix, tp_ix_sub(ix, w->clip, p), -1));
+      is_surely(w->m, w->way < 0 ? tp_ix_sub(p, w->clip) : tp_ix_addc(tp_ix_sub(w->clip, p), -1));
 }
 
-static partial window_at(const window_rows *w, partial z, const tp_ix *p) {
+static partial window_at(const window_rows *w, partial z, tp_ix *p) {
   return tp_partial_at(w->m, z, w->d, p);
 }
 
@@ -44,13 +42,13 @@ static partial joined_by(const window_rows *w, partial near, partial far) {
 
 /* Makes windows of twice the rows. */
 static partial doubled(const window_rows *w, partial z, int64_t n) {
-  const tp_ix *p = tp_ix_sym(w->m->mk.g->ix, w->d), *far = row_by(w, p, n);
+  tp_ix *p = tp_ix_sym(w->d), *far = row_by(w, p, n);
   partial both = joined_by(w, z, window_at(w, z, far));
   return w->clip ? tp_partial_either(w->m, w->ndom, w->dom, is_inside(w, far), both, z) : both;
 }
 
 /* Joins y and the window z whose row nearest to y is p; y may have no rows. */
-static partial joined(const window_rows *w, partial y, partial z, const tp_ix *p) {
+static partial joined(const window_rows *w, partial y, partial z, tp_ix *p) {
   const moving_range *m = w->m;
   partial there = window_at(w, z, p), both = y.n ? joined_by(w, y, there) : there;
   if (surely_inside(w, p)) return both;
@@ -58,10 +56,10 @@ static partial joined(const window_rows *w, partial y, partial z, const tp_ix *p
 }
 
 /* n rows from p on, in the direction `way`; p is the first. */
-static partial rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
+static partial rows_from(const window_rows *w, tp_ix *p, int64_t n) {
   /* a row may count twice */
   bool again = w->m->kind != MONOID_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);
-  partial z = tp_partial_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = tp_no_partial;
+  partial z = tp_partial_row(w->m, tp_ix_sym(w->d)), y = tp_no_partial;
   int64_t size = 1;
   for (; size * 2 <= n; size *= 2) {
     if (n & size && !again) y = joined(w, y, z, p), p = row_by(w, p, size);
@@ -71,12 +69,12 @@ static partial rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
   return again && n > size ? joined(w, y, z, row_by(w, p, n - size)) : y;
 }
 
-static void find_rows(window_rows *w, const tp_ix *more) {
+static void find_rows(window_rows *w, tp_ix *more) {
   const moving_range *m = w->m;
   tp_node dims = { 0 };
   tp_graph *g = m->mk.g;
   for (int k = 0; k < m->x.node->ndom; k++)
-    tp_dom_add(g, &dims, k == m->r ? tp_ix_sym(g->ix, w->d) : m->at[k].lo);
+    tp_dom_add(g, &dims, k == m->r ? tp_ix_sym(w->d) : m->at[k].lo);
   if (w->clip) tp_dom_add(g, &dims, w->clip);
   if (more) tp_dom_add(g, &dims, more);
   w->ndom = dims.ndom;
@@ -85,33 +83,30 @@ static void find_rows(window_rows *w, const tp_ix *more) {
 
 /* ---- two windows side by side ---- */
 
-static const tp_ix *row_at(const moving_range *m, const tp_ix *s) {
-  return tp_ix_add(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), s);
-}
+static tp_ix *row_at(const moving_range *m, tp_ix *s) { return tp_ix_add(tp_ix_sym(m->c), s); }
 
 /* Does row c + s surely lie on the inner side of that end? True as well if no row lies beyond it
  * there. */
-static bool reaches(const moving_range *m, const tp_ix *s, bool upper) {
-  const tp_ix *p = row_at(m, s), *end = upper ? m->H : m->L;
+static bool reaches(const moving_range *m, tp_ix *s, bool upper) {
+  tp_ix *p = row_at(m, s), *end = upper ? m->H : m->L;
   return s == (upper ? m->l : m->h) || !end ||
-      is_surely(m, upper ? tp_ix_sub(m->mk.g->ix, end, p) : tp_ix_sub(m->mk.g->ix, p, end));
+      is_surely(m, upper ? tp_ix_sub(end, p) : tp_ix_sub(p, end));
 }
 
 /* A window as two that meet at row c + s: c + l .. c + s, clipped below, and c + s .. c + h,
  * clipped above, with so many rows before and after, which may be numbers. */
 typedef struct window_pair {
-  const tp_ix *s, *before, *after;
+  tp_ix *s, *before, *after;
   bool numbers;
 } window_pair;
 
 /* Is n never below 0, at least where the window has more than a few rows if only the call says how
  * many? */
-static bool never_below(const moving_range *m, const tp_ix *n) {
+static bool never_below(const moving_range *m, tp_ix *n) {
   tp_ictx *ix = m->mk.g->ix;
   if (is_surely(m, n)) return true;
-  if (tp_ix_is_const(tp_ix_sub(ix, m->h, m->l), &(int64_t){ 0 })) return false;
-  const tp_ix *below =
-      tp_ix_both(ix, tp_window_is_long(m), tp_ix_cmp(ix, TP_LT, n, tp_ix_const(ix, 0)));
+  if (tp_ix_is_const(tp_ix_sub(m->h, m->l), &(int64_t){ 0 })) return false;
+  tp_ix *below = tp_ix_both(tp_window_is_long(m), tp_ix_cmp(TP_LT, n, tp_ix_const(ix, 0)));
   tp_set *none =
       tp_set_and(tp_set_cond(ix, m->ndom, m->dom, below), tp_set_box(ix, m->ndom, m->dom));
   bool never = tp_set_is_empty(ix, none);
@@ -119,9 +114,8 @@ static bool never_below(const moving_range *m, const tp_ix *n) {
   return never;
 }
 
-static bool pairs_at(const moving_range *m, const tp_ix *s, window_pair *pair) {
-  tp_ictx *ix = m->mk.g->ix;
-  *pair = (window_pair){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s), true };
+static bool pairs_at(const moving_range *m, tp_ix *s, window_pair *pair) {
+  *pair = (window_pair){ s, tp_ix_sub(s, m->l), tp_ix_sub(m->h, s), true };
   bool one = s == m->l || s == m->h;
   return (one || (never_below(m, pair->before) && never_below(m, pair->after))) &&
       reaches(m, s, false) && reaches(m, s, true);
@@ -144,7 +138,7 @@ static bool find_pair(const moving_range *m, window_pair *pair) {
 }
 
 bool tp_is_window(const moving_range *m) {
-  const tp_sym *d = m->x.node->dom[m->r];
+  tp_sym *d = m->x.node->dom[m->r];
   window_pair pair;
   return tp_is_small(tp_outof(m->x)) && find_pair(m, &pair) &&
       (d == m->c || !tp_dom_has(m->ndom, m->dom, d));
@@ -153,15 +147,14 @@ bool tp_is_window(const moving_range *m) {
 /* ---- windows whose number of rows the call says ---- */
 
 /* The row before which no window has a row; NULL: it is the first row that exists. */
-static const tp_ix *first_row(const moving_range *m) {
-  const tp_ix *first = m->L ? m->L : m->l;
-  return is_surely(m, tp_ix_neg(m->mk.g->ix, first)) ? NULL : first;
+static tp_ix *first_row(const moving_range *m) {
+  tp_ix *first = m->L ? m->L : m->l;
+  return is_surely(m, tp_ix_neg(first)) ? NULL : first;
 }
 
 /* y, or no rows where there are none. */
-static partial where_any(const moving_range *m, const tp_ix *lo, const tp_ix *hi, partial y) {
-  return tp_partial_either(
-      m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_partial_none(m));
+static partial where_any(const moving_range *m, tp_ix *lo, tp_ix *hi, partial y) {
+  return tp_partial_either(m, m->ndom, m->dom, tp_ix_cmp(TP_LT, lo, hi), y, tp_partial_none(m));
 }
 
 /* Is x made point by point of what the call is given? Then all of it may be asked for at once. */
@@ -179,8 +172,8 @@ static bool is_made_of_inputs(const moving_range *m) {
 
 /* Rows from s on, up to the clip: the rest of the window at the end of the dim. It is a suffix,
  * unless all of x would have to be kept for it. */
-static partial last_rows(const window_rows *w, const tp_ix *s) {
-  const tp_ix *at = row_at(w->m, s);
+static partial last_rows(const window_rows *w, tp_ix *s) {
+  tp_ix *at = row_at(w->m, s);
   if (!is_made_of_inputs(w->m))
     return where_any(w->m, at, w->clip, tp_moving_through(w->m, at, w->clip));
   moving_range rest = tp_moving_over(w->m, at, w->clip);
@@ -189,26 +182,22 @@ static partial last_rows(const window_rows *w, const tp_ix *s) {
 }
 
 /* Adds to y the branch for at most `many` rows; other branches follow. */
-static bool few_branch(
-    const moving_range *m, partial y, const tp_ix *n, int64_t many, partial few) {
-  return tp_partial_branch(
-      m, y, tp_ix_cmp(m->mk.g->ix, TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
+static bool few_branch(const moving_range *m, partial y, tp_ix *n, int64_t many, partial few) {
+  return tp_partial_branch(m, y, tp_ix_cmp(TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
 }
 
 /* Adds to y the n rows of the window that lie before row c + s (way -1), or from there on; n is
  * above 1. */
-static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, partial y) {
+static bool ring_branches(const window_rows *w, tp_ix *s, tp_ix *n, partial y) {
   const moving_range *m = w->m;
-  tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *at = row_at(m, s), *end = w->way < 0 ? at : tp_ix_add(ix, at, n),
-              *last = tp_ix_addc(ix, end, -1);
+  tp_ix *at = row_at(m, s), *end = w->way < 0 ? at : tp_ix_add(at, n), *last = tp_ix_addc(end, -1);
   window_rows up = { .m = m, .d = w->d, .way = -1, .clip = first_row(m) };
   find_rows(&up, n);
   if (w->way > 0 && w->clip &&
-      !tp_partial_branch(m, y, tp_ix_cmp(ix, TP_GT, end, w->clip), last_rows(w, s)))
+      !tp_partial_branch(m, y, tp_ix_cmp(TP_GT, end, w->clip), last_rows(w, s)))
     return false;
   if (w->way < 0 && !surely_inside(w, last) &&
-      !tp_partial_branch(m, y, tp_ix_cmp(ix, TP_LT, last, w->clip), tp_partial_none(m)))
+      !tp_partial_branch(m, y, tp_ix_cmp(TP_LT, last, w->clip), tp_partial_none(m)))
     return false;
   return tp_partial_branch(m, y, NULL, window_at(&up, tp_two_stacks(&up, n), last));
 }
@@ -216,21 +205,21 @@ static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, 
 /* The rows of the window that lie before row c + pair->s (way -1), or from there on. */
 static partial some_rows(const moving_range *m, int way, const window_pair *pair) {
   int64_t count;
-  const tp_ix *n = way < 0 ? pair->before : pair->after, *at = row_at(m, pair->s);
+  tp_ix *n = way < 0 ? pair->before : pair->after, *at = row_at(m, pair->s);
   window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = way, .clip = way < 0 ? m->L : m->H };
   if (tp_ix_is_const(n, &count)) {
     find_rows(&w, NULL);
-    return rows_from(&w, way < 0 ? tp_ix_addc(m->mk.g->ix, at, -1) : at, count);
+    return rows_from(&w, way < 0 ? tp_ix_addc(at, -1) : at, count);
   }
-  const tp_ix *lo = way < 0 ? m->at[m->r].lo : at, *hi = way < 0 ? at : m->at[m->r].hi;
+  tp_ix *lo = way < 0 ? m->at[m->r].lo : at, *hi = way < 0 ? at : m->at[m->r].hi;
   partial y = tp_partial_declared(m, m->ndom, m->dom),
           one = where_any(m, lo, hi, tp_partial_row(m, lo));
   return few_branch(m, y, n, 1, one) && ring_branches(&w, pair->s, n, y) ? y : tp_no_partial;
 }
 
-const tp_ix *tp_window_is_long(const moving_range *m) {
+tp_ix *tp_window_is_long(const moving_range *m) {
   tp_ictx *ix = m->mk.g->ix;
-  return tp_ix_cmp(ix, TP_GT, tp_ix_sub(ix, m->h, m->l), tp_ix_const(ix, TP_TUNE_WINDOW_FEW));
+  return tp_ix_cmp(TP_GT, tp_ix_sub(m->h, m->l), tp_ix_const(ix, TP_TUNE_WINDOW_FEW));
 }
 
 bool tp_takes_ring(const moving_range *m) {
@@ -239,8 +228,8 @@ bool tp_takes_ring(const moving_range *m) {
 }
 
 moving_range tp_moving_all(const moving_range *m) {
-  const tp_ix *zero = mk_int(m->mk, 0), *first = first_row(m);
-  return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
+  tp_ix *zero = mk_int(m->mk, 0), *first = first_row(m);
+  return tp_moving_over(m, first ? tp_ix_max(zero, first) : zero, m->at[m->r].hi);
 }
 
 /* Few rows of a state of one part are gone through, as without this pass; for few rows of several
@@ -254,7 +243,7 @@ static partial few_or_many(
     .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H
   };
   if (m->kind == MONOID_RED &&
-      !few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW,
+      !few_branch(m, y, tp_ix_sub(m->h, m->l), TP_TUNE_WINDOW_FEW,
           tp_moving_through(&few, m->at[m->r].lo, m->at[m->r].hi)))
     return tp_no_partial;
   bool ok = before && after ? tp_partial_branch(m, y, NULL,

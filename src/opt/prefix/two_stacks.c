@@ -16,7 +16,7 @@
 typedef struct two_stacks {
   const window_rows *r;
   tp_mk mk;
-  const tp_ix *h, *now, *past, *at_first;
+  tp_ix *h, *now, *past, *at_first;
   tp_val in, half, back, begins, odd;
 } two_stacks;
 
@@ -25,7 +25,7 @@ static partial parts_before(const two_stacks *k, partial a) {
   return tp_partial_at(k->r->m, a, k->r->d, k->past);
 }
 static tp_val size_of(const two_stacks *k, int64_t more) {
-  return mk_size(k->mk, tp_ix_addc(k->mk.g->ix, k->h, more), TP_I64);
+  return mk_size(k->mk, tp_ix_addc(k->h, more), TP_I64);
 }
 
 /* v begins with `first` and goes on with `next`. */
@@ -39,7 +39,7 @@ static bool goes_on(const two_stacks *k, tp_val v, tp_val first, tp_val next) {
 
 /* ---- places on the ring: each half has one more, of no rows ---- */
 
-static bool count_places(two_stacks *k, const tp_ix *w) {
+static bool count_places(two_stacks *k, tp_ix *w) {
   tp_mk mk = k->mk;
   tp_node dims = { 0 };
   tp_dom_add(mk.g, &dims, k->now);
@@ -50,15 +50,15 @@ static bool count_places(two_stacks *k, const tp_ix *w) {
          was = before(k, k->half), full = mk_bin(mk, TP_OP_GE, next, size_of(k, 0));
   k->begins = mk_binc(mk, TP_OP_EQ, k->in, 0);
   k->back = mk_sub(mk, mk_sub(mk, mk_mulc(mk, size_of(k, 0), 2), k->in), k->half);
-  k->odd = mk_size(mk, tp_ix_sub(mk.g->ix, w, tp_ix_mulc(mk.g->ix, k->h, 2)), TP_I64);
+  k->odd = mk_size(mk, tp_ix_sub(w, tp_ix_mulc(k->h, 2)), TP_I64);
   return goes_on(k, k->in, zero, mk_select(mk, full, zero, next)) &&
       goes_on(k, k->half, zero, mk_select(mk, full, mk_sub(mk, size_of(k, 1), was), was));
 }
 
 /* ---- the ring of one part ---- */
 
-static const tp_ix *const *ring_shape(const two_stacks *k, const tp_ix *rows, tp_val like) {
-  const tp_ix **shape = TP_NEWN(&k->mk.g->arena, const tp_ix *, tp_rankof(like) + 1);
+static tp_ixs ring_shape(const two_stacks *k, tp_ix *rows, tp_val like) {
+  tp_ix **shape = TP_NEWN(&k->mk.g->arena, tp_ix *, tp_rankof(like) + 1);
   shape[0] = rows;
   for (int a = 0; a < tp_rankof(like); a++) shape[a + 1] = mk_extent(like, a);
   return shape;
@@ -67,7 +67,7 @@ static const tp_ix *const *ring_shape(const two_stacks *k, const tp_ix *rows, tp
 static tp_val put_at(const two_stacks *k, tp_val ring, tp_val place, tp_val row) {
   tp_mk mk = k->mk;
   int rank = tp_rankof(row) + 1;
-  const tp_ix *const *one = ring_shape(k, mk_int(mk, 1), row);
+  tp_ixs one = ring_shape(k, mk_int(mk, 1), row);
   return mk_op(mk, TP_OP_PUT, 3,
       (tp_val[]){ ring, mk_expand(mk, place, rank, one), mk_reshape(mk, row, rank, one) },
       &(tp_attr){ .axis = 0 });
@@ -90,26 +90,24 @@ static bool ring_goes_on(const two_stacks *k, tp_val ring, tp_val none, tp_val r
       put_at(k, put_at(k, before(k, ring), place, row), k->back, g));
 }
 
-partial tp_two_stacks(const window_rows *r, const tp_ix *w) {
+partial tp_two_stacks(const window_rows *r, tp_ix *w) {
   const moving_range *m = r->m;
   tp_mk mk = m->mk;
-  tp_ictx *ix = mk.g->ix;
-  const tp_ix *p = tp_ix_sym(ix, r->d);
+  tp_ix *p = tp_ix_sym(r->d);
   two_stacks k = { .r = r,
     .mk = mk,
-    .h = tp_ix_max(ix, tp_ix_fdiv(ix, w, 2), mk_int(mk, 1)),
+    .h = tp_ix_max(tp_ix_fdiv(w, 2), mk_int(mk, 1)),
     .now = p,
-    .past = tp_ix_addc(ix, p, -1),
-    .at_first = tp_ix_cmp(ix, TP_EQ, p, mk_int(mk, 0)) };
+    .past = tp_ix_addc(p, -1),
+    .at_first = tp_ix_cmp(TP_EQ, p, mk_int(mk, 0)) };
   partial row = tp_partial_row(m, p), none = tp_partial_none(m), part[4];
   tp_val ring[PARTIALS];
   if (!count_places(&k, w)) return tp_no_partial;
-  if (r->clip)
-    row = tp_partial_either(m, r->ndom, r->dom, tp_ix_cmp(ix, TP_GE, p, r->clip), row, none);
+  if (r->clip) row = tp_partial_either(m, r->ndom, r->dom, tp_ix_cmp(TP_GE, p, r->clip), row, none);
   for (int i = 0; i < 4; i++) part[i] = tp_partial_declared(m, r->ndom, r->dom);
   for (int i = 0; i < none.n; i++)
     ring[i] = mk_declared(mk, tp_dtypeof(none.v[i]), tp_rankof(none.v[i]) + 1,
-        ring_shape(&k, tp_ix_addc(ix, tp_ix_mulc(ix, k.h, 2), 2), none.v[i]), r->ndom, r->dom);
+        ring_shape(&k, tp_ix_addc(tp_ix_mulc(k.h, 2), 2), none.v[i]), r->ndom, r->dom);
   if (mk.err->code) return tp_no_partial;
   partial q = part[0], all = part[1], g = part[2], s = part[3], full = parts_before(&k, q),
           taken = all_taken_at(&k, ring, row.n, k.back);

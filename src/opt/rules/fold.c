@@ -214,13 +214,13 @@ static void settle_node(tp_rewriter *r, tp_node *n) {
 
 static void rewire_roots(tp_rewriter *r) {
   tp_graph *g = r->mk.g;
-  for (int i = 0; i < g->nodes.n; i++) rewire_operands(r, g->nodes.v[i]);
+  TP_NODES (n, g->nodes) rewire_operands(r, n);
   tp_each_root(g, replace_now, r);
 }
 
 static void count_readers(tp_rewriter *r) {
   tp_graph *g = r->mk.g;
-  for (int i = 0; i < g->nodes.n; i++) count_operands(r, g->nodes.v[i]);
+  TP_NODES (n, g->nodes) count_operands(r, n);
   for (int i = 0; i < g->outputs.n; i++) r->readers.v[g->outputs.v[i].val.node->id]++;
   for (int i = 0; i < g->stops.n; i++) r->readers.v[g->stops.v[i].done.node->id]++;
 }

@@ -48,8 +48,8 @@ static bool rule_finite(const tp_match *m, const tp_val *v) {
 
 /* ---- what products cost ---- */
 
-static bool at_least_one(const tp_match *m, const tp_ix *e) {
-  return tp_ix_prove_ge0(m->mk.g->ix, tp_ix_addc(m->mk.g->ix, e, -1), m->root->ndom, m->root->dom);
+static bool at_least_one(const tp_match *m, tp_ix *e) {
+  return tp_ix_prove_ge0(tp_ix_addc(e, -1), m->root->ndom, m->root->dom);
 }
 
 /* Does (x y) z take fewer multiplications than x (y z), or (left false) the other way round, for
@@ -57,20 +57,17 @@ static bool at_least_one(const tp_match *m, const tp_ix *e) {
  * both together: one made at fewer points stays there. A product along an axis without elements is
  * 0, whatever NaN there is elsewhere: the matrix between must have some. */
 static bool is_cheaper(const tp_match *m, const tp_val *v, bool left) {
-  tp_ictx *ix = m->mk.g->ix;
   const tp_node *inner = tp_in(m->root, left);
   const tp_out *o = &m->root->out[0], *i = &inner->out[0];
   int rows = o->rank - 2, columns = rows + 1;
-  const tp_ix *r = mk_extent(v[0], rows), *a = mk_extent(v[1], rows), *b = mk_extent(v[1], columns),
-              *c = mk_extent(v[2], columns),
-              *from_left = tp_ix_mul(ix, tp_ix_mul(ix, r, b), tp_ix_add(ix, a, c)),
-              *from_right = tp_ix_mul(ix, tp_ix_mul(ix, a, c), tp_ix_add(ix, b, r)),
-              *fewer = left ? tp_ix_sub(ix, from_right, from_left)
-                            : tp_ix_sub(ix, from_left, from_right);
+  tp_ix *r = mk_extent(v[0], rows), *a = mk_extent(v[1], rows), *b = mk_extent(v[1], columns),
+        *c = mk_extent(v[2], columns), *from_left = tp_ix_mul(tp_ix_mul(r, b), tp_ix_add(a, c)),
+        *from_right = tp_ix_mul(tp_ix_mul(a, c), tp_ix_add(b, r)),
+        *fewer = left ? tp_ix_sub(from_right, from_left) : tp_ix_sub(from_left, from_right);
   for (int k = 0; k < rows; k++)
     if (i->shape[k] != o->shape[k]) return false;
   return tp_same_dims(inner, m->root) && at_least_one(m, a) && at_least_one(m, b) &&
-      !tp_is_number(fewer, 0) && tp_ix_prove_ge0(ix, fewer, 0, NULL);
+      !tp_is_number(fewer, 0) && tp_ix_prove_ge0(fewer, 0, NULL);
 }
 
 static bool rule_cheaper_left(const tp_match *m, const tp_val *v) { return is_cheaper(m, v, true); }
@@ -152,7 +149,7 @@ static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
   const tp_node *turn = v[1].node->op == TP_OP_PERMUTE ? v[1].node : NULL,
                 *by = turn ? tp_in(turn, 0) : v[1].node;
   tp_val x = v[0], w = by->in[0].src, k = by->in[1].src;
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   int rank = tp_rankof(x), nk = tp_rankof(k);
   int64_t summed;
   if (m->r->job->check || by->attr.axis || tp_rankof(w) != 3 || nk != rank - 2 ||

@@ -12,7 +12,7 @@
 /* x as v, a reshape that takes or gives axes of 1 and leaves all others in order. */
 static tp_val reshaped(tp_mk k, tp_val x, tp_val v, int *axis) {
   tp_val was = v.node->in[0].src;
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   int from = 0, to = -1, rank = tp_rankof(v);
   for (int i = 0; i < rank; i++) {
     shape[i] = mk_extent(v, i);

@@ -14,7 +14,7 @@
  * term that reaches the same. */
 typedef struct term {
   tp_val value;
-  const tp_ix *cond;
+  tp_ix *cond;
   tp_set *at;
   bool all, none;
   int group;
@@ -31,29 +31,26 @@ typedef struct turn {
 /* ---- one contribution at the point where it arrives ---- */
 
 /* The condition that x has this point, at points of n. */
-static const tp_ix *inside(
-    tp_graph *g, const tp_node *n, const tp_node *x, const tp_ix *const *at) {
-  const tp_ix *all = tp_ix_bool(g->ix, true), *zero = tp_ix_const(g->ix, 0);
+static tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, tp_ixs at) {
+  tp_ix *all = tp_ix_bool(g->ix, true), *zero = tp_ix_const(g->ix, 0);
   for (int j = 0; j < 2 * x->ndom; j++) {
-    const tp_ix *p = at[j / 2], *end = tp_ix_sym(g->ix, x->dom[j / 2]->bound),
-                *e = j % 2 ? tp_ix_addc(g->ix, tp_ix_sub(g->ix, end, p), -1) : p;
-    if (!tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom))
-      all = tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, zero));
+    tp_ix *p = at[j / 2], *end = tp_ix_sym(x->dom[j / 2]->bound),
+          *e = j % 2 ? tp_ix_addc(tp_ix_sub(end, p), -1) : p;
+    if (!tp_ix_prove_ge0(e, n->ndom, n->dom)) all = tp_ix_and(all, tp_ix_cmp(TP_GE, e, zero));
   }
   return all;
 }
 
 /* Does the node's index u determine one of the operand's? It does if u = p_j + rest or u = rest -
  * p_j. */
-static bool tells_u(
-    tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
+static bool tells_u(const tp_node *x, tp_ix *e, tp_ix *u, tp_ix **to) {
   for (int j = 0; j < x->ndom; j++) {
     int64_t k;
-    const tp_ix *rest;
-    if (to[j] || !tp_ix_linear_in(g->ix, e, x->dom[j], &k, &rest) || (k != 1 && k != -1) ||
+    tp_ix *rest;
+    if (to[j] || !tp_ix_linear_in(e, x->dom[j], &k, &rest) || (k != 1 && k != -1) ||
         tp_moves(x, rest))
       continue;
-    to[j] = k > 0 ? tp_ix_sub(g->ix, u, rest) : tp_ix_sub(g->ix, rest, u);
+    to[j] = k > 0 ? tp_ix_sub(u, rest) : tp_ix_sub(rest, u);
     return true;
   }
   return false;
@@ -61,29 +58,27 @@ static bool tells_u(
 
 /* Finds the operand's point as a function of the node's, and the condition that there is one;
  * false: there may be several. */
-static bool invert(
-    tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
+static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, tp_ix **to, tp_ix **cond) {
   const tp_node *x = e->src.node;
   bool told[n->ndom + 1];
   for (int j = 0; j < x->ndom; j++) to[j] = NULL;
   for (int d = 0; d < n->ndom; d++) {
     if (e->at[d].range) return false;
-    told[d] = tells_u(g, x, e->at[d].lo, tp_ix_sym(g->ix, n->dom[d]), to);
+    told[d] = tells_u(x, e->at[d].lo, tp_ix_sym(n->dom[d]), to);
   }
   for (int j = 0; j < x->ndom; j++)
     if (!to[j]) return false;
   *cond = inside(g, n, x, to);
-  if (e->cond) *cond = tp_ix_and(g->ix, *cond, tp_ix_subst(g->ix, e->cond, x->ndom, x->dom, to));
+  if (e->cond) *cond = tp_ix_and(*cond, tp_ix_subst(e->cond, x->ndom, x->dom, to));
   for (int d = 0; d < n->ndom; d++) {
-    const tp_ix *u = tp_ix_sym(g->ix, n->dom[d]);
+    tp_ix *u = tp_ix_sym(n->dom[d]);
     if (!told[d])
-      *cond = tp_ix_and(g->ix, *cond,
-          tp_ix_cmp(g->ix, TP_EQ, u, tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
+      *cond = tp_ix_and(*cond, tp_ix_cmp(TP_EQ, u, tp_ix_subst(e->at[d].lo, x->ndom, x->dom, to)));
   }
   return true;
 }
 
-static bool over_ends(const tp_graph *g, int n, const tp_sym *const *dims) {
+static bool over_ends(const tp_graph *g, int n, tp_dims dims) {
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound || tp_stop_of(g, dims[i])) return true;
   return false;
@@ -92,7 +87,7 @@ static bool over_ends(const tp_graph *g, int n, const tp_sym *const *dims) {
 static bool turned_term(turn *w, const tp_edge *e, term *out) {
   tp_graph *g = w->g;
   const tp_node *x = e->src.node;
-  const tp_ix *to[x->ndom + 1];
+  tp_ix *to[x->ndom + 1];
   tp_at at[x->ndom + 1];
   if (over_ends(g, x->ndom, x->dom) || e->gather || !invert(g, w->n, e, to, &out->cond) ||
       tp_mentions_end(g, out->cond))

@@ -22,17 +22,16 @@ typedef struct layer {
 
 /* Does the read stay near its own point along dim d? *steps: how far; false: not a number of
  * steps. */
-static bool is_near(const tp_graph *g, const tp_node *read, int d, int64_t *steps) {
+static bool is_near(const tp_node *read, int d, int64_t *steps) {
   const tp_at *at = &read->attr.at[d];
-  return !at->range &&
-      tp_ix_is_const(tp_ix_sub(g->ix, at->lo, tp_ix_sym(g->ix, tp_in(read, 0)->dom[d])), steps);
+  return !at->range && tp_ix_is_const(tp_ix_sub(at->lo, tp_ix_sym(tp_in(read, 0)->dom[d])), steps);
 }
 
 static void mark_way(layer *l, const tp_node *read) {
   const tp_node *x = tp_in(read, 0);
   for (int d = 0; d < x->ndom; d++) {
     int64_t steps;
-    bool near = is_near(l->g, read, d, &steps);
+    bool near = is_near(read, d, &steps);
     l->way[x->dom[d]->id] |= !near ? ANY_WAY : steps < 0 ? WAY_BACK : steps > 0 ? WAY_AHEAD : 0;
   }
 }
@@ -56,21 +55,20 @@ static bool is_strided(const layer *l, tp_val v) {
 }
 
 /* Does operand k of the node show its value near the node's own point? */
-static bool looks_near(const layer *l, const tp_node *by, int k) {
+static bool looks_near(const tp_node *by, int k) {
   int64_t steps;
   if (by->op == TP_OP_ACCUM) return false;
   for (int d = 0; by->op == TP_OP_READ && d < tp_in(by, k)->ndom; d++)
-    if (!is_near(l->g, by, d, &steps)) return false;
+    if (!is_near(by, d, &steps)) return false;
   return true;
 }
 
 /* Do all readers of n look near, through detaches too? */
 static bool is_seen_near(const layer *l, const tp_node *n) {
-  for (int i = 0; i < l->g->nodes.n; i++) {
-    const tp_node *by = l->g->nodes.v[i];
+  TP_NODES (by, l->g->nodes) {
     for (int k = 0; k < by->nin; k++)
       if (tp_in(by, k) == n &&
-          (!looks_near(l, by, k) || (by->op == TP_OP_DETACH && !is_seen_near(l, by))))
+          (!looks_near(by, k) || (by->op == TP_OP_DETACH && !is_seen_near(l, by))))
         return false;
   }
   return true;
@@ -88,7 +86,7 @@ static bool turn_input(layer *l, tp_node *n, tp_error *err) {
   for (int i = 0; i < n0 && is_strided(l, tp_v(n)); i++) {
     tp_node *by = l->g->nodes.v[i];
     for (int k = 0; k < by->nin; k++) {
-      if (tp_in(by, k) != n || !looks_near(l, by, k)) continue;
+      if (tp_in(by, k) != n || !looks_near(by, k)) continue;
       if (!now.node && !(now = stored_copy(l, tp_v(n), err)).node) return false;
       by->in[k].src = now;
     }

@@ -71,20 +71,20 @@ static bool is_copied_at_points(const tp_node *cat) {
   return any;
 }
 
-static const tp_ix *extent_of(const cat_parts *q, int k) {
+static tp_ix *extent_of(const cat_parts *q, int k) {
   return mk_extent(q->cat->in[k].src, q->cat->attr.axis);
 }
 
 static tp_val slice_of(const cat_parts *q, tp_val v, int axis, int k) {
-  const tp_ix *lo = mk_int(q->mk, 0);
-  for (int i = 0; i < k; i++) lo = tp_ix_add(q->mk.g->ix, lo, extent_of(q, i));
+  tp_ix *lo = mk_int(q->mk, 0);
+  for (int i = 0; i < k; i++) lo = tp_ix_add(lo, extent_of(q, i));
   return mk_slice(q->mk, v, axis, lo, extent_of(q, k), 1);
 }
 
 /* v along part k of its axis: made of that part of the concatenation, else a slice. */
 static tp_val part_of(const cat_parts *q, tp_val v, int axis, int k) {
   tp_node *n = v.node;
-  const tp_ix *shape[TP_MAXRANK];
+  tp_ix *shape[TP_MAXRANK];
   tp_val in[TP_CONE_OPERANDS];
   if (n == q->cat && axis == n->attr.axis) return n->in[k].src;
   if (cat_along(v, axis) != q->cat || n->nin > TP_CONE_OPERANDS) return slice_of(q, v, axis, k);

@@ -62,7 +62,7 @@ static int index_axis(tp_val v) {
 /* x in the shape of v, with 1 for the axis. */
 static tp_val flat(tp_mk mk, tp_val x, tp_val v, int end, bool reshape) {
   int rank = tp_rankof(v);
-  const tp_ix **shape = tp_dup(&mk.g->arena, tp_outof(v)->shape, sizeof *shape * (size_t)rank);
+  tp_ix **shape = tp_dup(&mk.g->arena, tp_outof(v)->shape, sizeof *shape * (size_t)rank);
   shape[rank - end] = mk_int(mk, 1);
   return (reshape ? mk_reshape : mk_expand)(mk, x, rank, shape);
 }
@@ -164,9 +164,8 @@ static void see_before(changes *c, tp_node *n, int k) {
 /* Is part k just where the concatenation puts it? */
 static bool stays_put(changes *c, const tp_node *n, int k) {
   const tp_node *x = tp_shown_point(n->in[k].src).node;
-  const tp_ix *before = tp_ix_const(c->mk.g->ix, 0);
-  for (int j = 0; j < k; j++)
-    before = tp_ix_add(c->mk.g->ix, before, mk_extent(n->in[j].src, n->attr.axis));
+  tp_ix *before = tp_ix_const(c->mk.g->ix, 0);
+  for (int j = 0; j < k; j++) before = tp_ix_add(before, mk_extent(n->in[j].src, n->attr.axis));
   return x->op == TP_OP_SLICE && x->attr.axis == n->attr.axis && x->attr.ix[0] == before &&
       tp_same_type(tp_inof(x, 0), &n->out[0]);
 }

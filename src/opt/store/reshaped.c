@@ -49,7 +49,7 @@ static bool give_shape(reshaped *c, tp_node *n, int rank, tp_val *seen) {
   tp_graph *g = c->mk.g;
   const tp_out was = n->out[0];
   int before = was.rank - rank, nodes = g->nodes.n;
-  const tp_ix **shape = TP_NEWN(&g->arena, const tp_ix *, before + c->flat->rank);
+  tp_ix **shape = TP_NEWN(&g->arena, tp_ix *, before + c->flat->rank);
   for (int i = 0; i < before; i++) shape[i] = was.shape[i];
   for (int i = 0; i < c->flat->rank; i++) shape[before + i] = c->flat->shape[i];
   n->out[0].shape = shape;

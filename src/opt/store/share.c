@@ -16,7 +16,7 @@ typedef struct stored {
   int branch;
   tp_node *q;
   tp_val v;
-  const tp_ix *shift[TP_MAXRANK];
+  tp_ix *shift[TP_MAXRANK];
 } stored;
 
 /* Views would keep the value that they show beside the branch; sources are read in their own
@@ -37,9 +37,8 @@ static bool find_value(stored *s) {
     return false;
   for (int j = 0; j < v->ndom; j++) {
     const tp_at *at = s->q ? &s->q->attr.at[j] : NULL;
-    s->shift[j] = at
-        ? at->range ? NULL : tp_ix_sub(s->g->ix, at->lo, tp_ix_sym(s->g->ix, v->dom[j]))
-        : tp_ix_const(s->g->ix, 0);
+    s->shift[j] =
+        at ? at->range ? NULL : tp_ix_sub(at->lo, tp_ix_sym(v->dom[j])) : tp_ix_const(s->g->ix, 0);
     if (!s->shift[j] || !tp_ix_is_const(s->shift[j], NULL) || !v->dom[j]->bound) return false;
     bool still = s->shift[j] == tp_ix_const(s->g->ix, 0);
     if (!still && tp_stop_of(s->g, v->dom[j])) return false;
@@ -55,7 +54,7 @@ static tp_at *back(const stored *s) {
   const tp_node *v = s->v.node;
   tp_at *at = TP_NEWN(&s->g->arena, tp_at, v->ndom);
   for (int j = 0; j < v->ndom; j++)
-    at[j] = (tp_at){ .lo = tp_ix_sub(s->g->ix, tp_ix_sym(s->g->ix, v->dom[j]), s->shift[j]) };
+    at[j] = (tp_at){ .lo = tp_ix_sub(tp_ix_sym(v->dom[j]), s->shift[j]) };
   return at;
 }
 
@@ -80,11 +79,9 @@ static bool is_other(const stored *s, const tp_node *u, int k, tp_val of) {
 }
 
 static bool has_others(const stored *s) {
-  for (int i = 0; i < s->g->nodes.n; i++)
-    for (int k = 0; k < s->g->nodes.v[i]->nin; k++)
-      if (is_other(s, s->g->nodes.v[i], k, s->v) ||
-          (s->q && is_other(s, s->g->nodes.v[i], k, tp_v(s->q))))
-        return true;
+  TP_NODES (n, s->g->nodes)
+    for (int k = 0; k < n->nin; k++)
+      if (is_other(s, n, k, s->v) || (s->q && is_other(s, n, k, tp_v(s->q)))) return true;
   return tp_is_output(s->g, s->v.node);
 }
 

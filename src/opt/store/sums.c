@@ -30,12 +30,11 @@ static bool split_axes(const tp_node *n, int nr, int *spatial, int *nspatial) {
 }
 
 /* Is the accumulation's first value always replaced, or the right answer for an empty range? */
-static bool has_answer(tp_graph *g, const tp_node *n, const tp_node *read, int nr) {
+static bool has_answer(const tp_node *n, const tp_node *read, int nr) {
   tp_dtype d = n->out[0].dtype;
   if (n->op == TP_OP_SUM || n->op == TP_OP_PROD || d == TP_BOOL || tp_dtype_float(d)) return true;
   for (int a = 0; a < nr; a++)
-    if (!tp_ix_prove_ge0(
-            g->ix, tp_ix_addc(g->ix, read->out[0].shape[a], -1), read->ndom, read->dom))
+    if (!tp_ix_prove_ge0(tp_ix_addc(read->out[0].shape[a], -1), read->ndom, read->dom))
       return false;
   return true;
 }
@@ -57,7 +56,7 @@ bool tp_pass_sums(tp_work *job, tp_error *err) {
     const tp_node *read = tp_in(n, 0);
     if (read->op != TP_OP_READ) continue;
     int nr = range_axes(read), spatial[TP_MAXRANK], ns;
-    if (!split_axes(n, nr, spatial, &ns) || !has_answer(g, n, read, nr)) continue;
+    if (!split_axes(n, nr, spatial, &ns) || !has_answer(n, read, nr)) continue;
     g->pos = n->pos;
     tp_val y = accumulate((tp_mk){ .g = g, .err = err }, n, read, ns, spatial);
     if (!y.node) return false;
@@ -94,7 +93,7 @@ static bool in_place(const tp_node *x, bool gather) {
       (x->op == TP_OP_SUM && !gather);
 }
 
-static bool pins(const tp_ix *cond, const tp_sym *d) {
+static bool pins(tp_ix *cond, tp_sym *d) {
   if (!cond || !tp_ix_mentions(cond, d)) return false;
   if (tp_ix_kind(cond) == TP_IX_EQ0) return true;
   bool any = false;
@@ -106,47 +105,47 @@ static bool pins(const tp_ix *cond, const tp_sym *d) {
 /* Up to so many terms, a sum in f32 is as good as one in f64. */
 enum { FEW_TERMS = 16 };
 
-static bool is_many(tp_ictx *c, const tp_at *at) {
+static bool is_many(const tp_at *at) {
   int64_t n;
-  return at->range && !(tp_ix_is_const(tp_ix_sub(c, at->hi, at->lo), &n) && n <= FEW_TERMS);
+  return at->range && !(tp_ix_is_const(tp_ix_sub(at->hi, at->lo), &n) && n <= FEW_TERMS);
 }
 
 /* Do more than a few points of the source add to one point of n, in the scatter direction? Each
  * index of the target, or its range if that is short, gives away one dim of the source. */
-static bool scatters_many(tp_ictx *c, const tp_node *n, const tp_edge *e) {
+static bool scatters_many(const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
   bool used[TP_MAXDIM] = { false };
-  const tp_ix *rest;
+  tp_ix *rest;
   int64_t step;
   for (int k = 0; k < x->ndom; k++) {
     bool told = pins(e->cond, x->dom[k]);
     for (int d = 0; d < n->ndom && !told; d++)
-      if (!used[d] && !is_many(c, &e->at[d]))
+      if (!used[d] && !is_many(&e->at[d]))
         told = used[d] = tp_ix_mentions(e->at[d].lo, x->dom[k]) &&
-            tp_ix_linear_in(c, e->at[d].lo, x->dom[k], &step, &rest);
+            tp_ix_linear_in(e->at[d].lo, x->dom[k], &step, &rest);
     if (!told) return true;
   }
   return false;
 }
 
-static bool in_double(tp_ictx *c, const tp_node *n) {
+static bool in_double(const tp_node *n) {
   int64_t size = elements(&n->out[0]);
   bool many = false;
   for (int k = 0; k < n->nin; k++) {
     const tp_edge *e = &n->in[k];
     bool ranges = false, long_ones = false;
     for (int d = 0; d < (e->gather ? e->src.node->ndom : n->ndom); d++)
-      ranges |= e->at[d].range, long_ones |= is_many(c, &e->at[d]);
+      ranges |= e->at[d].range, long_ones |= is_many(&e->at[d]);
     if (size > 1 && (in_place(e->src.node, e->gather) || (!e->gather && ranges))) return false;
-    many |= e->gather ? long_ones : scatters_many(c, n, e);
+    many |= e->gather ? long_ones : scatters_many(n, e);
   }
   return many && size <= TP_TUNE_SMALL_SUM;
 }
 
-static tp_dtype kept_in(tp_ictx *c, const tp_node *n) {
+static tp_dtype kept_in(const tp_node *n) {
   tp_dtype d = n->out[0].dtype;
   if (!tp_dtype_float(d) || (n->attr.red != TP_RED_SUM && n->attr.red != TP_RED_PROD)) return d;
-  if (in_double(c, n)) return TP_F64;
+  if (in_double(n)) return TP_F64;
   return d == TP_F64 ? d : TP_F32;
 }
 
@@ -173,7 +172,7 @@ bool tp_pass_widen(tp_work *job, tp_error *err) {
   for (int i = 0; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
     if (n->op != TP_OP_ACCUM) continue;
-    tp_dtype d = kept_in(g->ix, n);
+    tp_dtype d = kept_in(n);
     if (d != n->out[0].dtype && !widen((tp_mk){ .g = g, .err = err }, n, d)) return false;
   }
   if (g->nodes.n > n0) tp_graph_prune(g);

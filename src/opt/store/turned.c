@@ -51,7 +51,7 @@ static bool would_gain(const tp_graph *g, const tp_node *n, int k) {
 }
 
 /* Does n show, or add to, other points of d than its own? */
-static bool is_shifted(const tp_node *n, const tp_sym *d) {
+static bool is_shifted(const tp_node *n, tp_sym *d) {
   int i = n->op == TP_OP_READ ? tp_dim_at(tp_in(n, 0), d) : -1;
   return i >= 0 ? !tp_at_is_own(&n->attr.at[i], d) : n->op == TP_OP_ACCUM && tp_has_dim(n, d);
 }

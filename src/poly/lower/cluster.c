@@ -37,9 +37,9 @@ static bool one_to_one(const sb *b, const tp_opnd *o) {
   for (int d = 0; d < o->base.node->ndom; d++)
     for (int e = 0; e < b->s->ndim; e++) {
       int64_t c;
-      const tp_ix *rest;
+      tp_ix *rest;
       if (!tp_ix_mentions(o->idx[d], b->s->dim[e])) continue;
-      if (!tp_ix_linear_in(b->l->g->ix, o->idx[d], b->s->dim[e], &c, &rest) || c != 1 ||
+      if (!tp_ix_linear_in(o->idx[d], b->s->dim[e], &c, &rest) || c != 1 ||
           !tp_ix_is_const(rest, NULL) || (seen >> e & 1))
         return false;
       seen |= 1u << e;
@@ -120,11 +120,11 @@ int tp_stmt_find(const tp_stmt *s, const tp_opnd *o) {
 void tp_sb_sync(sb *b) {
   b->s->nnode = b->node.n;
   b->s->node = b->node.v;
-  b->s->nodeat = (const tp_ix *const **)b->at.v;
+  b->s->nodeat = (tp_ix *const **)b->at.v;
 }
 
 /* Adds the read of the loaded array that may take the place of a parameter's first value. */
-static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
+static void parameter_access(sb *b, tp_node *n, tp_ixs at) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, n->ndom);
   for (int d = 0; d < n->ndom; d++) w[d] = (tp_at){ .lo = at[d] };
   TP_PUSH(b->l->a, &b->acc,
@@ -149,7 +149,7 @@ bool tp_may_change(const tp_node *n, int k, const tp_opnd *o) {
   return (after || n->op == TP_OP_CONCAT) && tp_same_type(tp_outof(o->base), &n->out[0]);
 }
 
-static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool last) {
+static bool use_operand(sb *b, const tp_node *n, tp_ix **at, int k, bool last) {
   tp_opnd o;
   bool ok = tp_node_operand(b->l->p, n, at, k, &o, b->l->err);
   if (!ok || last != tp_may_change(n, k, &o)) return ok;
@@ -158,7 +158,7 @@ static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool l
       !decides(b, n, k) && !multiplies_rows(b, n));
 }
 
-bool tp_sb_emit(sb *b, tp_node *n, const tp_ix **at) {
+bool tp_sb_emit(sb *b, tp_node *n, tp_ix **at) {
   b->depth++;
   for (int k = 0; k < 2 * n->nin; k++)
     if (!use_operand(b, n, at, k % n->nin, k >= n->nin)) return false;
@@ -186,11 +186,9 @@ static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
     if (at[d].range) x->dense |= 1u << d;
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
-      const tp_ix *lo = tp_ix_sub(b->l->g->ix, o->idx[d], tp_ix_sym(b->l->g->ix, o->var[k]));
+      tp_ix *lo = tp_ix_sub(o->idx[d], tp_ix_sym(o->var[k]));
       at[d] = tp_any_end(b->l->p,
-          (tp_at){ .range = true,
-              .lo = lo,
-              .hi = tp_ix_add(b->l->g->ix, o->hi[k], tp_ix_sub(b->l->g->ix, lo, o->lo[k])) },
+          (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(o->hi[k], tp_ix_sub(lo, o->lo[k])) },
           x->dim[d]);
       /* one axis of a copied window may lie on a ring */
       if (!window || --left > 0) x->dense |= 1u << d;

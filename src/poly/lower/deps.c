@@ -36,11 +36,11 @@ static const tp_access *access_at(tp_sched *S, tp_place p) {
 static isl_map *those_before(
     tp_sched *S, TP_TAKE isl_map *m, int src, int dst, const tp_access *r) {
   const tp_stmt *u = S->p->stmts.v[src], *v = S->p->stmts.v[dst];
-  const tp_sym *t = tp_stop_sym(S->p, r->arr);
+  tp_sym *t = tp_stop_sym(S->p, r->arr);
   for (int d = 0; d < u->ndim; d++)
     if (u->label[d] == t &&
         !tp_dom_has(S->p->arrs.v[r->arr]->ndim, S->p->arrs.v[r->arr]->dim, u->dim[d])) {
-      const tp_ix *before = tp_ix_cmp(S->ix, TP_LT, tp_ix_sym(S->ix, u->dim[d]), r->upto);
+      tp_ix *before = tp_ix_cmp(TP_LT, tp_ix_sym(u->dim[d]), r->upto);
       return isl_map_reverse(
           tp_rel_where(S->ix, isl_map_reverse(m), v->ndim, v->dim, u->ndim, u->dim, before));
     }
@@ -220,7 +220,7 @@ bool tp_is_tick(const tp_stmt *s) { return tp_call_fn(s) == TP_FN_TICK; }
 /* {point of s -> its first n tick dims} */
 static isl_map *outer_dims(tp_sched *S, const tp_stmt *s, const tp_stmt *tick, int n) {
   tp_at at[64];
-  for (int k = 0; k < n; k++) at[k] = (tp_at){ .lo = tp_ix_sym(S->ix, tick->dim[k]) };
+  for (int k = 0; k < n; k++) at[k] = (tp_at){ .lo = tp_ix_sym(tick->dim[k]) };
   return tp_rel_restrict(tp_rel_at(S->ix, s->ndim, s->dim, n, tick->dim, at), tp_set_copy(s->dom));
 }
 
@@ -332,7 +332,7 @@ static bool newest_deps(tp_sched *S, int st, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[st];
   const tp_arr *to = tp_newest_in(S->p, s), *from = to ? S->p->arrs.v[s->acc[0].arr] : NULL;
   tp_at at[64];
-  for (int d = 0; to && d < to->ndim; d++) at[d] = (tp_at){ .lo = tp_ix_sym(S->ix, to->dim[d]) };
+  for (int d = 0; to && d < to->ndim; d++) at[d] = (tp_at){ .lo = tp_ix_sym(to->dim[d]) };
   for (int w = 0; to && w < u[to->id].writes.n; w++) {
     tp_place last = u[to->id].writes.v[w];
     isl_map *same = tp_rel_at(S->ix, from->ndim, from->dim, to->ndim, to->dim, at);

@@ -14,7 +14,7 @@
 static bool output(low *l, int k) {
   tp_output *o = &l->g->outputs.v[k];
   tp_opnd r;
-  const tp_ix **at = tp_low_point(l, o->val.node->ndom, o->val.node->dom);
+  tp_ix **at = tp_low_point(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
   /* newer values of the parameter are copied there */
@@ -37,8 +37,8 @@ static bool output(low *l, int k) {
 /* The one file, without folders, to which all lines belong; NULL: there are several, or none. */
 static const char *only_file(const tp_graph *g) {
   const char *only = NULL;
-  for (int i = 0; i < g->nodes.n; i++) {
-    const char *f = g->nodes.v[i]->pos.file;
+  TP_NODES (n, g->nodes) {
+    const char *f = n->pos.file;
     if (only && f && f != only && strcmp(f, only)) return NULL;
     only = f ? f : only;
   }
@@ -121,14 +121,13 @@ static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
   return l;
 }
 
-tp_poly *tp_lower(tp_graph *g, const tp_need *need, bool widens, tp_error *err) {
+tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
   low *l = low_new(g, need, err);
-  l->p->widens = widens;
   for (int i = 0; i < g->outputs.n; i++) tp_reach(l->a, g->outputs.v[i].val.node, l->live);
-  for (int i = 0; i < g->sinks.n; i++) {
-    tp_reach(l->a, g->sinks.v[i], l->live);
-    l->p->ticks |= g->sinks.v[i]->attr.fn == TP_FN_TICK;
-    l->p->keeps |= g->sinks.v[i]->attr.fn == TP_FN_KEEP;
+  TP_NODES (n, g->sinks) {
+    tp_reach(l->a, n, l->live);
+    l->p->ticks |= n->attr.fn == TP_FN_TICK;
+    l->p->keeps |= n->attr.fn == TP_FN_KEEP;
   }
   for (int i = 0; i < g->stops.n; i++) tp_reach(l->a, g->stops.v[i].end, l->live);
   if (!tp_low_modes(l) || !tp_low_readers(l)) return tp_poly_free(l->p);

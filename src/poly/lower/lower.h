@@ -6,7 +6,7 @@ typedef struct tp_branchuse {
   struct tp_branchuse *next;
   tp_node *merge;
   int k;
-  const tp_ix **idx;
+  tp_ix **idx;
 } tp_branchuse;
 typedef struct {
   tp_poly *p;
@@ -29,7 +29,7 @@ typedef struct {
 bool tp_low_modes(low *l);
 bool tp_low_readers(low *l); /* counts them */
 /* the dims themselves as expressions */
-const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims);
+tp_ix **tp_low_point(low *l, int n, tp_dims dims);
 /* May a sliding window that operand k shows lie on a ring? */
 bool tp_reads_ring(const low *l, const tp_node *n, int k);
 tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot);
@@ -39,13 +39,12 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos);
 bool tp_low_statements(low *l, tp_node *n);
 /* ---- resolve.c ---- */
 /* Operand k of n at its dims' values. */
-bool tp_node_operand(
-    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
+bool tp_node_operand(tp_poly *p, const tp_node *n, tp_ixs at, int k, tp_opnd *o, tp_error *err);
 /* ---- ends.c ---- */
 /* the condition that n has the point; at[d] NULL: not asked; NULL: no dim ends */
-const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at);
+tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, tp_ixs at);
 /* how much of an end must be known where e is evaluated: upto of an access */
-const tp_ix *tp_end_wanted(tp_poly *p, const tp_ix *e, int end);
+tp_ix *tp_end_wanted(tp_poly *p, tp_ix *e, int end);
 /* an index into dim, for any values of the ends that it mentions */
-tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim);
+tp_at tp_any_end(const tp_poly *p, tp_at at, tp_sym *dim);
 #endif

@@ -2,19 +2,17 @@
  * exact. */
 #include "poly/lower/stmts.h"
 
-static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) {
-  return tp_depends(b->l->p, e, d);
-}
+static bool depends(const sb *b, tp_ix *e, tp_sym *d) { return tp_depends(b->l->p, e, d); }
 
-static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
+static bool linear(const sb *b, tp_ix *e, tp_sym *d) {
   int64_t by;
-  const tp_ix *rest;
+  tp_ix *rest;
   return tp_steps(b->l->p, e, d, &by, &rest);
 }
 
 /* Does node i add rows at a place that moves with d alone, so far that points do not overlap?
  * Places lie inside, as nothing ends by data. */
-static bool adds_apart(const sb *b, int i, const tp_sym *d) {
+static bool adds_apart(const sb *b, int i, tp_sym *d) {
   const tp_node *n = b->s->node[i];
   int64_t rows, by;
   tp_opnd o;
@@ -22,16 +20,16 @@ static bool adds_apart(const sb *b, int i, const tp_sym *d) {
       !tp_ix_is_const(tp_outof(n->in[0].src)->shape[n->attr.axis], &rows))
     return false;
   if (!sb_src(b, &o) || !o.identity || o.base.node != n) return false;
-  const tp_ix *lo = tp_at_point(b->l->p, n, n->attr.ix[0], b->s->nodeat[i]), *rest;
+  tp_ix *lo = tp_at_point(b->l->p, n, n->attr.ix[0], b->s->nodeat[i]), *rest;
   if (!tp_steps(b->l->p, lo, d, &by, &rest) || by == 0 || (by < 0 ? -by : by) < rows) return false;
   for (int k = 0; k < b->s->ndim; k++)
     if (depends(b, rest, b->s->dim[k])) return false;
   return true;
 }
 
-static bool node_allows(const sb *b, int i, const tp_sym *d) {
+static bool node_allows(const sb *b, int i, tp_sym *d) {
   const tp_node *n = b->s->node[i];
-  const tp_ix *const *at = b->s->nodeat[i];
+  tp_ixs at = b->s->nodeat[i];
   if (tp_ops[n->op].batch == TP_BATCH_X && n->op != TP_OP_CONST) return false;
   for (int k = 0; k < n->ndom; k++)
     if (!linear(b, at[k], d)) return false;
@@ -48,16 +46,16 @@ static bool node_allows(const sb *b, int i, const tp_sym *d) {
 }
 
 /* Axis a of what is accessed, over the statement's dims. */
-const tp_ix *tp_sb_extent_at(const sb *b, const tp_access *x, int a) {
+tp_ix *tp_sb_extent_at(const sb *b, const tp_access *x, int a) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
-  const tp_ix *at[r->ndim + 1];
+  tp_ix *at[r->ndim + 1];
   for (int k = 0; k < r->ndim; k++) at[k] = x->at[k].range ? NULL : x->at[k].lo;
   return tp_mentions_end(b->l->g, r->shape[a])
       ? tp_at_dims(b->l->p, r->shape[a], r->ndim, r->dim, at)
       : r->shape[a];
 }
 
-static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
+static bool access_allows(const sb *b, const tp_access *x, tp_sym *d) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
   for (int a = 0; a < r->rank; a++)
     if (tp_next_end(b->l->p, tp_sb_extent_at(b, x, a), 0) >= 0 &&
@@ -76,7 +74,7 @@ static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
 
 /* May a call run over d through this view? The extents of the first `rows` axes do not matter: one
  * row is taken. */
-static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
+static bool view_allows(const sb *b, const tp_opnd *o, int rows, tp_sym *d) {
   bool ok = linear(b, o->off, d);
   for (int k = 0; k < o->base.node->ndom; k++) ok = ok && linear(b, o->idx[k], d);
   for (int a = 0; a < o->rank; a++)
@@ -84,7 +82,7 @@ static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d
   return ok;
 }
 
-static bool operands_allow(sb *b, const tp_sym *d) {
+static bool operands_allow(sb *b, tp_sym *d) {
   tp_opnd o;
   for (int i = 0; i < b->s->nnode; i++)
     for (int k = 0; k < b->s->node[i]->nin; k++)
@@ -113,16 +111,16 @@ bool tp_sb_is_exact(const sb *b) {
 
 /* Does an exact guard allow a call over d? It must only cut the call's range, alike for all its
  * rows. */
-static bool guard_allows(const sb *b, const tp_sym *d) {
-  const tp_ix *least, *rest;
+static bool guard_allows(const sb *b, tp_sym *d) {
+  tp_ix *least, *rest;
   int64_t coef;
   int end, n = 0;
   if (!tp_sb_is_exact(b)) return true;
   for (int k = 0; tp_guard_part(b->l->p, b->s->guard, k, &end, &least); k++) {
-    const tp_ix *e = tp_ix_sym(b->l->g->ix, b->l->p->ends.v[end].sym);
+    tp_ix *e = tp_ix_sym(b->l->p->ends.v[end].sym);
     if (depends(b, e, d) ||
         (tp_ix_mentions(least, d) &&
-            (n++ || !tp_ix_linear_in(b->l->g->ix, least, d, &coef, &rest) || coef != 1)))
+            (n++ || !tp_ix_linear_in(least, d, &coef, &rest) || coef != 1)))
       return false;
     for (int k2 = 0; tp_ix_mentions(least, d) && k2 < b->s->ndim; k2++)
       if (b->s->dim[k2] != d && tp_ix_mentions(least, b->s->dim[k2])) return false;
@@ -134,7 +132,7 @@ uint32_t tp_sb_may_vectorise(sb *b) {
   uint32_t may = 0;
   if (b->s->effect) return 0;
   for (int d = 0; d < b->s->ndim; d++) {
-    const tp_sym *s = b->s->dim[d];
+    tp_sym *s = b->s->dim[d];
     bool ok = guard_allows(b, s);
     for (int i = 0; i < b->s->nnode && ok; i++) ok = node_allows(b, i, s);
     for (int i = 0; i < b->acc.n && ok; i++) ok = access_allows(b, &b->acc.v[i], s);

@@ -14,7 +14,7 @@ static bool picks_rows(const tp_node *n, int k) {
 
 /* The most that an extent of n is at the points at which n is needed, however far its dims go.
  * NULL: more for longer dims, or not known. */
-static const tp_ix *most_needed(const low *l, const tp_node *n, const tp_ix *e) {
+static tp_ix *most_needed(const low *l, const tp_node *n, tp_ix *e) {
   enum { PIECES = 4 };
   tp_set *need = l->need->set[n->id];
   if (!need || isl_set_n_basic_set(need) > PIECES || !tp_moves(n, e) || !tp_ix_is_affine(e) ||
@@ -33,7 +33,7 @@ static const tp_ix *most_needed(const low *l, const tp_node *n, const tp_ix *e) 
   isl_ctx *ctx = tp_isl_ctx(l->g->ix);
   if (ends && !most && isl_ctx_last_error(ctx) != isl_error_quota)
     isl_ctx_reset_error(ctx); /* unbounded */
-  const tp_ix *x = most ? tp_ix_of_pw_aff(l->g->ix, 0, NULL, most) : NULL;
+  tp_ix *x = most ? tp_ix_of_pw_aff(l->g->ix, 0, NULL, most) : NULL;
   isl_pw_aff_free(most);
   isl_set_free(all);
   return x;
@@ -45,20 +45,18 @@ static bool slides(const low *l, const tp_node *n) {
     const tp_at *at = &n->attr.at[d];
     if (!at->range) continue;
     bool lo = tp_moves(n, at->lo), hi = tp_moves(n, at->hi);
-    if ((lo && hi) || ((lo || hi) && most_needed(l, n, tp_ix_sub(l->g->ix, at->hi, at->lo))))
-      return true;
+    if ((lo && hi) || ((lo || hi) && most_needed(l, n, tp_ix_sub(at->hi, at->lo)))) return true;
   }
   return false;
 }
 
-static bool is_widening(const low *l, const tp_node *n) {
-  return l->p->widens && n->op == TP_OP_CAST && n->out[0].dtype == TP_F32 &&
-      tp_half(tp_inof(n, 0)->dtype);
+static bool is_widening(const tp_node *n) {
+  return n->op == TP_OP_CAST && n->out[0].dtype == TP_F32 && tp_half(tp_inof(n, 0)->dtype);
 }
 
 static tp_vmode first_mode(const low *l, const tp_node *n) {
   if (n->op == TP_OP_FILL || n->op == TP_OP_VALUE) return TP_V_INLINE;
-  if (is_widening(l, n)) return TP_V_VIEW;
+  if (is_widening(n)) return TP_V_VIEW;
   return tp_shows(n) && !l->window[n->id] ? TP_V_VIEW : TP_V_STORED;
 }
 
@@ -91,14 +89,14 @@ static bool low_needed(const low *l, const tp_node *n) {
   return l->need->set[n->id] && l->live[n->id];
 }
 
-const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims) {
-  const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n);
-  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(l->g->ix, dims[d]);
+tp_ix **tp_low_point(low *l, int n, tp_dims dims) {
+  tp_ix **at = TP_NEWN(l->a, tp_ix *, n);
+  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(dims[d]);
   return at;
 }
 
 static bool glance_at(low *l, tp_val v, tp_opnd *o) {
-  const tp_ix **at = tp_low_point(l, v.node->ndom, v.node->dom);
+  tp_ix **at = tp_low_point(l, v.node->ndom, v.node->dom);
   return tp_resolve(l->p, v, at, 0, NULL, NULL, o, l->err);
 }
 
@@ -138,7 +136,7 @@ static bool demote(low *l, const tp_opnd *o, bool *changed) {
 /* Stores what is widened under x for another reader than a product. */
 static void store_widened(low *l, const tp_node *by, tp_node *x, bool *changed) {
   if (by && by->op == TP_OP_MATMUL) return;
-  while (l->p->mode[x->id] == TP_V_VIEW && !is_widening(l, x)) x = tp_in(x, 0);
+  while (l->p->mode[x->id] == TP_V_VIEW && !is_widening(x)) x = tp_in(x, 0);
   if (l->p->mode[x->id] != TP_V_VIEW) return;
   l->p->mode[x->id] = TP_V_STORED;
   *changed = true;
@@ -202,7 +200,7 @@ static void begin_modes(low *l, const bool *whole) {
 bool tp_low_modes(low *l) {
   bool *whole = TP_NEWN(l->a, bool, l->g->nodes.n);
   l->window = TP_NEWN(l->a, bool, l->g->nodes.n);
-  l->p->most = TP_NEWN(l->a, const tp_ix *, l->g->nodes.n);
+  l->p->most = TP_NEWN(l->a, tp_ix *, l->g->nodes.n);
   for (int i = 0; i < l->g->nodes.n; i++) {
     const tp_node *n = l->g->nodes.v[i];
     l->window[i] = n->op == TP_OP_READ && slides(l, n);

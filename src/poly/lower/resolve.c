@@ -24,17 +24,16 @@ typedef struct { /* the walk's state: the leading axis variables */
   tp_poly *p;
   tp_ictx *c;
   int nvar;
-  const tp_sym *var[TP_MAXRANK];
-  const tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
+  tp_sym *var[TP_MAXRANK];
+  tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
   /* the READ that made each variable; NULL: the caller gave it */
   const tp_node *by[TP_MAXRANK];
   const tp_node *top; /* where the walk begins */
 } view_walk;
 
 /* A node's `at`, for an operand that has some of its dims. */
-static const tp_ix **at_operand(
-    tp_poly *p, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
-  const tp_ix **out = TP_NEWN(p->a, const tp_ix *, src->ndom);
+static tp_ix **at_operand(tp_poly *p, const tp_node *n, tp_ixs at, const tp_node *src) {
+  tp_ix **out = TP_NEWN(p->a, tp_ix *, src->ndom);
   for (int d = 0; d < src->ndom; d++)
     for (int e = 0; e < n->ndom; e++)
       if (n->dom[e] == src->dom[d]) out[d] = at[e];
@@ -42,7 +41,7 @@ static const tp_ix **at_operand(
 }
 
 typedef struct {
-  const tp_ix *shape, *stride;
+  tp_ix *shape, *stride;
   int var; /* see tp_opnd.axisvar */
 } axis;
 
@@ -52,8 +51,8 @@ static axis axis_of(const tp_opnd *o, int k) {
 
 /* Puts these axes in place of o's axes from `lead` on. */
 static void put_axes(view_walk *w, tp_opnd *o, int lead, int n, const axis *v) {
-  const tp_ix **shape = TP_NEWN(w->p->a, const tp_ix *, lead + n),
-              **stride = TP_NEWN(w->p->a, const tp_ix *, lead + n);
+  tp_ix **shape = TP_NEWN(w->p->a, tp_ix *, lead + n),
+        **stride = TP_NEWN(w->p->a, tp_ix *, lead + n);
   int *var = TP_NEWN(w->p->a, int, lead + n);
   for (int k = 0; k < lead + n; k++) {
     axis x = k < lead ? axis_of(o, k) : v[k - lead];
@@ -67,7 +66,7 @@ static void put_axes(view_walk *w, tp_opnd *o, int lead, int n, const axis *v) {
   o->rank = lead + n;
 }
 
-static void base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
+static void base(view_walk *w, tp_val v, tp_ixs at, tp_opnd *o) {
   tp_arena *a = w->p->a;
   const tp_out *t = tp_outof(v);
   axis x[2 * TP_MAXRANK];
@@ -81,11 +80,11 @@ static void base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   o->hi = tp_dup(a, w->hi, sizeof *w->hi * (size_t)w->nvar);
   for (int i = 0; i < w->nvar; i++) x[i] = (axis){ w->ext[i], o->off, i };
   const tp_arr *lies = tp_array_of(w->p, v);
-  const tp_ix *s = tp_ix_const(w->c, 1);
+  tp_ix *s = tp_ix_const(w->c, 1);
   for (int i = t->rank - 1; i >= 0; i--) {
-    const tp_ix *n = tp_at_point(w->p, v.node, t->shape[i], at);
+    tp_ix *n = tp_at_point(w->p, v.node, t->shape[i], at);
     x[w->nvar + i] = (axis){ n, s, -1 };
-    s = tp_ix_mul(w->c, s,
+    s = tp_ix_mul(s,
         lies && lies->apart ? tp_extent_upper(w->p->g, t->shape[i], v.node->ndom, v.node->dom) : n);
   }
   put_axes(w, o, 0, w->nvar + t->rank, x);
@@ -98,7 +97,7 @@ static void permute(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
   put_axes(w, o, lead, r, x);
 }
 
-static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+static void expand(view_walk *w, const tp_node *n, tp_ixs at, tp_opnd *o, int lead) {
   axis x[TP_MAXRANK];
   int r = n->out[0].rank, first = lead + r - o->rank;
   for (int i = 0; i < r; i++) {
@@ -111,20 +110,20 @@ static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
 }
 
 /* Fixes a range's axis at one place, which makes it a point. */
-static void pin_axis(view_walk *w, tp_opnd *o, int k, const tp_ix *place) {
+static void pin_axis(view_walk *w, tp_opnd *o, int k, tp_ix *place) {
   int v = o->axisvar[k];
-  const tp_ix **idx = TP_NEWN(w->p->a, const tp_ix *, o->base.node->ndom);
+  tp_ix **idx = TP_NEWN(w->p->a, tp_ix *, o->base.node->ndom);
   for (int d = 0; d < o->base.node->ndom; d++)
-    idx[d] = tp_ix_subst(w->c, o->idx[d], 1, &w->var[v], &place);
+    idx[d] = tp_ix_subst(o->idx[d], 1, &w->var[v], &place);
   o->idx = idx;
   o->axisvar[k] = -1;
   o->shape[k] = tp_ix_const(w->c, 1);
 }
 
-static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+static void slice(view_walk *w, const tp_node *n, tp_ixs at, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
-  const tp_ix *lo = tp_at_point(w->p, n, n->attr.ix[0], at),
-              *ext = tp_at_point(w->p, n, n->attr.ix[1], at);
+  tp_ix *lo = tp_at_point(w->p, n, n->attr.ix[0], at),
+        *ext = tp_at_point(w->p, n, n->attr.ix[1], at);
   int64_t v;
   if (o->axisvar[k] >= 0 && tp_is_number(ext, 1)) {
     pin_axis(w, o, k, lo);
@@ -135,8 +134,8 @@ static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opn
     o->bad = w->by[o->axisvar[k]];
     return;
   }
-  o->off = tp_ix_add(w->c, o->off, tp_ix_mul(w->c, lo, o->stride[k]));
-  o->stride[k] = tp_ix_mulc(w->c, o->stride[k], n->attr.step);
+  o->off = tp_ix_add(o->off, tp_ix_mul(lo, o->stride[k]));
+  o->stride[k] = tp_ix_mulc(o->stride[k], n->attr.step);
   o->shape[k] = ext;
 }
 
@@ -146,13 +145,12 @@ static void flip(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
     o->bad = w->by[o->axisvar[k]];
     return;
   }
-  o->off =
-      tp_ix_add(w->c, o->off, tp_ix_mul(w->c, tp_ix_addc(w->c, o->shape[k], -1), o->stride[k]));
-  o->stride[k] = tp_ix_neg(w->c, o->stride[k]);
+  o->off = tp_ix_add(o->off, tp_ix_mul(tp_ix_addc(o->shape[k], -1), o->stride[k]));
+  o->stride[k] = tp_ix_neg(o->stride[k]);
 }
 
 /* Turns axis k into two that overlap. */
-static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
+static void unfold(view_walk *w, const tp_node *n, tp_ixs at, tp_opnd *o, int lead) {
   axis x[TP_MAXRANK];
   int k = lead + n->attr.axis, r = 0;
   if (o->axisvar[k] >= 0) {
@@ -161,14 +159,14 @@ static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
   }
   for (int i = 0; i < 2; i++)
     x[r++] = (axis){ tp_at_point(w->p, n, n->attr.ix[i], at),
-      tp_ix_mulc(w->c, o->stride[k], i ? n->attr.dilation : n->attr.step), -1 };
+      tp_ix_mulc(o->stride[k], i ? n->attr.dilation : n->attr.step), -1 };
   for (int i = k + 1; i < o->rank; i++) x[r++] = axis_of(o, i);
   put_axes(w, o, k, r, x);
 }
 
 /* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of
  * extent 1 come and go. */
-static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, const tp_ix *const *want) {
+static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, tp_ixs want) {
   axis old[TP_MAXRANK], x[TP_MAXRANK];
   int r = 0, i = 0, j = 0;
   for (int k = lead; k < o->rank; k++)
@@ -184,22 +182,22 @@ static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, const tp_ix *cons
       x[j++] = old[i++];
       continue;
     }
-    const tp_ix *po = old[i].shape, *pn = want[j];
+    tp_ix *po = old[i].shape, *pn = want[j];
     int i1 = i + 1, j1 = j + 1;
     while (po != pn) { /* the shortest runs with one product */
-      bool more_new = j1 < n && (i1 >= r || tp_ix_divexact(w->c, po, pn));
-      if (more_new) pn = tp_ix_mul(w->c, pn, want[j1++]);
-      else if (i1 < r) po = tp_ix_mul(w->c, po, old[i1++].shape);
+      bool more_new = j1 < n && (i1 >= r || tp_ix_divexact(po, pn));
+      if (more_new) pn = tp_ix_mul(pn, want[j1++]);
+      else if (i1 < r) po = tp_ix_mul(po, old[i1++].shape);
       else return false;
     }
     for (int k = i; k < i1; k++)
       if (old[k].var >= 0 ||
-          (k + 1 < i1 && old[k].stride != tp_ix_mul(w->c, old[k + 1].stride, old[k + 1].shape)))
+          (k + 1 < i1 && old[k].stride != tp_ix_mul(old[k + 1].stride, old[k + 1].shape)))
         return false;
-    const tp_ix *s = old[i1 - 1].stride;
+    tp_ix *s = old[i1 - 1].stride;
     for (int k = j1 - 1; k >= j; k--) {
       x[k] = (axis){ want[k], s, -1 };
-      s = tp_ix_mul(w->c, s, want[k]);
+      s = tp_ix_mul(s, want[k]);
     }
     i = i1;
     j = j1;
@@ -208,22 +206,21 @@ static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, const tp_ix *cons
   return i == r;
 }
 
-static void reshape(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
-  const tp_ix *want[TP_MAXRANK];
+static void reshape(view_walk *w, const tp_node *n, tp_ixs at, tp_opnd *o, int lead) {
+  tp_ix *want[TP_MAXRANK];
   for (int i = 0; i < n->out[0].rank; i++) want[i] = tp_at_point(w->p, n, n->out[0].shape[i], at);
   if (!regroup(w, o, lead, n->out[0].rank, want)) o->bad = n;
 }
 
 /* sat := the point at which a read reads its operand, with a new axis variable for each range. */
-static bool through_read(
-    view_walk *w, const tp_node *n, const tp_ix *const *at, const tp_ix **sat, tp_error *err) {
+static bool through_read(view_walk *w, const tp_node *n, tp_ixs at, tp_ix **sat, tp_error *err) {
   for (int d = 0; d < n->in[0].src.node->ndom; d++) {
     const tp_at *e = &n->attr.at[d];
     sat[d] = tp_at_point(w->p, n, e->lo, at);
     if (!e->range) continue;
     if (w->nvar == TP_MAXRANK)
       return tp_fail(err, TP_E_SHAPE, n->pos, "more than %d axes", TP_MAXRANK);
-    const tp_sym *a = tp_sym_var(w->c, "a");
+    tp_sym *a = tp_sym_var(w->c, "a");
     w->var[w->nvar] = a;
     w->by[w->nvar] = n;
     w->lo[w->nvar] = sat[d];
@@ -231,7 +228,7 @@ static bool through_read(
     int nr = 0;
     for (int k = 0; k < d; k++) nr += n->attr.at[k].range;
     w->ext[w->nvar++] = tp_at_point(w->p, n, n->out[0].shape[nr], at);
-    sat[d] = tp_ix_add(w->c, sat[d], tp_ix_sym(w->c, a));
+    sat[d] = tp_ix_add(sat[d], tp_ix_sym(a));
   }
   return true;
 }
@@ -240,7 +237,7 @@ static bool through_read(
  * then. */
 typedef struct {
   const tp_node *n;
-  const tp_ix *const *at;
+  tp_ixs at;
   int lead;
 } passed_view;
 
@@ -267,13 +264,13 @@ static void apply_view(view_walk *w, const passed_view *v, tp_opnd *o) {
 }
 
 /* Follows views without recursion, as there may be thousands in a row. */
-static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
+static bool follow(view_walk *w, tp_val v, tp_ixs at, tp_opnd *o, tp_error *err) {
   TP_VEC(passed_view) way = { 0 };
   for (; w->p->mode[v.node->id] == TP_V_VIEW; v = v.node->in[0].src) {
     const tp_node *n = v.node, *src = n->in[0].src.node;
     TP_PUSH(w->p->a, &way, ((passed_view){ n, at, w->nvar }));
-    const tp_ix **sat = n->op == TP_OP_READ ? TP_NEWN(w->p->a, const tp_ix *, src->ndom)
-                                            : at_operand(w->p, n, at, src);
+    tp_ix **sat =
+        n->op == TP_OP_READ ? TP_NEWN(w->p->a, tp_ix *, src->ndom) : at_operand(w->p, n, at, src);
     if (n->op == TP_OP_READ && !through_read(w, n, at, sat, err)) return false;
     at = sat;
   }
@@ -282,11 +279,11 @@ static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, t
   return true;
 }
 
-bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, const tp_ix **rest) {
-  return tp_ix_linear_in(p->g->ix, e, s, by, rest) && !tp_depends(p, *rest, s);
+bool tp_steps(const tp_poly *p, tp_ix *e, tp_sym *s, int64_t *by, tp_ix **rest) {
+  return tp_ix_linear_in(e, s, by, rest) && !tp_depends(p, *rest, s);
 }
 
-static int mentions_var(const view_walk *w, const tp_ix *e) {
+static int mentions_var(const view_walk *w, tp_ix *e) {
   for (int k = 0; k < w->nvar; k++)
     if (tp_depends(w->p, e, w->var[k])) return k;
   return -1;
@@ -310,7 +307,7 @@ static void judge(view_walk *w, tp_opnd *o) {
     int v = mentions_var(w, o->idx[d]);
     if (v < 0) continue;
     int64_t coef;
-    const tp_ix *rest;
+    tp_ix *rest;
     bool ok = tp_steps(w->p, o->idx[d], w->var[v], &coef, &rest) && coef == 1 &&
         mentions_var(w, rest) < 0 && !used[v]++;
     if (!ok) k = v;
@@ -318,8 +315,8 @@ static void judge(view_walk *w, tp_opnd *o) {
   if (k >= 0) o->bad = culprit(w, k);
 }
 
-bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
-    const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
+bool tp_resolve(tp_poly *p, tp_val v, tp_ixs at, int nlead, tp_dims leadvar, tp_ixs leadext,
+    tp_opnd *out, tp_error *err) {
   view_walk w = { .p = p, .c = p->g->ix, .nvar = nlead, .top = v.node };
   for (int i = 0; i < nlead; i++) {
     w.var[i] = leadvar[i];
@@ -335,28 +332,27 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
 
 /* dims in `over` lead as axes */
 static bool call_operand(
-    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+    tp_poly *p, const tp_node *n, tp_ixs at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
-  const tp_sym *var[TP_MAXDIM];
-  const tp_ix *ext[TP_MAXDIM], *vat[TP_MAXDIM];
+  tp_sym *var[TP_MAXDIM];
+  tp_ix *ext[TP_MAXDIM], *vat[TP_MAXDIM];
   int nl = 0;
   tp_val v = n->in[k].src;
   for (int d = 0; d < n->ndom; d++)
     if (tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) {
       var[nl] = tp_sym_var(c, "a");
-      ext[nl++] = tp_ix_sym(c, n->dom[d]->bound);
+      ext[nl++] = tp_ix_sym(n->dom[d]->bound);
     }
   for (int d = 0; d < v.node->ndom; d++)
     for (int e = 0, q = 0; e < n->ndom; e++) {
       bool over = tp_dom_has(n->attr.nover, n->attr.over, n->dom[e]);
-      if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
+      if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(var[q]) : at[e];
       q += over;
     }
   return tp_resolve(p, v, vat, nl, var, ext, o, err);
 }
 
-bool tp_node_operand(
-    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+bool tp_node_operand(tp_poly *p, const tp_node *n, tp_ixs at, int k, tp_opnd *o, tp_error *err) {
   if (n->op == TP_OP_CALL) return call_operand(p, n, at, k, o, err);
   tp_val v = n->in[k].src;
   return tp_resolve(p, v, at_operand(p, n, at, v.node), 0, NULL, NULL, o, err);

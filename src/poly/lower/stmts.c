@@ -5,11 +5,11 @@
 
 typedef struct {
   int n;
-  const tp_sym *dim[2 * TP_MAXDIM], *label[2 * TP_MAXDIM];
+  tp_sym *dim[2 * TP_MAXDIM], *label[2 * TP_MAXDIM];
 } dim_list;
 
 /* Inserts a dim behind those of smaller or equal label. */
-static void add_dim(dim_list *v, const tp_sym *d, const tp_sym *label) {
+static void add_dim(dim_list *v, tp_sym *d, tp_sym *label) {
   int i = v->n++;
   for (; i > 0 && v->label[i - 1]->order > label->order; i--) {
     v->dim[i] = v->dim[i - 1];
@@ -56,17 +56,17 @@ static sb start_own(low *l, tp_stkind kind, tp_node *n) {
 
 typedef struct {
   int end;
-  const tp_ix *upto;
+  tp_ix *upto;
 } end_wait; /* upto: as that of an access */
 typedef TP_VEC(end_wait) end_list;
 
-static void note(sb *b, end_list *v, const tp_ix *e) {
+static void note(sb *b, end_list *v, tp_ix *e) {
   for (int i = tp_next_end(b->l->p, e, 0); i >= 0; i = tp_next_end(b->l->p, e, i + 1)) {
-    const tp_ix *upto = tp_end_wanted(b->l->p, e, i);
+    tp_ix *upto = tp_end_wanted(b->l->p, e, i);
     int k = 0;
     while (k < v->n && v->v[k].end != i) k++;
     if (k == v->n) TP_PUSH(b->l->a, v, (end_wait){ i, upto });
-    else if (v->v[k].upto) v->v[k].upto = upto ? tp_ix_max(b->l->g->ix, v->v[k].upto, upto) : NULL;
+    else if (v->v[k].upto) v->v[k].upto = upto ? tp_ix_max(v->v[k].upto, upto) : NULL;
   }
 }
 
@@ -81,18 +81,18 @@ static void note_operand(sb *b, end_list *v, const tp_opnd *o, int rows) {
  * rows): notes these ends. */
 static void note_over(sb *b, end_list *v, const tp_node *n) {
   const tp_stmt *s = b->s;
-  const tp_ix *at[s->ndim + 1];
-  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(b->l->g->ix, s->dim[d]);
+  tp_ix *at[s->ndim + 1];
+  for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(s->dim[d]);
   for (int k = 0; n->nin && k < n->attr.nover; k++)
     if (tp_stop_of(b->l->g, n->attr.over[k]))
       note(b, v,
-          tp_at_dims(b->l->p, tp_ix_sym(b->l->g->ix, tp_stop_of(b->l->g, n->attr.over[k])->sym),
-              s->ndim, s->label, at));
+          tp_at_dims(b->l->p, tp_ix_sym(tp_stop_of(b->l->g, n->attr.over[k])->sym), s->ndim,
+              s->label, at));
 }
 
 static bool note_node(sb *b, end_list *v, int i) {
   const tp_node *n = b->s->node[i];
-  const tp_ix *const *at = b->s->nodeat[i];
+  tp_ixs at = b->s->nodeat[i];
   tp_opnd o;
   for (int k = 0; k < n->nout; k++)
     for (int a = 0; a < n->out[k].rank; a++)
@@ -106,7 +106,7 @@ static bool note_node(sb *b, end_list *v, int i) {
   return true;
 }
 
-static void end_access(sb *b, int end, const tp_ix *upto) {
+static void end_access(sb *b, int end, tp_ix *upto) {
   low *l = b->l;
   const tp_end *e = &l->p->ends.v[end];
   const tp_stop *s = &l->g->stops.v[e->stop];
@@ -124,7 +124,7 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
 static void rows_access(sb *b, int end) {
   const tp_end e = b->l->p->ends.v[end];
   for (int d = 0; d < b->l->g->stops.v[e.stop].ndom; d++) {
-    const tp_ix *rows = tp_end_of_rows(b->l->p, &e, d);
+    tp_ix *rows = tp_end_of_rows(b->l->p, &e, d);
     int inner = rows ? tp_next_end(b->l->p, rows, 0) : -1;
     if (inner < 0) continue;
     rows_access(b, inner);
@@ -137,7 +137,7 @@ static bool wait_for_ends(sb *b) {
   end_list v = { 0 };
   tp_opnd o;
   int end;
-  const tp_ix *least;
+  tp_ix *least;
   if (!l->g->stops.n) return true;
   for (int i = 0; i < b->s->nnode; i++)
     if (!note_node(b, &v, i)) return false;
@@ -152,8 +152,7 @@ static bool wait_for_ends(sb *b) {
     rows_access(b, end);
   b->s->gacc = b->acc.n;
   for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
-    end_access(
-        b, end, b->s->exact ? tp_ix_addc(b->l->g->ix, least, -1) : tp_ix_const(b->l->g->ix, 0));
+    end_access(b, end, b->s->exact ? tp_ix_addc(least, -1) : tp_ix_const(b->l->g->ix, 0));
   return true;
 }
 
@@ -164,8 +163,7 @@ static bool finish(sb *b, const tp_out *res) {
   if (!wait_for_ends(b)) return false;
   int first = res ? tp_sb_find_there(b, res) : -1;
   bool apart = tp_graph_setting(l->g, "TEMPO_APART");
-  for (int i = 0; i < b->acc.n; i++) {
-    tp_access *x = &b->acc.v[i];
+  TP_EACH (tp_access, x, b->acc) {
     tp_arr *r = l->p->arrs.v[x->arr];
     x->rel = tp_rel_restrict(
         tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
@@ -186,7 +184,7 @@ static bool finish_src(sb *b, bool window, const tp_out *res) {
 /* Adds the write of the array at the statement's own point of the array's dims. */
 static void write_own(sb *b, tp_arr *x) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, x->ndim);
-  for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = tp_ix_sym(b->l->g->ix, x->dim[d]) };
+  for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = tp_ix_sym(x->dim[d]) };
   tp_sb_access(b, TP_ACC_WRITE, x, w, b->s->pos);
 }
 
@@ -205,18 +203,17 @@ static bool many_states(const low *l) {
 typedef struct {
   dim_list dims;
   tp_val src;
-  const tp_ix **srcat;
+  tp_ix **srcat;
   tp_set *dom;
 } taken_there;
 
-static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x) {
+static void take_there(low *l, int n, tp_dims dims, taken_there *x) {
   tp_ictx *c = l->g->ix;
   tp_opnd o;
   tp_at to[TP_MAXDIM];
   if (!tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
   const tp_node *u = o.base.node;
-  const tp_ix *is = tp_ix_bool(c, true),
-              **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
+  tp_ix *is = tp_ix_bool(c, true), **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
   if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT ||
       u->op == TP_OP_CONST || n + u->ndom > TP_MAXDIM)
     return;
@@ -224,13 +221,13 @@ static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x)
     bool moves = tp_dom_has(n, dims, u->dom[d]);
     for (int e = 0; e < n; e++) moves |= tp_ix_mentions(at[d], dims[e]);
     if (moves) continue;
-    const tp_sym *h = tp_sym_hidden_dim(c, u->dom[d]->name);
+    tp_sym *h = tp_sym_hidden_dim(c, u->dom[d]->name);
     add_dim(&x->dims, h, u->dom[d]);
-    is = tp_ix_and(c, is, tp_ix_cmp(c, TP_EQ, tp_ix_sym(c, h), at[d]));
-    at[d] = tp_ix_sym(c, h);
+    is = tp_ix_and(is, tp_ix_cmp(TP_EQ, tp_ix_sym(h), at[d]));
+    at[d] = tp_ix_sym(h);
   }
   if (x->dims.n == n) return;
-  for (int d = 0; d < n; d++) to[d] = (tp_at){ .lo = tp_ix_sym(c, dims[d]) };
+  for (int d = 0; d < n; d++) to[d] = (tp_at){ .lo = tp_ix_sym(dims[d]) };
   x->dom = tp_set_and(tp_set_cond(c, x->dims.n, x->dims.dim, is),
       tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(c, x->dims.n, x->dims.dim, n, dims, to))));
   x->src = o.base;
@@ -262,7 +259,7 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
 }
 
 /* The dims that a branch's condition sets equal to an expression without dims. */
-static uint32_t pins(const tp_node *m, const tp_ix *cond) {
+static uint32_t pins(const tp_node *m, tp_ix *cond) {
   if (!cond) return 0;
   if (tp_ix_kind(cond) == TP_IX_AND) {
     uint32_t r = 0;
@@ -316,7 +313,7 @@ static bool init(low *l, tp_node *n, tp_arr *x) {
 typedef struct {
   dim_list dims;
   tp_at u[TP_MAXDIM];
-  const tp_ix *row[TP_MAXDIM];
+  tp_ix *row[TP_MAXDIM];
   int nrow;
 } space;
 
@@ -350,25 +347,24 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
     if (e->at[d].range ? ranges
                        : tp_moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]))
       continue;
-    const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
+    tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     add_dim(&s.dims, h, n->dom[d]);
-    s.u[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, h) };
-    if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d].lo, e->at[d].lo);
+    s.u[d] = (tp_at){ .lo = tp_ix_sym(h) };
+    if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(s.u[d].lo, e->at[d].lo);
   }
   for (int d = 0; d < p->ndom; d++) add_dim(&s.dims, p->dom[d], p->dom[d]);
   return s;
 }
 
 /* The part of a contribution's condition without ends. */
-static const tp_ix *plain(low *l, const tp_ix *cond) {
-  return tp_ix_both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
+static tp_ix *plain(low *l, tp_ix *cond) {
+  return tp_ix_both(tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
 }
 
 /* cond, and lo <= x < hi. */
-static const tp_ix *in_range(
-    tp_ictx *c, const tp_ix *cond, const tp_ix *x, const tp_ix *lo, const tp_ix *hi) {
-  cond = tp_ix_both(c, cond, tp_ix_cmp(c, TP_GE, x, lo));
-  return tp_ix_both(c, cond, tp_ix_cmp(c, TP_LT, x, hi));
+static tp_ix *in_range(tp_ix *cond, tp_ix *x, tp_ix *lo, tp_ix *hi) {
+  cond = tp_ix_both(cond, tp_ix_cmp(TP_GE, x, lo));
+  return tp_ix_both(cond, tp_ix_cmp(TP_LT, x, hi));
 }
 
 /* {statement point -> elements} that are needed, back to the points. */
@@ -380,26 +376,25 @@ static tp_set *where_needed(low *l, const tp_node *n, const space *s) {
 static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space *s) {
   tp_ictx *c = l->g->ix;
   const tp_node *p = e->src.node;
-  const tp_ix *cond = plain(l, e->cond);
+  tp_ix *cond = plain(l, e->cond);
   for (int d = 0; d < p->ndom; d++)
-    cond = in_range(
-        c, cond, tp_ix_sym(c, p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(c, p->dom[d]->bound));
+    cond = in_range(cond, tp_ix_sym(p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(p->dom[d]->bound));
   for (int d = 0; d < n->ndom; d++) {
-    const tp_ix *u = s->u[d].lo;
+    tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
-    cond = e->at[d].range ? in_range(c, cond, u, e->at[d].lo, e->at[d].hi)
-                          : tp_ix_both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
+    cond = e->at[d].range ? in_range(cond, u, e->at[d].lo, e->at[d].hi)
+                          : tp_ix_both(cond, tp_ix_cmp(TP_EQ, u, e->at[d].lo));
   }
   return tp_set_and(tp_set_cond(c, s->dims.n, s->dims.dim, cond), where_needed(l, n, s));
 }
 
 /* The guard that both points exist; asks: and that the ends which the contribution needs are
  * known. */
-static const tp_ix *contribution_guard(low *l, const tp_node *n, const space *s, const tp_node *p,
-    const tp_ix *const *pat, const tp_ix *asks) {
-  const tp_ix *at[TP_MAXDIM], *there = tp_guard_of(l->p, p, pat);
+static tp_ix *contribution_guard(
+    low *l, const tp_node *n, const space *s, const tp_node *p, tp_ixs pat, tp_ix *asks) {
+  tp_ix *at[TP_MAXDIM], *there = tp_guard_of(l->p, p, pat);
   for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].range ? NULL : s->u[d].lo;
-  return tp_ix_both(l->g->ix, tp_ix_both(l->g->ix, tp_guard_of(l->p, n, at), there), asks);
+  return tp_ix_both(tp_ix_both(tp_guard_of(l->p, n, at), there), asks);
 }
 
 static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
@@ -407,29 +402,28 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   const tp_edge *e = &n->in[k];
   const tp_node *p = e->src.node;
   space s = { 0 };
-  const tp_ix *pat[TP_MAXDIM];
+  tp_ix *pat[TP_MAXDIM];
   tp_set *dom;
   if (e->gather) {
     for (int d = 0; d < n->ndom; d++) {
       add_dim(&s.dims, n->dom[d], n->dom[d]);
-      s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) };
+      s.u[d] = (tp_at){ .lo = tp_ix_sym(n->dom[d]) };
     }
-    const tp_ix *cond = plain(l, e->cond);
+    tp_ix *cond = plain(l, e->cond);
     for (int d = 0; d < p->ndom; d++) {
       pat[d] = e->at[d].lo;
       if (!e->at[d].range) continue;
-      const tp_sym *h = tp_sym_hidden_dim(c, p->dom[d]->name);
-      pat[d] = tp_ix_sym(c, h);
+      tp_sym *h = tp_sym_hidden_dim(c, p->dom[d]->name);
+      pat[d] = tp_ix_sym(h);
       /* a dim that both have is the node's */
-      if (!tp_dom_has(n->ndom, n->dom, p->dom[d]))
-        cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);
+      if (!tp_dom_has(n->ndom, n->dom, p->dom[d])) cond = tp_ix_subst(cond, 1, &p->dom[d], &pat[d]);
       add_dim(&s.dims, h, p->dom[d]);
-      cond = in_range(c, cond, pat[d], e->at[d].lo, e->at[d].hi);
+      cond = in_range(cond, pat[d], e->at[d].lo, e->at[d].hi);
     }
     dom = tp_set_and(tp_set_cond(c, s.dims.n, s.dims.dim, cond), where_needed(l, n, &s));
   } else {
     s = scatter_space(l, n, e);
-    for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(c, p->dom[d]);
+    for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(p->dom[d]);
     dom = scatter_domain(l, n, e, &s);
   }
   if (s.dims.n > TP_MAXDIM) {
@@ -445,7 +439,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   sb b = start(l, TP_ST_ACC, &s.dims, dom, n);
   b.s->into = n;
   b.s->k = k;
-  const tp_ix *asks = tp_end_parts(l->g, e->cond, true);
+  tp_ix *asks = tp_end_parts(l->g, e->cond, true);
   if (asks) asks = tp_at_point(l->p, p, asks, pat);
   b.s->guard = contribution_guard(l, n, &s, p, pat, asks);
   b.exact = asks;
@@ -466,7 +460,7 @@ static bool accum(low *l, tp_node *n) {
   return true;
 }
 
-static bool is_over(const tp_node *n, const tp_sym *d) {
+static bool is_over(const tp_node *n, tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 
@@ -484,8 +478,8 @@ static bool lower_call(low *l, tp_node *n) {
     for (int d = 0; d < n->ndom; d++) {
       bool over = is_over(n, n->dom[d]);
       w[d] = (tp_at){ .range = over,
-        .lo = over ? tp_ix_const(l->g->ix, 0) : tp_ix_sym(l->g->ix, n->dom[d]),
-        .hi = over ? tp_ix_sym(l->g->ix, n->dom[d]->bound) : NULL };
+        .lo = over ? tp_ix_const(l->g->ix, 0) : tp_ix_sym(n->dom[d]),
+        .hi = over ? tp_ix_sym(n->dom[d]->bound) : NULL };
       if (over) x->dense |= 1u << d;
     }
     tp_sb_access(&b, TP_ACC_WRITE, x, w, n->pos);

@@ -13,7 +13,7 @@ typedef struct { /* a statement being made */
   /* operators around the one at work; their numbers come after its own */
   int depth;
   TP_VEC(tp_node *) node;
-  TP_VEC(const tp_ix **) at;
+  TP_VEC(tp_ix **) at;
   TP_VEC(tp_access) acc;
 } sb;
 static inline bool sb_operand(const sb *b, int i, int k, tp_opnd *o) {
@@ -27,14 +27,14 @@ void tp_sb_access(sb *b, tp_acckind kind, tp_arr *x, const tp_at *at, tp_pos pos
 /* uses an operand: its value is made inside the statement, or gets an access */
 bool tp_sb_use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside);
 bool tp_sb_emit(
-    sb *b, tp_node *n, const tp_ix **at); /* adds n, after those of its operands that go inside */
+    sb *b, tp_node *n, tp_ix **at); /* adds n, after those of its operands that go inside */
 void tp_sb_sync(sb *b);
 bool tp_is_elementwise(const tp_node *n);
 /* May n's result lie where its operand k does? Other operands are made first, from the elements
  * that are there before. */
 bool tp_may_change(const tp_node *n, int k, const tp_opnd *o);
 /* ---- mayvec.c ---- */
-const tp_ix *tp_sb_extent_at(const sb *b, const tp_access *x, int a);
+tp_ix *tp_sb_extent_at(const sb *b, const tp_access *x, int a);
 bool tp_sb_is_exact(const sb *b);
 uint32_t tp_sb_may_vectorise(sb *b);
 /* ---- inplace.c ---- */

@@ -32,7 +32,7 @@ static isl_map *backwards(tp_sched *S, isl_map *m, int du, int dv, int s) {
 /* The bounds for which a member of the component reads itself in the wrong direction along a
  * dim. */
 static isl_set *wrong_way(
-    tp_sched *S, const tp_arcs *in, const tp_sym *label, int s, const tp_arc **why) {
+    tp_sched *S, const tp_arcs *in, tp_sym *label, int s, const tp_arc **why) {
   isl_set *bad = NULL;
   for (int e = 0; e < in->n; e++) {
     const tp_dep *d = tp_dep_of(S, &in->v[e]);
@@ -148,8 +148,7 @@ static const char *late_called(const tp_poly *p, const tp_late *l) {
 }
 
 bool tp_late_checks(tp_poly *p, tp_error *err) {
-  for (int i = 0; i < p->late.n; i++) {
-    const tp_late *l = &p->late.v[i];
+  TP_EACH (const tp_late, l, p->late) {
     const tp_stmt *s = p->stmts.v[l->st];
     const tp_access *x = &s->acc[l->acc];
     const char *what = tp_printf(p->a, "a value of '%s' needs itself", late_called(p, l));

@@ -25,7 +25,7 @@ static bool is_free(const cutter *c, int st) {
   return used == all;
 }
 
-double tp_elements(int rank, const tp_ix *const *shape) {
+double tp_elements(int rank, tp_ixs shape) {
   double n = 1;
   int64_t v;
   for (int k = 0; k < rank; k++)
@@ -45,7 +45,7 @@ static bool is_handed_on(const tp_stmt *s, int i) {
   return !stays && n->nout == 1;
 }
 
-static double value_bytes(tp_dtype t, int rank, const tp_ix *const *shape) {
+static double value_bytes(tp_dtype t, int rank, tp_ixs shape) {
   return (double)tp_dtype_size(t) * tp_elements(rank, shape);
 }
 
@@ -125,7 +125,7 @@ static bool can(const cutter *c, const tp_scc *k) {
   int st = k->st[0];
   const tp_stmt *s = S->p->stmts.v[st];
   int d = tp_dim_of(S, st, c->x->label);
-  const tp_ix *lo, *hi;
+  tp_ix *lo, *hi;
   int room = tp_is_cut(S, c->x->label) ? TP_TUNE_BLOCK_ROOM_MOST : TP_TUNE_BLOCK_ROOM;
   int64_t least = S->p->rows ? TP_MIN(S->p->rows, TP_TUNE_BLOCK_LEAST) : TP_TUNE_BLOCK_LEAST;
   return k->n == 1 && !k->rec && !s->effect && !tp_pinned(S, st, d) &&
@@ -142,7 +142,7 @@ static bool is_lone_product(const tp_stmt *s) {
 }
 
 /* Do its rows go over ranges of an array that follow the loop, and so share most elements? */
-static bool shares_ranges(const cutter *c, const tp_stmt *s, const tp_sym *dim) {
+static bool shares_ranges(const cutter *c, const tp_stmt *s, tp_sym *dim) {
   bool any = false;
   for (int a = 0; a < s->nacc; a++) {
     const tp_access *x = &s->acc[a];
@@ -181,7 +181,7 @@ static void spare_effects(cutter *c) {
   for (int i = 0; i < c->ncomp; i++) c->vec[i] &= !wanted[i], c->rows[i] &= !wanted[i];
 }
 
-static bool follows(const tp_stmt *s, const tp_ix *const *at, int n, int d) {
+static bool follows(const tp_stmt *s, tp_ixs at, int n, int d) {
   bool any = false;
   for (int k = 0; k < n; k++) any |= at[k] && tp_ix_mentions(at[k], s->dim[d]);
   return any;

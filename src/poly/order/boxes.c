@@ -39,25 +39,25 @@ static bool is_box(tp_sched *S, const tp_stmt *s, TP_KEEP isl_set *dom, int d) {
 
 /* The least or greatest value of dim d, exactly (a weight may only bound it). NULL: no single
  * expression. */
-static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
+static tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
   tp_ask(S, "over which range of a dim '%s' runs", s->name, NULL);
   tp_query(S);
   isl_pw_aff *p =
       last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
   p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
   p = isl_pw_aff_insert_domain(p, tp_isl_space(S->ix, 0));
-  const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
+  tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
   isl_pw_aff_free(p);
   return tp_query_end(S) ? e : NULL;
 }
 
-bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi) {
+bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, tp_ix **lo, tp_ix **hi) {
   bool fresh;
   tp_question q = { .what = OF_RANGE, .of = s->dom, .a = d };
-  const tp_ix **e = tp_recall(S, &q, 2 * sizeof *e, &fresh);
+  tp_ix **e = tp_recall(S, &q, 2 * sizeof *e, &fresh);
   if (fresh && is_box(S, s, s->dom, d) && (e[0] = end_of(S, s, d, false)) &&
       (e[1] = end_of(S, s, d, true)))
-    e[1] = tp_ix_addc(S->ix, e[1], 1);
+    e[1] = tp_ix_addc(e[1], 1);
   if (e[0]) *lo = e[0];
   if (e[1]) *hi = e[1];
   return e[0] && e[1];
@@ -190,7 +190,7 @@ typedef struct {
   tp_sched *S;
   const tp_scc *c;
   tp_arcs in;
-  const tp_sym *label;
+  tp_sym *label;
   int s;
   tp_wt at; /* the row of the cut */
 } ahead_cut;
@@ -203,7 +203,7 @@ static bool is_late(const ahead_cut *c, int st) {
 }
 
 /* Does something among these statements recur along the label? */
-static bool recurs(tp_sched *S, const tp_sym *label, int nst, const int *st, const tp_arcs *arcs) {
+static bool recurs(tp_sched *S, tp_sym *label, int nst, const int *st, const tp_arcs *arcs) {
   tp_level *L = tp_level_make(S, nst, st, arcs);
   tp_choose_recurrences(S, L);
   for (int k = 0; k < L->nscc; k++) {
@@ -315,7 +315,7 @@ static bool loses_rings(const ahead_cut *c) {
     for (int a = 0; a < s->nacc; a++)
       for (int k = 0; s->acc[a].at && k < c->S->p->arrs.v[s->acc[a].arr]->ndim; k++) {
         const tp_at *at = &s->acc[a].at[k];
-        const tp_ix *far = c->s > 0 ? at->lo : at->hi;
+        tp_ix *far = c->s > 0 ? at->lo : at->hi;
         for (int d = 0; at->range && d < s->ndim; d++)
           if (tp_ix_mentions(far, s->dim[d])) return true;
       }

@@ -230,7 +230,7 @@ static int max_depth(const tp_items *seq) {
 
 /* ---- the run ---- */
 
-bool tp_is_free_bound(const tp_sched *S, const tp_sym *s) {
+bool tp_is_free_bound(const tp_sched *S, tp_sym *s) {
   bool asked = false;
   for (int i = 0; i < S->p->g->nodes.n && !asked; i++)
     asked = tp_node_mentions(S->p->g->nodes.v[i], s);
@@ -249,7 +249,7 @@ static bool begin(tp_sched *S) {
   isl_set *free_ = isl_set_universe(tp_isl_params(S->ix));
   bool any = false;
   for (int i = 0, at = 0; i < tp_nsym(S->ix); i++) {
-    const tp_sym *s = tp_sym_at(S->ix, i);
+    tp_sym *s = tp_sym_at(S->ix, i);
     if (s->kind != TP_SYM_BOUND) continue;
     if (tp_is_free_bound(S, s)) {
       free_ = isl_set_lower_bound_si(free_, isl_dim_param, at, 0);

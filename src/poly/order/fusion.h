@@ -6,7 +6,7 @@
 
 typedef struct group {
   bool loop;
-  const tp_sym *label;
+  tp_sym *label;
   int s;
   bool pinned;
   TP_VEC(int) scc;
@@ -38,7 +38,7 @@ static inline group *group_of(const fusion *f, int st) { return f->of[f->L->of[s
 static inline int pick_sign(const tp_scc *c, int s) {
   return c->pick >= 0 && c->cand[c->pick].ok[s < 0];
 }
-static inline const tp_sym *pick_label(const tp_scc *c) {
+static inline tp_sym *pick_label(const tp_scc *c) {
   return c->pick >= 0 ? c->cand[c->pick].label : NULL;
 }
 

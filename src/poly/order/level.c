@@ -47,7 +47,7 @@ static void sort_arcs(tp_sched *S, tp_level *L) {
 
 /* ---- legal dims and offsets ---- */
 
-int tp_dim_of(tp_sched *S, int st, const tp_sym *label) {
+int tp_dim_of(tp_sched *S, int st, tp_sym *label) {
   const tp_stmt *s = S->p->stmts.v[st];
   for (int d = 0; d < s->ndim; d++)
     if (s->label[d] == label && !(S->st[st].used >> d & 1)) return d;
@@ -59,7 +59,7 @@ typedef struct {
   const tp_level *L;
   const tp_scc *c;
   const tp_arcs *in;
-  const tp_sym *label;
+  tp_sym *label;
   int s;
   tp_wt *off, *w;       /* by member; by arc */
   int64_t *at;          /* w at sample bounds */
@@ -208,8 +208,8 @@ static void lower_states(const fit *f) {
   }
 }
 
-static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs *in,
-    const tp_sym *label, int s, tp_wt **off) {
+static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs *in, tp_sym *label,
+    int s, tp_wt **off) {
   fit f = { .S = S,
     .L = L,
     .c = c,
@@ -230,7 +230,7 @@ static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs 
   return true;
 }
 
-static bool all_have(tp_sched *S, const tp_scc *c, const tp_sym *label) {
+static bool all_have(tp_sched *S, const tp_scc *c, tp_sym *label) {
   for (int i = 0; i < c->n; i++)
     if (tp_dim_of(S, c->st[i], label) < 0) return false;
   return true;
@@ -324,7 +324,7 @@ bool tp_arc_at(
 
 /* ---- votes ---- */
 
-static int find_cand(const tp_scc *c, const tp_sym *label) {
+static int find_cand(const tp_scc *c, tp_sym *label) {
   for (int i = 0; i < c->ncand; i++)
     if (c->cand[i].label == label) return i;
   return -1;
@@ -387,14 +387,14 @@ static bool carries_all(tp_sched *S, const tp_level *L, int k, int pick) {
   return tp_acyclic(S, &L->scc[k], &rest);
 }
 
-static bool could_be_vector(tp_sched *S, const tp_scc *c, const tp_sym *label) {
+static bool could_be_vector(tp_sched *S, const tp_scc *c, tp_sym *label) {
   for (int i = 0; i < c->n; i++)
     if (S->p->stmts.v[c->st[i]]->mayvec >> tp_dim_of(S, c->st[i], label) & 1) return true;
   return false;
 }
 
 /* Is every arc inside between points that are equal in this dim? A loop over it orders nothing. */
-static bool carries_none(tp_sched *S, const tp_level *L, int k, const tp_sym *label) {
+static bool carries_none(tp_sched *S, const tp_level *L, int k, tp_sym *label) {
   int64_t lo, hi;
   for (int e = 0; e < L->inner[k].n; e++) {
     const tp_dep *d = tp_dep_of(S, &L->inner[k].v[e]);
@@ -408,7 +408,7 @@ static bool carries_none(tp_sched *S, const tp_level *L, int k, const tp_sym *la
 
 /* Bytes that an arc keeps alive from row to row of a loop over this dim: as many rows as the reader
  * lies behind; all if it isn't in the loop. */
-static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) {
+static double kept_by(tp_sched *S, const tp_arc *e, tp_sym *label, int s) {
   const tp_dep *d = tp_dep_of(S, e);
   if (d->arr < 0) return 0;
   const tp_arr *x = S->p->arrs.v[d->arr];
@@ -460,7 +460,7 @@ static int best_dim(tp_sched *S, const tp_level *L, int k) {
   int best = 0, rank = 4;
   double bytes = 0;
   for (int i = 0; i < c->ncand; i++) {
-    const tp_sym *l = c->cand[i].label;
+    tp_sym *l = c->cand[i].label;
     int r = !c->rec                ? 0
         : carries_all(S, L, k, i)  ? could_be_vector(S, c, l)
         : carries_none(S, L, k, l) ? 3

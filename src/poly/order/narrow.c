@@ -11,10 +11,10 @@ enum { MAXEND = 4 };
 /* exclusive ends of the loop's variable: it may stop where all of them have come */
 typedef struct {
   int n;
-  const tp_ix *v[MAXEND];
+  tp_ix *v[MAXEND];
 } tops;
 
-static bool add_top(tops *t, const tp_ix *e) {
+static bool add_top(tops *t, tp_ix *e) {
   for (int i = 0; i < t->n; i++)
     if (t->v[i] == e) return true;
   if (t->n == MAXEND) return false;
@@ -29,49 +29,47 @@ typedef struct {
 } nested;
 
 /* e at the first value of each loop inside, where it is least. */
-static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nested *in) {
+static tp_ix *at_begin(tp_ix *e, const nested *in) {
   for (int i = in->n - 1; i >= 0; i--) {
     int64_t coef;
-    const tp_ix *rest;
+    tp_ix *rest;
     if (!tp_ix_mentions(e, in->v[i]->var)) continue;
-    if (!tp_ix_linear_in(p->g->ix, e, in->v[i]->var, &coef, &rest) || coef < 0) return NULL;
-    e = tp_ix_subst(p->g->ix, e, 1, &in->v[i]->var, &in->v[i]->lo);
+    if (!tp_ix_linear_in(e, in->v[i]->var, &coef, &rest) || coef < 0) return NULL;
+    e = tp_ix_subst(e, 1, &in->v[i]->var, &in->v[i]->lo);
   }
   return e;
 }
 
 /* The greatest e over loops inside, and over dim `also`. */
-static const tp_ix *over_loops(tp_poly *p, const tp_ix *e, const nested *in, const tp_sym *also) {
+static tp_ix *over_loops(tp_poly *p, tp_ix *e, const nested *in, tp_sym *also) {
   for (int i = 0; i < in->n; i++) e = tp_move_ends(p, e, 1, &in->v[i]->var, NULL, ~0u);
   return tp_depends(p, e, also) ? tp_move_ends(p, e, 1, &also, NULL, ~0u) : e;
 }
 
 /* *top := the exclusive end of `var` that part k of the guard asks for, exactly or with other
  * conditions; NULL: none. False: no part k. */
-static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nested *in,
-    const tp_ix **top, bool *exact) {
-  tp_ictx *c = p->g->ix;
+static bool top_of(
+    tp_poly *p, tp_ix *cond, int k, tp_sym *var, const nested *in, tp_ix **top, bool *exact) {
   int end;
-  const tp_ix *least, *rest, *asked;
+  tp_ix *least, *rest, *asked;
   int64_t coef;
   *top = NULL;
   if (!tp_guard_part(p, cond, k, &end, &asked)) return false;
-  least = end >= 0 ? at_begin(p, asked, in) : NULL;
+  least = end >= 0 ? at_begin(asked, in) : NULL;
   *exact = least && least == asked;
-  if (!least || !tp_ix_linear_in(c, least, var, &coef, &rest) || coef < 1 ||
-      tp_ix_mentions(rest, var))
+  if (!least || !tp_ix_linear_in(least, var, &coef, &rest) || coef < 1 || tp_ix_mentions(rest, var))
     return true;
-  const tp_sym *sym = p->ends.v[end].sym;
-  const tp_ix *e = over_loops(p, tp_ix_sym(c, sym), in, var);
+  tp_sym *sym = p->ends.v[end].sym;
+  tp_ix *e = over_loops(p, tp_ix_sym(sym), in, var);
   *exact &= tp_ix_as_sym(e) == sym;
-  *top = tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_sub(c, e, rest), coef),
+  *top = tp_ix_addc(tp_ix_fdiv(tp_ix_sub(e, rest), coef),
       1); /* end >= coef*var + rest  <=>  var < floor((end - rest) / coef) + 1 */
   return true;
 }
 
 /* Puts the ends of var into `all` that the statements inside t ask for. False: one asks none. */
-static bool gather_tops(tp_poly *p, const tp_tree *t, const tp_sym *var, nested in, tops *all) {
-  const tp_ix *top;
+static bool gather_tops(tp_poly *p, const tp_tree *t, tp_sym *var, nested in, tops *all) {
+  tp_ix *top;
   bool exact;
   if (t->kind == TP_T_RUN || in.n == (int)TP_LEN(in.v)) return false;
   if ((t->kind == TP_T_IF && t->n == 1) || (t->kind == TP_T_FOR && t->cond))
@@ -84,19 +82,19 @@ static bool gather_tops(tp_poly *p, const tp_tree *t, const tp_sym *var, nested 
 }
 
 /* cond without those parts that are just var < top; NULL: nothing is left. */
-static const tp_ix *rest_of(tp_poly *p, const tp_ix *cond, const tp_sym *var, const tp_ix *top) {
-  const tp_ix *x, *left = NULL;
+static tp_ix *rest_of(tp_poly *p, tp_ix *cond, tp_sym *var, tp_ix *top) {
+  tp_ix *x, *left = NULL;
   const nested none = { 0 };
   bool exact;
   for (int k = 0; top_of(p, cond, k, var, &none, &x, &exact); k++)
-    if (!x || !exact || x != top) left = tp_ix_both(p->g->ix, left, tp_ix_conjunct(cond, k));
+    if (!x || !exact || x != top) left = tp_ix_both(left, tp_ix_conjunct(cond, k));
   return left;
 }
 
 /* t without those guards that are just var < top. */
-static tp_tree *without(tp_poly *p, tp_tree *t, const tp_sym *var, const tp_ix *top) {
+static tp_tree *without(tp_poly *p, tp_tree *t, tp_sym *var, tp_ix *top) {
   if (t->kind == TP_T_IF && t->n == 1) {
-    const tp_ix *left = rest_of(p, t->cond, var, top);
+    tp_ix *left = rest_of(p, t->cond, var, top);
     if (!left) return without(p, t->kid[0], var, top);
     t->cond = left;
   }
@@ -107,10 +105,10 @@ static tp_tree *without(tp_poly *p, tp_tree *t, const tp_sym *var, const tp_ix *
 static void narrow(tp_poly *p, tp_tree *t) {
   tops all = { 0 };
   if (!gather_tops(p, t->kid[0], t->var, (nested){ 0 }, &all) || !all.n) return;
-  const tp_ix *top = all.v[0];
-  for (int i = 1; i < all.n; i++) top = tp_ix_max(p->g->ix, top, all.v[i]);
-  t->hi = tp_ix_min(p->g->ix, t->hi, top);
-  t->cond = tp_ix_cmp(p->g->ix, TP_GT, top, t->lo);
+  tp_ix *top = all.v[0];
+  for (int i = 1; i < all.n; i++) top = tp_ix_max(top, all.v[i]);
+  t->hi = tp_ix_min(t->hi, top);
+  t->cond = tp_ix_cmp(TP_GT, top, t->lo);
   t->kid[0] = without(p, t->kid[0], t->var, top);
 }
 

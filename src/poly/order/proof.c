@@ -105,8 +105,7 @@ bool tp_prove(tp_sched *S, const char **which) {
       *which = tp_printf(S->a, "'%s' has no time at some of its points", S->p->stmts.v[i]->name);
       return false;
     }
-  for (int i = 0; i < S->deps.n; i++) {
-    const tp_dep *d = &S->deps.v[i];
+  TP_EACH (const tp_dep, d, S->deps) {
     if (d->soft || tp_is_forward(S, d)) continue;
     *which = tp_printf(
         S->a, "edge from '%s' to '%s'", S->p->stmts.v[d->src]->name, S->p->stmts.v[d->dst]->name);

@@ -15,73 +15,71 @@ enum { STEADY_NEAR = 64, STEADY_RUNS = 48, STEADY_ELEMENTS = 16 };
 typedef struct {
   tp_sched *S;
   const tp_tree *loop;
-  const tp_ix *first, *last; /* the middle range, from first to before last; NULL: the loop's end */
+  tp_ix *first, *last; /* the middle range, from first to before last; NULL: the loop's end */
 } steady;
 
 /* x and y, or an argument of x if that is `kind` of several, are a small number apart. */
-static bool are_near(tp_ictx *ix, const tp_ix *x, tp_ixkind kind, const tp_ix *y) {
+static bool are_near(tp_ix *x, tp_ixkind kind, tp_ix *y) {
   int64_t by;
-  if (tp_ix_is_const(tp_ix_sub(ix, x, y), &by)) return by >= -STEADY_NEAR && by <= STEADY_NEAR;
+  if (tp_ix_is_const(tp_ix_sub(x, y), &by)) return by >= -STEADY_NEAR && by <= STEADY_NEAR;
   bool any = false;
   for (int i = 0; tp_ix_kind(x) == kind && i < tp_ix_narg(x); i++)
-    any |= tp_ix_is_const(tp_ix_sub(ix, tp_ix_arg(x, i), y), &by) && by >= -STEADY_NEAR &&
+    any |= tp_ix_is_const(tp_ix_sub(tp_ix_arg(x, i), y), &by) && by >= -STEADY_NEAR &&
         by <= STEADY_NEAR;
   return any;
 }
 
 /* The literal e >= 0 or e = 0 changes from below *at on, and, if it is e = 0, again behind it.
  * False: it does not mention the variable, or in another way. *up: e grows with the variable. */
-static bool changes_at(const steady *x, const tp_ix *c, const tp_ix **at, bool *up) {
-  tp_ictx *ix = x->S->ix;
-  const tp_ix *rest;
+static bool changes_at(const steady *x, tp_ix *c, tp_ix **at, bool *up) {
+  tp_ix *rest;
   int64_t by;
   bool ge = tp_ix_kind(c) == TP_IX_GE0;
   if ((!ge && tp_ix_kind(c) != TP_IX_EQ0) || !tp_ix_mentions(c, x->loop->var)) return false;
-  if (!tp_ix_linear_in(ix, tp_ix_arg(c, 0), x->loop->var, &by, &rest) || (by != 1 && by != -1) ||
+  if (!tp_ix_linear_in(tp_ix_arg(c, 0), x->loop->var, &by, &rest) || (by != 1 && by != -1) ||
       tp_ix_mentions(rest, x->loop->var))
     return false;
   *up = by == 1;
-  *at = by == 1 ? tp_ix_neg(ix, rest) : ge ? tp_ix_addc(ix, rest, 1) : rest;
+  *at = by == 1 ? tp_ix_neg(rest) : ge ? tp_ix_addc(rest, 1) : rest;
   return true;
 }
 
 /* 1: the literal changes at the beginning of the loop, -1: at its end, 0: it is left as it is. */
-static int end_of_change(const steady *x, const tp_ix *c, const tp_ix *at, bool up) {
-  if (are_near(x->S->ix, x->loop->lo, TP_IX_MAX, at)) return 1;
-  if (are_near(x->S->ix, x->loop->hi, TP_IX_MIN, at)) return -1;
+static int end_of_change(const steady *x, tp_ix *c, tp_ix *at, bool up) {
+  if (are_near(x->loop->lo, TP_IX_MAX, at)) return 1;
+  if (are_near(x->loop->hi, TP_IX_MIN, at)) return -1;
   return tp_ix_kind(c) == TP_IX_EQ0 ? 0 : up ? 1 : -1;
 }
 
 /* Moves the ends of the middle range so that c is decided there. */
-static void find_range(steady *x, const tp_ix *c) {
-  tp_ictx *ix = x->S->ix;
-  const tp_ix *at;
+static void find_range(steady *x, tp_ix *c) {
+  tp_ix *at;
   bool up, eq = tp_ix_kind(c) == TP_IX_EQ0;
   if (changes_at(x, c, &at, &up)) {
     int end = end_of_change(x, c, at, up);
     if (end > 0) {
-      at = eq ? tp_ix_addc(ix, at, 1) : at;
-      x->first = x->first ? tp_ix_max(ix, x->first, at) : at;
-    } else if (end < 0) x->last = x->last ? tp_ix_min(ix, x->last, at) : at;
+      at = eq ? tp_ix_addc(at, 1) : at;
+      x->first = x->first ? tp_ix_max(x->first, at) : at;
+    } else if (end < 0) x->last = x->last ? tp_ix_min(x->last, at) : at;
   } else if (tp_ix_kind(c) == TP_IX_AND || tp_ix_kind(c) == TP_IX_OR || tp_ix_kind(c) == TP_IX_NOT)
     for (int i = 0; i < tp_ix_narg(c); i++) find_range(x, tp_ix_arg(c, i));
 }
 
 /* c in the middle range. */
-static const tp_ix *decided(const steady *x, const tp_ix *c) {
+static tp_ix *decided(const steady *x, tp_ix *c) {
   tp_ictx *ix = x->S->ix;
-  const tp_ix *at, *r;
+  tp_ix *at, *r;
   bool up;
   if (changes_at(x, c, &at, &up)) {
     int end = end_of_change(x, c, at, up);
     return !end ? c : tp_ix_bool(ix, tp_ix_kind(c) == TP_IX_GE0 && up == (end > 0));
   }
-  if (tp_ix_kind(c) == TP_IX_NOT) return tp_ix_not(ix, decided(x, tp_ix_arg(c, 0)));
+  if (tp_ix_kind(c) == TP_IX_NOT) return tp_ix_not(decided(x, tp_ix_arg(c, 0)));
   if (tp_ix_kind(c) != TP_IX_AND && tp_ix_kind(c) != TP_IX_OR) return c;
   r = decided(x, tp_ix_arg(c, 0));
   for (int i = 1; i < tp_ix_narg(c); i++) {
-    const tp_ix *a = decided(x, tp_ix_arg(c, i));
-    r = tp_ix_kind(c) == TP_IX_AND ? tp_ix_and(ix, r, a) : tp_ix_or(ix, r, a);
+    tp_ix *a = decided(x, tp_ix_arg(c, i));
+    r = tp_ix_kind(c) == TP_IX_AND ? tp_ix_and(r, a) : tp_ix_or(r, a);
   }
   return r;
 }
@@ -111,10 +109,9 @@ static bool look_inside(steady *x, const tp_tree *t, int *runs) {
 }
 
 /* A copy of t with another variable, as it is in the middle range or as it is. */
-static tp_tree *with_variable(const steady *x, const tp_tree *t, const tp_sym *var, bool middle) {
-  tp_ictx *ix = x->S->ix;
-  const tp_sym *from = x->loop->var;
-  const tp_ix *to = tp_ix_sym(ix, var), *cond = t->cond;
+static tp_tree *with_variable(const steady *x, const tp_tree *t, tp_sym *var, bool middle) {
+  tp_sym *from = x->loop->var;
+  tp_ix *to = tp_ix_sym(var), *cond = t->cond;
   if (t->kind == TP_T_IF && middle) cond = decided(x, cond);
   if (cond && (tp_ix_kind(cond) == TP_IX_TRUE || tp_ix_kind(cond) == TP_IX_FALSE)) {
     int k = tp_ix_kind(cond) == TP_IX_FALSE;
@@ -122,18 +119,18 @@ static tp_tree *with_variable(const steady *x, const tp_tree *t, const tp_sym *v
   }
   tp_tree *r = tp_ast_new_tree(x->S, t->kind, t->n);
   r->stmt = t->stmt;
-  r->cond = cond ? tp_ix_subst(ix, cond, 1, &from, &to) : NULL;
+  r->cond = cond ? tp_ix_subst(cond, 1, &from, &to) : NULL;
   if (t->arg) {
     int n = x->S->p->stmts.v[t->stmt]->ndim;
-    r->arg = TP_NEWN(x->S->a, const tp_ix *, n);
+    r->arg = TP_NEWN(x->S->a, tp_ix *, n);
     for (int d = 0; d < n; d++)
-      r->arg[d] = t->arg[d] ? tp_ix_subst(ix, t->arg[d], 1, &from, &to) : NULL;
+      r->arg[d] = t->arg[d] ? tp_ix_subst(t->arg[d], 1, &from, &to) : NULL;
   }
   for (int i = 0; i < t->n; i++) r->kid[i] = with_variable(x, t->kid[i], var, middle);
   return r;
 }
 
-static tp_tree *part_of(const steady *x, const tp_ix *lo, const tp_ix *hi, bool middle) {
+static tp_tree *part_of(const steady *x, tp_ix *lo, tp_ix *hi, bool middle) {
   tp_tree *t = tp_dup(x->S->a, x->loop, sizeof *t);
   t->lo = lo, t->hi = hi;
   t->var = tp_sym_var(x->S->ix, x->loop->label ? x->loop->label->name : "c");
@@ -149,8 +146,8 @@ tp_tree *tp_steady_loops(tp_sched *S, tp_tree *t) {
   if (t->kind != TP_T_FOR || t->block || t->cond || (t->step != 1 && t->step != -1) ||
       S->p->ends.n || !look_inside(&x, t->kid[0], &runs) || (!x.first && !x.last))
     return t;
-  const tp_ix *a = x.first ? tp_ix_min(S->ix, t->hi, tp_ix_max(S->ix, t->lo, x.first)) : t->lo,
-              *b = x.last ? tp_ix_max(S->ix, a, tp_ix_min(S->ix, t->hi, x.last)) : t->hi;
+  tp_ix *a = x.first ? tp_ix_min(t->hi, tp_ix_max(t->lo, x.first)) : t->lo,
+        *b = x.last ? tp_ix_max(a, tp_ix_min(t->hi, x.last)) : t->hi;
   tp_tree *r = tp_ast_new_tree(S, TP_T_SEQ, 0), *part[3];
   r->kid = TP_NEWN(S->a, tp_tree *, 4);
   part[0] = x.first ? part_of(&x, t->lo, a, false) : NULL;

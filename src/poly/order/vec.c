@@ -3,15 +3,15 @@
  * rows. */
 #include "poly/sched.h"
 
-typedef TP_VEC(const tp_sym *) labels;
+typedef TP_VEC(tp_sym *) labels;
 
-static bool has(const labels *C, const tp_sym *l) {
+static bool has(const labels *C, tp_sym *l) {
   for (int i = 0; i < C->n; i++)
     if (C->v[i] == l) return true;
   return false;
 }
 
-static void need(tp_sched *S, labels *C, const tp_sym *l) {
+static void need(tp_sched *S, labels *C, tp_sym *l) {
   if (!has(C, l)) TP_PUSH(S->a, C, l);
 }
 
@@ -87,7 +87,7 @@ typedef struct {
   int dim;
   uint32_t with; /* the others on which it depends */
   bool ok;
-  const tp_ix *lo, *hi;
+  tp_ix *lo, *hi;
 } slant;
 
 static isl_stat see_end(isl_constraint *c, void *ud) {
@@ -97,13 +97,13 @@ static isl_stat see_end(isl_constraint *c, void *ud) {
     bool first = isl_constraint_is_lower_bound(c, isl_dim_set, (unsigned)x->dim) == isl_bool_true;
     isl_val *by = isl_constraint_get_coefficient_val(c, isl_dim_set, x->dim);
     isl_aff *a = isl_constraint_get_bound(c, isl_dim_set, x->dim);
-    const tp_ix *e = tp_ix_of_aff(ix, x->s->ndim, x->s->dim, a);
+    tp_ix *e = tp_ix_of_aff(ix, x->s->ndim, x->s->dim, a);
     x->ok &= e && isl_constraint_is_equality(c) == isl_bool_false &&
         (first ? isl_val_is_one(by) : isl_val_is_negone(by)) == isl_bool_true;
     for (int d = 0; d < x->s->ndim && x->ok; d++)
       if (tp_ix_mentions(e, x->s->dim[d])) x->with |= 1u << d;
-    if (x->ok && first) x->lo = x->lo ? tp_ix_max(ix, x->lo, e) : e;
-    if (x->ok && !first) e = tp_ix_addc(ix, e, 1), x->hi = x->hi ? tp_ix_min(ix, x->hi, e) : e;
+    if (x->ok && first) x->lo = x->lo ? tp_ix_max(x->lo, e) : e;
+    if (x->ok && !first) e = tp_ix_addc(e, 1), x->hi = x->hi ? tp_ix_min(x->hi, e) : e;
     isl_aff_free(a);
     isl_val_free(by);
   }
@@ -145,8 +145,8 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
   uint32_t free = free_dims(C, s);
   s->vec = 0;
   s->bdim = s->rdim = -1;
-  s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
-  s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
+  s->vlo = TP_NEWN(S->a, tp_ix *, s->ndim);
+  s->vhi = TP_NEWN(S->a, tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
     if (room <= 0 || !(free >> d & 1) || tp_without(S->p, TP_RX_CALLS) || tp_pinned(S, st, d) ||
         !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d]))
@@ -160,7 +160,7 @@ static void vectorise(tp_sched *S, const labels *C, int st) {
 
 /* ---- loops that are there to be cut ---- */
 
-bool tp_is_cut(const tp_sched *S, const tp_sym *label) {
+bool tp_is_cut(const tp_sched *S, tp_sym *label) {
   for (int i = 0; i < S->cut.n; i++)
     if (S->cut.v[i] == label) return true;
   return false;
@@ -168,7 +168,7 @@ bool tp_is_cut(const tp_sched *S, const tp_sym *label) {
 
 /* Does the statement go along l? An effect counts as not: it runs point by point in a loop of its
  * own. */
-static bool has_label(const tp_stmt *s, const tp_sym *l) {
+static bool has_label(const tp_stmt *s, tp_sym *l) {
   if (s->effect) return false;
   for (int d = 0; d < s->ndim; d++)
     if (s->label[d] == l) return true;
@@ -176,7 +176,7 @@ static bool has_label(const tp_stmt *s, const tp_sym *l) {
 }
 
 /* Is the second statement's point a fixed number of steps of l from the first's? */
-static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
+static bool in_step(tp_sched *S, const tp_dep *d, tp_sym *l) {
   const tp_stmt *a = S->p->stmts.v[d->src], *b = S->p->stmts.v[d->dst];
   int64_t lo, hi;
   for (int i = 0; i < a->ndim; i++)
@@ -190,7 +190,7 @@ static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
 /* May l be cut? It may if nothing recurs among the statements that go along l in step, none of
  * their dims is cut, and one hands a value to another, or a value larger than its result to
  * itself. */
-static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
+static bool worth_cutting(tp_sched *S, tp_sym *l, const tp_arcs *all) {
   int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
   bool hands_on = false;
   tp_arcs arcs = { 0 };
@@ -225,7 +225,7 @@ static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
   for (int i = 0; i < S->p->stmts.n; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int d = 0; d < s->ndim; d++) {
-      const tp_sym *l = s->label[d];
+      tp_sym *l = s->label[d];
       if (has(C, l) || has(&asked, l) || !l->bound || !(s->mayvec >> d & 1)) continue;
       need(S, &asked, l);
       if (worth_cutting(S, l, all)) TP_PUSH(S->a, &S->cut, l);
@@ -360,7 +360,7 @@ static void align_rows(tp_sched *S, const tp_stmt *s) {
   }
 }
 
-bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, const tp_ix *e, bool range) {
+bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, tp_ix *e, bool range) {
   uint32_t dims = s->ahead & (range ? ~0u : s->bdim < 0 ? s->vec : s->vec & ~(1u << s->bdim));
   bool ahead = false, other = p->g->stops.n > 0;
   for (int d = 0; d < s->ndim && dims; d++)
@@ -369,22 +369,22 @@ bool tp_lies_ahead(const tp_poly *p, const tp_stmt *s, const tp_ix *e, bool rang
 }
 
 /* One more than the last place along dim k that is accessed; NULL: no single expression. */
-static const tp_ix *places(tp_sched *S, const tp_access *x, int k) {
+static tp_ix *places(tp_sched *S, const tp_access *x, int k) {
   tp_ask(S, "how far along a dim '%s' is accessed", S->p->arrs.v[x->arr]->name, NULL);
   tp_query(S);
   isl_pw_aff *p = isl_set_dim_max(isl_map_range(isl_map_copy(x->rel)), k);
   p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
-  const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
+  tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
   isl_pw_aff_free(p);
-  return tp_query_end(S) && e ? tp_ix_addc(S->ix, e, 1) : NULL;
+  return tp_query_end(S) && e ? tp_ix_addc(e, 1) : NULL;
 }
 
 static bool has_room_ahead(tp_sched *S, const tp_access *x, int k) {
   tp_arr *r = S->p->arrs.v[x->arr];
-  const tp_ix *n = r->kind == TP_ARR_TEMP ? places(S, x, k) : NULL;
+  tp_ix *n = r->kind == TP_ARR_TEMP ? places(S, x, k) : NULL;
   if (!n) return false;
-  if (!r->least) r->least = TP_NEWN(S->a, const tp_ix *, r->ndim);
-  r->least[k] = r->least[k] ? tp_ix_max(S->ix, r->least[k], n) : n;
+  if (!r->least) r->least = TP_NEWN(S->a, tp_ix *, r->ndim);
+  r->least[k] = r->least[k] ? tp_ix_max(r->least[k], n) : n;
   return true;
 }
 

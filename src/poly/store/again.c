@@ -20,7 +20,7 @@ typedef struct {
   int *nwrite, *nread;
   bool *no, *again; /* by array */
   /* by statement: the outermost loop over dim around it; NULL: none */
-  const tp_sym *dim;
+  tp_sym *dim;
   const void **loop;
   /* products in the chain of the value at work */
   int products;
@@ -30,14 +30,13 @@ typedef struct {
 /* Does x keep more if dim d is longer? A block of at most so many rows does not. */
 static bool is_whole(const tp_poly *p, const tp_arr *x, int d) {
   tp_ictx *c = p->g->ix;
-  const tp_sym *bound = x->dim[d]->bound;
-  const tp_ix *some = tp_ix_const(c, 1 << 20), *more = tp_ix_const(c, 1 << 21);
+  tp_sym *bound = x->dim[d]->bound;
+  tp_ix *some = tp_ix_const(c, 1 << 20), *more = tp_ix_const(c, 1 << 21);
   return tp_ix_mentions(x->width[d], bound) &&
-      tp_ix_subst(c, x->width[d], 1, &bound, &some) !=
-      tp_ix_subst(c, x->width[d], 1, &bound, &more);
+      tp_ix_subst(x->width[d], 1, &bound, &some) != tp_ix_subst(x->width[d], 1, &bound, &more);
 }
 
-static bool is_kept_along(const tp_poly *p, const tp_arr *x, const tp_sym *dim) {
+static bool is_kept_along(const tp_poly *p, const tp_arr *x, tp_sym *dim) {
   bool kept = true;
   for (int d = 0; d < x->ndim; d++) kept &= x->dim[d] != dim || is_whole(p, x, d);
   return kept;
@@ -120,7 +119,7 @@ static void mark_loops(remaker *m, const tp_tree *t, const void *loop) {
   for (int i = 0; i < t->n; i++) mark_loops(m, t->kid[i], loop);
 }
 
-static void find_loops(remaker *m, const tp_sym *dim) {
+static void find_loops(remaker *m, tp_sym *dim) {
   if (m->dim == dim) return;
   m->dim = dim;
   memset(m->loop, 0, sizeof *m->loop * (size_t)m->p->stmts.n);
@@ -158,7 +157,7 @@ static bool is_elsewhere(const remaker *m, const tp_arr *r) {
       m->nread[r->id] > 1 && !m->no[r->id];
 }
 
-static const tp_sym *kept_dim(const remaker *m, const tp_arr *r) {
+static tp_sym *kept_dim(const remaker *m, const tp_arr *r) {
   int d = 0;
   while (!is_whole(m->p, r, d)) d++;
   return r->dim[d];

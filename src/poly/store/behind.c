@@ -38,11 +38,11 @@ static const tp_item *tick_loop(tp_sched *S, int depth) {
   return loop;
 }
 
-static const tp_ix *mem_row(tp_sched *S, const tp_mem *m) {
+static tp_ix *mem_row(tp_sched *S, const tp_mem *m) {
   if (m->dim < 0 || m->shift.bad) return NULL;
-  const tp_ix *p = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, 0);
-  const tp_ix *x = tp_ix_mulc(S->ix, tp_ix_sym(S->ix, S->p->stmts.v[m->st]->dim[m->dim]), m->s);
-  return p ? tp_ix_addc(S->ix, tp_ix_add(S->ix, x, p), m->shift.c) : NULL;
+  tp_ix *p = m->shift.p ? tp_ix_of_pw_aff(S->ix, 0, NULL, m->shift.p) : tp_ix_const(S->ix, 0);
+  tp_ix *x = tp_ix_mulc(tp_ix_sym(S->p->stmts.v[m->st]->dim[m->dim]), m->s);
+  return p ? tp_ix_addc(tp_ix_add(x, p), m->shift.c) : NULL;
 }
 
 static bool note_rows(const behind *b) {
@@ -106,8 +106,7 @@ static bool mark_writers(const behind *b) {
 static void spread_far(const behind *b) {
   for (bool any = true; any;) {
     any = mark_writers(b);
-    for (int i = 0; i < b->S->deps.n; i++) {
-      const tp_dep *d = &b->S->deps.v[i];
+    TP_EACH (const tp_dep, d, b->S->deps) {
       if (binds(b, d) && !b->near[d->src] && rows_back(b, d) < LAG_LEAST) any |= mark(b, d->src);
     }
   }
@@ -116,8 +115,7 @@ static void spread_far(const behind *b) {
 /* The least lag; 0: no tick needs anything that may wait. */
 static int least_lag(const behind *b) {
   int lag = 0;
-  for (int i = 0; i < b->S->deps.n; i++) {
-    const tp_dep *d = &b->S->deps.v[i];
+  TP_EACH (const tp_dep, d, b->S->deps) {
     if (!binds(b, d) || b->near[d->src]) continue;
     int back = rows_back(b, d);
     lag = lag ? TP_MIN(lag, back) : back;

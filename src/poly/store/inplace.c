@@ -30,16 +30,16 @@ static int readings(const sb *b, const tp_node *by, int arr) {
 static bool stays_put(const sb *b, int i, int k) {
   tp_ictx *c = b->l->g->ix;
   const tp_node *n = b->s->node[i];
-  const tp_ix *before = tp_ix_const(c, 0), *stride = tp_ix_const(c, 1);
+  tp_ix *before = tp_ix_const(c, 0), *stride = tp_ix_const(c, 1);
   tp_opnd o;
   if (!sb_operand(b, i, k, &o) || o.nvar) return false;
   for (int j = 0; j < k; j++)
-    before = tp_ix_add(c, before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
+    before = tp_ix_add(before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
   before = tp_at_point(b->l->p, n, before, b->s->nodeat[i]);
   for (int a = o.rank - 1; a >= 0; a--) {
     if (o.stride[a] != stride && !tp_is_number(o.shape[a], 1)) return false;
-    if (a == n->attr.axis && o.off != tp_ix_mul(c, before, stride)) return false;
-    stride = tp_ix_mul(c, stride, tp_outof(o.base)->shape[a]);
+    if (a == n->attr.axis && o.off != tp_ix_mul(before, stride)) return false;
+    stride = tp_ix_mul(stride, tp_outof(o.base)->shape[a]);
   }
   return true;
 }
@@ -47,8 +47,7 @@ static bool stays_put(const sb *b, int i, int k) {
 /* Do all parts of the array that number i, a concatenation, sees lie where it puts them in the
  * result? */
 static bool all_stay(const sb *b, int i, int arr) {
-  for (int k = 0; k < b->acc.n; k++) {
-    const tp_access *x = &b->acc.v[k];
+  TP_EACH (const tp_access, x, b->acc) {
     if (x->kind == TP_ACC_READ && x->arr == arr && x->by == b->node.v[i] &&
         !stays_put(b, i, x->operand))
       return false;

@@ -12,7 +12,7 @@
  * the other. */
 #include "poly/store/live.h"
 
-static double product_at(const life *f, const tp_ix *const *width, int64_t sample) {
+static double product_at(const life *f, tp_ixs width, int64_t sample) {
   int n = tp_nsym(f->S->ix);
   int64_t *env = TP_NEWN(f->S->a, int64_t, n);
   double r = 1;
@@ -169,28 +169,26 @@ static answer *answer_of(const life *f, bool *fresh) {
 /* ---- one array ---- */
 
 /* width or least, whichever is more, unless the extent is less. */
-static const tp_ix *at_least(
-    tp_ictx *ix, const tp_ix *width, const tp_ix *least, const tp_ix *full) {
-  const tp_ix *e = NULL; /* width, without the extent where it is one of several limits */
+static tp_ix *at_least(tp_ix *width, tp_ix *least, tp_ix *full) {
+  tp_ix *e = NULL; /* width, without the extent where it is one of several limits */
   for (int i = 0; tp_ix_kind(width) == TP_IX_MIN && i < tp_ix_narg(width); i++)
     if (tp_ix_arg(width, i) != full)
-      e = e ? tp_ix_min(ix, e, tp_ix_arg(width, i)) : tp_ix_arg(width, i);
-  return tp_ix_min(ix, full, tp_ix_max(ix, e ? e : width, least));
+      e = e ? tp_ix_min(e, tp_ix_arg(width, i)) : tp_ix_arg(width, i);
+  return tp_ix_min(full, tp_ix_max(e ? e : width, least));
 }
 
 /* width in whole blocks, unless the extent is less. */
-static const tp_ix *whole_blocks(const life *f, const tp_ix *width, int k) {
-  tp_ictx *ix = f->S->ix;
+static tp_ix *whole_blocks(const life *f, tp_ix *width, int k) {
   int64_t n = f->x->align ? f->x->align[k] : 0;
-  const tp_ix *full = extent(f, k), *least = f->x->least ? f->x->least[k] : NULL;
+  tp_ix *full = extent(f, k), *least = f->x->least ? f->x->least[k] : NULL;
   if (dense(f, k) || width == full) return width;
-  if (least) width = at_least(ix, width, least, full);
+  if (least) width = at_least(width, least, full);
   if (!n) return width;
-  width = tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, width, n - 1), n), n);
-  return full ? tp_ix_min(ix, width, full) : width;
+  width = tp_ix_mulc(tp_ix_fdiv(tp_ix_addc(width, n - 1), n), n);
+  return full ? tp_ix_min(width, full) : width;
 }
 
-static void settle(life *f, const tp_ix *const *width) {
+static void settle(life *f, tp_ixs width) {
   for (int k = 0; k < f->x->ndim; k++) f->x->width[k] = whole_blocks(f, width[k], k);
   for (int k = 0; k < f->x->ndim; k++) f->x->why[k] = reason(f, k);
 }
@@ -210,7 +208,7 @@ static void query_exactly(const life *f) {
 }
 
 /* Widths from the outermost dim and, if `other`, from the innermost one. False: too hard. */
-static bool widths_within(life *f, bool outline, const tp_ix **a, const tp_ix **b, bool *other) {
+static bool widths_within(life *f, bool outline, tp_ix **a, tp_ix **b, bool *other) {
   tp_sched *S = f->S;
   f->outline = outline;
   f->a->delta.n = 0;
@@ -225,7 +223,7 @@ static bool widths_within(life *f, bool outline, const tp_ix **a, const tp_ix **
 static void find_widths(life *f) {
   int n = f->x->ndim;
   tp_sched *S = f->S;
-  const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
+  tp_ix **a = TP_NEWN(S->a, tp_ix *, n), **b = TP_NEWN(S->a, tp_ix *, n);
   bool other;
   f->a->asks = TP_NEWN(S->a, int, n);
   tp_ask(S, NULL, NULL, NULL);
@@ -254,7 +252,7 @@ static void analyse(life *f) {
   bool fresh;
   tp_life_passed(f);
   if (((f->passed | f->x->dense) & ((1u << n) - 1)) == (1u << n) - 1) {
-    const tp_ix **w = TP_NEWN(S->a, const tp_ix *, n);
+    tp_ix **w = TP_NEWN(S->a, tp_ix *, n);
     for (int k = 0; k < n; k++) w[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
     settle(f, w);
     return;
@@ -288,10 +286,10 @@ static bool same_elements(const tp_poly *p, const tp_arr *a, const tp_arr *b) {
 
 /* The life of all arrays that lie, or would lie, in one, with their accesses. */
 static life as_versions(tp_sched *S, const life *all, const tp_arr *a, const tp_arr *b) {
-  static const tp_sym number = { .name = "version", .kind = TP_SYM_DIM };
+  static tp_sym number = { .name = "version", .kind = TP_SYM_DIM };
   int *version = TP_NEWN(S->a, int, S->p->arrs.n), n = 0;
   tp_arr *x = tp_dup(S->a, b, sizeof *b);
-  const tp_sym **dim = TP_NEWN(S->a, const tp_sym *, b->ndim + 1);
+  tp_sym **dim = TP_NEWN(S->a, tp_sym *, b->ndim + 1);
   for (int d = 0; d < b->ndim; d++) dim[d] = b->dim[d];
   dim[b->ndim] = &number;
   x->dim = dim;
@@ -308,7 +306,7 @@ static life as_versions(tp_sched *S, const life *all, const tp_arr *a, const tp_
 }
 
 static void find_version_widths(life *f) {
-  f->a->width = TP_NEWN(f->S->a, const tp_ix *, f->x->ndim);
+  f->a->width = TP_NEWN(f->S->a, tp_ix *, f->x->ndim);
   tp_ask(f->S, "whether changes of '%s' lie in one place", f->x->name, NULL);
   query_exactly(f);
   bool ok = !tp_life_versions_meet(f) && tp_life_conflicts(f) &&
@@ -319,7 +317,7 @@ static void find_version_widths(life *f) {
 }
 
 /* Widths for both, if no slot has to hold two versions at once. */
-static bool one_version(life *f, const tp_ix **width) {
+static bool one_version(life *f, tp_ix **width) {
   bool fresh;
   tp_life_passed(f);
   tp_life_columns(f);
@@ -332,7 +330,7 @@ static bool one_version(life *f, const tp_ix **width) {
 }
 
 /* Lays a, and all arrays that lie in a, in b. */
-static void lay_in(tp_sched *S, tp_arr *a, tp_arr *b, const tp_ix **width) {
+static void lay_in(tp_sched *S, tp_arr *a, tp_arr *b, tp_ix **width) {
   for (int i = 0; i < S->p->arrs.n; i++) {
     tp_arr *x = S->p->arrs.v[i];
     if (tp_lies_in(x) == a) x->in = b;
@@ -351,7 +349,7 @@ static bool same_width(const tp_arr *a, const tp_arr *b) {
 static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b, bool copy) {
   if (a == b || !same_elements(S->p, a, b) || (copy && !same_width(a, b))) return;
   life f = as_versions(S, all, a, b);
-  const tp_ix **width = TP_NEWN(S->a, const tp_ix *, f.x->ndim);
+  tp_ix **width = TP_NEWN(S->a, tp_ix *, f.x->ndim);
   if (tp_life_both_kinds(&f) || !one_version(&f, width)) return;
   life g = { .S = S, .x = b };
   if (product_at(&g, width, 50) < product_at(&g, a->width, 50) + product_at(&g, b->width, 50))
@@ -398,7 +396,7 @@ void tp_live(tp_sched *S) {
   for (int i = 0; i < S->p->arrs.n; i++) {
     life *f = &all[i];
     f->x->in = NULL;
-    f->x->width = TP_NEWN(S->a, const tp_ix *, f->x->ndim);
+    f->x->width = TP_NEWN(S->a, tp_ix *, f->x->ndim);
     f->x->why = TP_NEWN(S->a, const char *, f->x->ndim);
     if (f->x->kind != TP_ARR_TEMP)
       kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");

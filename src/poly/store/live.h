@@ -6,7 +6,7 @@
 /* the answers that arrays which are accessed alike share */
 typedef struct {
   bool ok;
-  const tp_ix **width;
+  tp_ix **width;
   tp_sets delta; /* by last read */
   /* per dim: the last read that asks for most, -1: none, NOT_ASKED */
   int *asks;
@@ -48,13 +48,13 @@ static inline tp_place nth(const life *f, int i) {
 }
 static inline int count(const life *f) { return f->writes.n + f->reads.n; }
 
-static inline const tp_ix *extent(const life *f, int k) {
-  const tp_sym *b = f->x->dim[k]->bound;
-  return b ? tp_ix_sym(f->S->ix, b) : NULL;
+static inline tp_ix *extent(const life *f, int k) {
+  tp_sym *b = f->x->dim[k]->bound;
+  return b ? tp_ix_sym(b) : NULL;
 }
 
-static inline const tp_ix *whole(const life *f, int k) {
-  const tp_ix *e = extent(f, k);
+static inline tp_ix *whole(const life *f, int k) {
+  tp_ix *e = extent(f, k);
   return e ? e : tp_ix_const(f->S->ix, 1);
 }
 
@@ -90,5 +90,5 @@ bool tp_life_conflicts(life *f);
 bool tp_life_both_kinds(const life *f); /* do both kinds of statements touch it? */
 bool tp_life_late_conflicts(life *f);
 /* ---- widths.c ---- */
-bool tp_life_widths(const life *f, bool outermost_first, const tp_ix **width);
+bool tp_life_widths(const life *f, bool outermost_first, tp_ix **width);
 #endif

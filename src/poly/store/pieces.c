@@ -33,8 +33,7 @@ static void find_groups(const piecer *c) {
       for (int b = 0; b < a; b++)
         if (p->stmts.v[i]->acc[a].arr == p->stmts.v[i]->acc[b].arr)
           put_together(c, c->first[i] + b, c->first[i] + a);
-  for (int e = 0; e < c->S->deps.n; e++) {
-    const tp_dep *d = &c->S->deps.v[e];
+  TP_EACH (const tp_dep, d, c->S->deps) {
     const tp_stmt *s = p->stmts.v[d->src];
     for (int a = 0; a < s->nacc && d->arr >= 0; a++)
       if (s->acc[a].arr == d->arr && is_write(&s->acc[a]))
@@ -78,8 +77,7 @@ void tp_take_apart(tp_sched *S) {
       taken[arr] = true;
       x->arr = own[g]->id;
     }
-  for (int e = 0; e < S->deps.n; e++) {
-    tp_dep *d = &S->deps.v[e];
+  TP_EACH (tp_dep, d, S->deps) {
     if (d->arr >= 0 && d->acc >= 0) d->arr = p->stmts.v[d->dst]->acc[d->acc].arr;
   }
 }

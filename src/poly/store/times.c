@@ -110,7 +110,7 @@ static int_range coordinates(const life *f, tp_place p, int k, bool from_end) {
   int_range *x = tp_recall(f->S,
       &(tp_question){ .what = OF_COORDINATES, .of = acc(f, p)->rel, .a = k, .b = from_end },
       sizeof *x, &fresh);
-  const tp_sym *bound = f->x->dim[k]->bound;
+  tp_sym *bound = f->x->dim[k]->bound;
   if (fresh) *x = (int_range){ INT64_MIN, INT64_MAX };
   if (fresh && (!from_end || bound)) {
     isl_set *all = isl_map_range(isl_map_copy(acc(f, p)->rel));
@@ -244,7 +244,7 @@ bool tp_life_versions_meet(const life *f) {
 /* ---- elements that are there together ---- */
 
 static bool reads_all(const life *f, tp_place r) {
-  const tp_sym *dims[f->x->ndim + 1];
+  tp_sym *dims[f->x->ndim + 1];
   int n = 0;
   isl_set *here = isl_map_range(isl_map_copy(acc(f, r)->rel));
   for (int k = f->x->ndim - 1; k >= 0; k--)

@@ -18,11 +18,11 @@ static isl_stat add_width_piece(isl_set *dom, isl_aff *a, void *ud) {
 
 /* The maximum of pieces a and b and of the most that the width is where it exceeds both. NULL: that
  * is no number. */
-static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw_aff *b) {
+static tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw_aff *b) {
   tp_sched *S = p->f->S;
-  const tp_ix *x = tp_ix_of_pw_aff(S->ix, 0, NULL, a), *y = tp_ix_of_pw_aff(S->ix, 0, NULL, b);
+  tp_ix *x = tp_ix_of_pw_aff(S->ix, 0, NULL, a), *y = tp_ix_of_pw_aff(S->ix, 0, NULL, b);
   if (!x || !y) return NULL;
-  const tp_ix *e = x == y ? x : tp_ix_max(S->ix, x, y);
+  tp_ix *e = x == y ? x : tp_ix_max(x, y);
   isl_set *over = isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), isl_pw_aff_copy(a));
   over = isl_set_intersect(over, isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), isl_pw_aff_copy(b)));
   over = isl_set_intersect(over, tp_life_context(p->f));
@@ -32,25 +32,25 @@ static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw
   if (!most && isl_ctx_last_error(S->ctx) != isl_error_quota)
     isl_ctx_reset_error(S->ctx); /* unbounded */
   int64_t n;
-  return tp_whole(most, &n) ? tp_ix_max(S->ix, e, tp_ix_const(S->ix, n)) : NULL;
+  return tp_whole(most, &n) ? tp_ix_max(e, tp_ix_const(S->ix, n)) : NULL;
 }
 
 /* The least bound of one piece, or of two neither of which is a bound alone. */
-static const tp_ix *least_bound(const width_pieces *p) {
+static tp_ix *least_bound(const width_pieces *p) {
   int n = p->piece.n;
-  const tp_ix *best = NULL, **of = TP_NEWN(p->f->S->a, const tp_ix *, n);
+  tp_ix *best = NULL, **of = TP_NEWN(p->f->S->a, tp_ix *, n);
   for (int i = 0; i < n; i++) of[i] = bound_of_pieces(p, p->piece.v[i], p->piece.v[i]);
   for (int i = 0; i < n; i++)
     for (int j = i; j < n; j++) {
       if (j > i && (of[i] || of[j])) continue;
-      const tp_ix *e = j == i ? of[i] : bound_of_pieces(p, p->piece.v[i], p->piece.v[j]);
-      if (e) best = best ? tp_ix_min(p->f->S->ix, best, e) : e;
+      tp_ix *e = j == i ? of[i] : bound_of_pieces(p, p->piece.v[i], p->piece.v[j]);
+      if (e) best = best ? tp_ix_min(best, e) : e;
     }
   return best;
 }
 
 /* e <= the dim's extent, for all bounds? */
-static bool within(const life *f, const tp_ix *e, const tp_ix *full) {
+static bool within(const life *f, tp_ix *e, tp_ix *full) {
   isl_pw_aff *a = tp_isl_of_ix(f->S->ix, 0, NULL, e), *b = tp_isl_of_ix(f->S->ix, 0, NULL, full);
   isl_set *ok = isl_set_params(isl_pw_aff_le_set(a, b)), *c = tp_life_context(f);
   bool yes = isl_set_is_subset(c, ok) == isl_bool_true;
@@ -59,12 +59,12 @@ static bool within(const life *f, const tp_ix *e, const tp_ix *full) {
   return yes;
 }
 
-static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
-  const tp_ix *full = extent(f, k);
+static tp_ix *capped(const life *f, tp_ix *e, int k) {
+  tp_ix *full = extent(f, k);
   if (!full || tp_ix_is_const(e, NULL)) return e;
   /* then a slot is the index itself */
-  if (within(f, full, tp_ix_addc(f->S->ix, e, TP_TUNE_WIDTH_NEARLY))) return full;
-  return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
+  if (within(f, full, tp_ix_addc(e, TP_TUNE_WIDTH_NEARLY))) return full;
+  return within(f, e, full) ? e : tp_ix_min(e, full);
 }
 
 typedef struct {
@@ -132,14 +132,14 @@ static isl_pw_aff *greatest(const life *f, TP_KEEP isl_set *D, int k) {
 }
 
 /* 1 + the greatest D_k. NULL: not known. */
-static const tp_ix *width_of(const life *f, isl_set *D, int k) {
+static tp_ix *width_of(const life *f, isl_set *D, int k) {
   tp_sched *S = f->S;
   int64_t n;
   if (tp_whole(isl_set_dim_max_val(isl_set_copy(D), k), &n)) return tp_ix_const(S->ix, n + 1);
   isl_pw_aff *most = isl_pw_aff_coalesce(greatest(f, D, k));
   width_pieces p = { .f = f, .width = isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)) };
   bool ok = p.width && isl_pw_aff_foreach_piece(p.width, add_width_piece, &p) == isl_stat_ok;
-  const tp_ix *best = ok ? least_bound(&p) : NULL;
+  tp_ix *best = ok ? least_bound(&p) : NULL;
   isl_pw_aff_free(p.width);
   return best ? capped(f, best, k) : NULL;
 }
@@ -151,7 +151,7 @@ static isl_set *all_deltas(const life *f) {
   return isl_set_coalesce(D);
 }
 
-bool tp_life_widths(const life *f, bool outermost_first, const tp_ix **width) {
+bool tp_life_widths(const life *f, bool outermost_first, tp_ix **width) {
   int n = f->x->ndim;
   isl_set *D = all_deltas(f);
   for (int i = 0; i < n; i++) {
