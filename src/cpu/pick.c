@@ -9,30 +9,6 @@ static tp_view rest_at(const tp_view *v, int nlead, const tp_walk *w, int size) 
   return s;
 }
 
-static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, int64_t n) {
-  return tp_rfail_at(x, r, lead, NULL, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i,
-      (long long)n - 1);
-}
-
-/* Along last axes where the index stands still one place is looked at. */
-bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
-  int rank = k->rank;
-  while (rank > 1 && k->stride[rank - 1] == 0 && k->shape[rank - 1] > 0) rank--;
-  int last = TP_MAX(rank - 1, 0);
-  int64_t count = rank ? k->shape[last] : 1, step = rank ? k->stride[last] : 1;
-  tp_walk w;
-  for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
-    const int64_t *p = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
-    bool bad = tp_cpu(x)->K->outside(p, step, count, n);
-    for (int i = rank; bad && i < k->rank; i++) w.at[i] = 0;
-    for (int64_t j = 0; bad && j < count; j++) {
-      if (rank) w.at[last] = j;
-      if ((uint64_t)p[j * step] >= (uint64_t)n) return bad_index(x, r, w.at, p[j * step], n);
-    }
-  }
-  return true;
-}
-
 /* Calls COPY(type of that size), so that compilers know the size. */
 #define BY_SIZE(size, COPY) \
   switch (size) { \
