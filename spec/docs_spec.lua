@@ -333,11 +333,9 @@ describe("annotations", function()
   end
 
   local function files()
-    local list = { "lua/tempo/meta/tempo.lua" }
-    for name in (
-      "nn initial optim dist rl llm llm/engine llm/serve llm/tokenizer logger data viz cli"):gmatch "%S+" do
-      list[#list + 1] = "lua/tempo/" .. name .. ".lua"
-    end
+    local list, found = {}, assert(io.popen "find lua/tempo -name '*.lua' | sort")
+    for path in found:lines() do list[#list + 1] = path end
+    found:close()
     return list
   end
 

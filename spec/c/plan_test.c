@@ -52,7 +52,7 @@ static bool schedule(prog *p) {
   if (!ok || !tp_pass_sums(&w, &p->err) || !tp_pass_ends(&w, &p->err) || !tp_verify(p->g, &p->err))
     return false;
   need = tp_need_outputs(p->g, &p->err);
-  p->poly = need ? tp_lower(p->g, need, true, &p->err) : NULL;
+  p->poly = need ? tp_lower(p->g, need, &p->err) : NULL;
   tp_need_free(need);
   return p->poly && tp_schedule(p->poly, &p->err);
 }

@@ -71,7 +71,7 @@ int64_t tp_gpu_find_places(tp_exec *x) {
 typedef struct {
   tp_exec *x;
   tp_arena a;
-  int64_t *bytes, *live;
+  int64_t *bytes;
   double *touched; /* by buffer: bytes in a call */
 } far_choice;
 
@@ -92,26 +92,16 @@ static bool may_be_far(const far_choice *c, int b) {
       c->bytes[b] >= (all ? 1 : FAR_LEAST);
 }
 
-/* The buffer to go, among those that are alive where most is, or else any; -1. */
+/* The buffer to go: the one that is touched least for its bytes, the largest of several; -1. */
 static int next_far(const far_choice *c) {
-  const tp_plan *p = c->x->plan;
-  int peak = 0, found = -1;
-  memset(c->live, 0, sizeof *c->live * (size_t)(p->npos + 1));
-  for (int b = 0; b < p->bufs.n; b++)
-    for (int k = p->bufs.v[b]->first;
-         tp_in_arena(p->bufs.v[b]) && !c->x->device->far[b] && k >= 0 && k <= p->bufs.v[b]->last;
-         k++)
-      c->live[k] += TP_MAX(c->bytes[b], 0);
-  for (int k = 0; k < p->npos; k++)
-    if (c->live[k] > c->live[peak]) peak = k;
-  for (int any = 0; any < 2 && found < 0; any++)
-    for (int b = 0; b < p->bufs.n; b++) {
-      bool there = p->bufs.v[b]->first <= peak && peak <= p->bufs.v[b]->last;
-      if (!may_be_far(c, b) || !(any || there)) continue;
-      if (found < 0 ||
-          c->touched[b] / (double)c->bytes[b] < c->touched[found] / (double)c->bytes[found])
-        found = b;
-    }
+  int found = -1;
+  for (int b = 0; b < c->x->plan->bufs.n; b++) {
+    if (!may_be_far(c, b)) continue;
+    double more = found < 0
+        ? -1
+        : c->touched[b] * (double)c->bytes[found] - c->touched[found] * (double)c->bytes[b];
+    if (more < 0 || (more == 0 && c->bytes[b] > c->bytes[found])) found = b;
+  }
   return found;
 }
 
@@ -131,7 +121,6 @@ static void choose_far(far_choice *c, int64_t most) {
   tp_device *d = c->x->device;
   int n = c->x->plan->bufs.n, b;
   c->touched = TP_NEWN(&c->a, double, n + 1);
-  c->live = TP_NEWN(&c->a, int64_t, c->x->plan->npos + 1);
   c->bytes = TP_NEWN(&c->a, int64_t, n + 1);
   for (int i = 0; i < n; i++) c->bytes[i] = tp_gpu_bytes(c->x, i);
   count_touched(c);

@@ -1,5 +1,5 @@
 -- The values of chat templates: lists, mappings and texts, and what methods, tests and filters make
--- of them. Lists are tables with the metatable List, none is core.null, and what is undefined is nil.
+-- of them. Lists are tables with the metatable List, none is core.null, what is undefined is nil.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
@@ -201,5 +201,6 @@ filters.d = filters.default
 return {
   null = null, most = LENGTH, refuse = refuse, list = list, is_list = is_list, is_map = is_map,
   truth = truth, text = text, whole = whole, items_of = items_of, length = length,
-  contains = contains, strip = strip, slice = slice, index = index, tests = tests, filters = filters,
+  contains = contains, strip = strip, slice = slice, index = index, tests = tests,
+  filters = filters,
 }
