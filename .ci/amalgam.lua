@@ -53,7 +53,7 @@ local function declaration(file, text)
     if tag then note(file, "struct", tag) end
     return
   end
-  local flat = text:gsub("%b{}", "")
+  local flat = text:gsub("%b{}", ""):gsub("typedef%s+const%s+", "typedef ")
   local tag, opaque = flat:match "^%s*typedef%s+struct%s+([%w_]+)%s+([%w_]+)%s*;"
   if tag and tag == opaque and not text:find "{" then return end
   local name = flat:match "%(%s*%*%s*([%w_]+)%s*%)%s*%(" or flat:match "([%w_]+)%s*%b()%s*;"

@@ -60,6 +60,7 @@ const tp_speed *tp_cpu_speed(void); /* one core's, measured once */
 
 /* ---- workspace.c ---- */
 /* Working memory: words of a short stream, points drawn together; bytes of a value with its place;
+ * rows that are added to each of a table, at least, if all of it is in f64 (IMAGE);
  * columns of a convolution, bytes of its pieces; rows of a product by weights in blocks; blocks of
  * one of 16-bit floats, and rows of which only one operand is widened; rows that a kernel takes of
  * a matrix in no cache near. */
@@ -67,6 +68,7 @@ enum {
   TP_WORK_DRAWN = 64,
   TP_WORK_POINTS = 16,
   TP_WORK_PAIR = 16,
+  TP_WORK_IMAGE = 2,
   TP_WORK_CHUNK = 1 << 19,
   TP_WORK_FEWEST = 64,
   TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),

@@ -125,8 +125,8 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
 /* ---- sums of floats: in f64, in order, rounded once ---- */
 
 /* PICK_PART: bytes of a row that are on their way while another row is looked at. PICK_LEAST: a
- * shorter row of hits is taken element by element. IMAGE_HITS: so many a row go to an image. */
-enum { PICK_LINE = 256, PICK_PART = 256, PICK_LEAST = 4, IMAGE_HITS = 2 };
+ * shorter row of hits is taken element by element. */
+enum { PICK_LINE = 256, PICK_PART = 256, PICK_LEAST = 4 };
 
 /* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense
  * image of it. */
@@ -236,7 +236,7 @@ static void add_row_once(const tp_exec *x, const tp_dreg *r, row_hits *h, int64_
 
 /* Do so many rows go to so few dense ones that all of these are summed in f64, image? */
 static bool fills_image(const row_hits *h, int64_t around) {
-  return h->dense && h->so == h->dense * (int64_t)sizeof(float) && h->n / IMAGE_HITS >= around;
+  return h->dense && h->so == h->dense * (int64_t)sizeof(float) && h->n / TP_WORK_IMAGE >= around;
 }
 
 static void add_rows_to_image(const tp_exec *x, const row_hits *h, int64_t around, double *image) {
@@ -314,7 +314,7 @@ static bool scatter_rows(tp_exec *x, tp_dreg *r, int64_t n) {
   int64_t row = 1, around = o->v.shape[r->nlead + axis];
   for (int i = r->nlead; i < o->v.rank; i++) row *= i == r->nlead + axis ? 1 : o->v.shape[i];
   tp_row_hit *t = tp_work(x, r, n, TP_WORK_PAIR);
-  int64_t room = n / IMAGE_HITS >= TP_MAX(around, 1) ? around * row : row;
+  int64_t room = n / TP_WORK_IMAGE >= TP_MAX(around, 1) ? around * row : row;
   double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, room, sizeof *sum) : NULL;
   if (!t || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
   if (n > UINT32_MAX)

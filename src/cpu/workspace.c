@@ -80,7 +80,8 @@ static tp_ix *added_rows(const worker *w) {
         *hits = bytes(k->rank ? window_extent(w, k, w->r->nlead) : num(w, 1), TP_WORK_PAIR);
   for (int i = 0; i < o->rank; i++)
     if (i != w->r->how.axis) row = times(row, window_extent(w, o, w->r->nlead + i));
-  tp_ix *all = least(window_count(w, o, w->r->nlead), window_count(w, &w->r->in[2], 0));
+  tp_ix *all = least(
+      window_count(w, o, w->r->nlead), tp_ix_fdiv(window_count(w, &w->r->in[2], 0), TP_WORK_IMAGE));
   return tp_compute(window_dtype(w, o)) == TP_F32
       ? plus(hits, bytes(most(row, all), sizeof(double)))
       : hits;

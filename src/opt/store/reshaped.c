@@ -10,12 +10,12 @@
 /* operators that are looked through, one inside the other */
 enum { CHANGES_DEPTH = 8 };
 
-typedef struct reshaped {
+typedef struct {
   tp_mk mk;
   tp_node *m;
   const tp_out *flat; /* the other shape */
   bool parts;         /* is there a change of a part? */
-} reshaped;
+} state_shape;
 
 static bool is_constant(const tp_out *o) {
   int64_t n;
@@ -25,7 +25,7 @@ static bool is_constant(const tp_out *o) {
 }
 
 /* Is v made from the state, seen in the other shape, by changes and elementwise operators? */
-static bool is_changed(reshaped *c, tp_val v, int depth) {
+static bool is_changed(state_shape *c, tp_val v, int depth) {
   tp_node *n = tp_shown_point(v).node;
   if (!depth || !tp_one_shape(&n->out[0], c->flat)) return false;
   if (n->op == TP_OP_RESHAPE) return tp_shown_point(n->in[0].src).node == c->m;
@@ -45,7 +45,7 @@ static tp_val in_shape(tp_mk mk, tp_val v, const tp_out *o) {
 
 /* Gives n, the state or a read of it, the other shape in its last axes; readers see the shape that
  * it had, in *seen, but for those that want the new one. */
-static bool give_shape(reshaped *c, tp_node *n, int rank, tp_val *seen) {
+static bool give_shape(state_shape *c, tp_node *n, int rank, tp_val *seen) {
   tp_graph *g = c->mk.g;
   const tp_out was = n->out[0];
   int before = was.rank - rank, nodes = g->nodes.n;
@@ -67,7 +67,7 @@ static bool give_shape(reshaped *c, tp_node *n, int rank, tp_val *seen) {
   return true;
 }
 
-static bool turn_state(reshaped *c) {
+static bool turn_state(state_shape *c) {
   tp_node *m = c->m;
   tp_graph *g = c->mk.g;
   int rank = m->out[0].rank, nodes = g->nodes.n;
@@ -91,7 +91,7 @@ static bool turn_state(reshaped *c) {
 
 /* Gives the merge m the shape in which it changes, if it is another one than its own. */
 bool tp_reshape_state(tp_mk mk, tp_node *m) {
-  reshaped c = { .mk = mk, .m = m };
+  state_shape c = { .mk = mk, .m = m };
   bool found = false;
   bool may = !m->attr.nalong && is_constant(&m->out[0]); /* a parameter's shape is its own */
   for (int k = 0; k < m->nin && !found && may; k++) {
