@@ -7,13 +7,14 @@
 -- is the same: they run under the first LUA only. All others run under each: what goes through a lua_State
 -- (arrays, indices, calls, options, errors, callbacks, states, the language's sentences, docs) and what is
 -- written in Lua (libraries, examples). A new spec is one of these until it is listed here.
-local core = [[ again agents algebra auto block c_examples conv dtypes ends evolve
-  export failures fuse fuzz gpu gpu_ops gpu_rows grad grad_rows halves incremental late_cycle lead
-  launches leaf love memory moving native one_compile oracle ppo_agents products programs reduce
-  reproducible ridge schedule schedule_golden shown sorts stop storage threads torch ]]
+local core = [[ again agents algebra auto block c_examples conv decode dtypes ends evolve
+  export failures far folds fuse fuzz gpu gpu_ops gpu_rows grad grad_rows halves incremental late
+  late_cycle lead leaf love memory moving native one_compile oracle ppo_agents products
+  programs reduce reproducible ridge schedule schedule_golden shown sizes sorts stop storage tables
+  threads torch whole ]]
 -- These take ten seconds and more. They begin first, so that no processor waits for the last one.
 local slow = " ends examples export fuzz grad_rows graph_text incremental native reproducible " ..
-  "storage "
+  "sizes storage whole "
 -- Left out under the sanitizers: they go through C code that others go through too (grad_rows and
 -- lead: grad; oracle and torch: sections, reduce; reproducible: native), or run examples, of which
 -- .ci/test.sh runs three.
@@ -21,7 +22,8 @@ local soft = " examples grad_rows lead oracle reproducible torch "
 local hard = arg[1] == "hard" and table.remove(arg, 1) ~= nil
 -- They need LuaJIT's FFI.
 local only = { capi = "luajit", capi_host = "luajit", graph_text = "luajit",
-  emulator = "luajit", device_rows = "luajit", opencl_rows = "luajit" }
+  emulator = "luajit", device_rows = "luajit", opencl_rows = "luajit", launches = "luajit",
+  static = "luajit" }
 
 -- Folders that a spec lists: what it reads of them, and which files stand beside each; where '' is one,
 -- none need to.

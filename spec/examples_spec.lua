@@ -59,7 +59,7 @@ describe("example", function()
   it("evolution", function()
     has(run("evolution", "--steps 15"), "[480. 600. 720.]",
       "z along t = {0,+,-11,+,-26,+,-22,+,-6}", "[987 610]",
-      "elements made for 100000 steps: 14, one by one 900,012")
+      "elements made for 100000 steps: 13, one by one 900,012")
   end)
 
   it("fibonacci", function()

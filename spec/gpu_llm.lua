@@ -1,4 +1,4 @@
--- A small language model's text on the device that TEMPO_DEVICE says, for spec/gpu/llm_spec.lua.
+-- A small language model's text on the device that TEMPO_DEVICE says, for spec/gpu/decode_spec.lua.
 -- arg: the format of its matrices. Prints ids, their log probabilities, and what ran where.
 local tempo = require "tempo"
 local helper = require "spec.helper"
