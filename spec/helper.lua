@@ -331,4 +331,16 @@ function helper.cuda()
   return own and own:close() and "TEMPO_CUDA=$PWD/build/gpu/libcuda.so.1 "
 end
 
+-- By device, what a shell says before a script so that it runs there: the tests' own libcuda, and
+-- OpenCL. It says once which spec is left out where none is here.
+function helper.devices(what)
+  local devices, cuda = {}, helper.cuda()
+  if cuda then devices.cuda = "TEMPO_DEVICE=cuda " .. cuda end
+  for _, d in ipairs(tempo.devices()) do
+    if d.device == "opencl" and not d.missing then devices.opencl = "TEMPO_DEVICE=opencl " end
+  end
+  if not next(devices) then print("left out: " .. what .. ": no device is here") end
+  return devices
+end
+
 return helper

@@ -1,14 +1,8 @@
 -- Buffers that lie in the host's memory, where `memory =` or the device has no room for them: the
 -- bits are those of a run that has room. On the tests' own libcuda and on OpenCL.
-local tempo = require "tempo"
 local helper = require "spec.helper"
 
-local devices = {}
-if helper.cuda() then devices.cuda = "TEMPO_DEVICE=cuda " .. helper.cuda() end
-for _, d in ipairs(tempo.devices()) do
-  if d.device == "opencl" and not d.missing then devices.opencl = "TEMPO_DEVICE=opencl " end
-end
-if not next(devices) then print "left out: buffers in the host's memory: no device is here" end
+local devices = helper.devices "buffers in the host's memory"
 
 -- A recurrence of T matrices h and the gradient of what is made of all: 64 KB a step.
 local program = [=[

@@ -1,15 +1,9 @@
 -- Functions of the host beside a device, and its memory: what is called, in which order and with
 -- which values is the interpreter's; a program that has no room says so. On the tests' own libcuda,
 -- which does its work as late as it may, and on OpenCL.
-local tempo = require "tempo"
 local helper = require "spec.helper"
 
-local devices = {}
-if helper.cuda() then devices.cuda = "TEMPO_DEVICE=cuda " .. helper.cuda() end
-for _, d in ipairs(tempo.devices()) do
-  if d.device == "opencl" and not d.missing then devices.opencl = "TEMPO_DEVICE=opencl " end
-end
-if not next(devices) then print "left out: functions of the host beside a device: none is here" end
+local devices = helper.devices "functions of the host beside a device"
 
 local function on(words, text)
   return helper.script(text, nil, "export TEMPO_KERNELS=all " .. words .. "; ")

@@ -1,15 +1,9 @@
 -- Arrays whose copies a device keeps between calls: results are the processor's however memory
 -- changes, and what did not change is not copied. On the tests' own libcuda, whose memory is
 -- watched, and on OpenCL.
-local tempo = require "tempo"
 local helper = require "spec.helper"
 
-local devices = {}
-if helper.cuda() then devices.cuda = "TEMPO_DEVICE=cuda " .. helper.cuda() end
-for _, d in ipairs(tempo.devices()) do
-  if d.device == "opencl" and not d.missing then devices.opencl = "TEMPO_DEVICE=opencl " end
-end
-if not next(devices) then print "left out: arrays that stay on a device: none is here" end
+local devices = helper.devices "arrays that stay on a device"
 
 -- y = x * w + x. `sum` is another function of the device, `host` one of the processor. `call`
 -- prints a result and how many copies its call and the look at it took.

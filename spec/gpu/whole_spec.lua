@@ -2,15 +2,9 @@
 -- were loaded, NaN that is looked for, products of many terms in the host's order. Results, errors
 -- and states are the interpreter's, to the bit; on the tests' own libcuda, whose watch finds
 -- threads that read each other, and on OpenCL.
-local tempo = require "tempo"
 local helper = require "spec.helper"
 
-local devices = {}
-if helper.cuda() then devices.cuda = helper.cuda() end
-for _, d in ipairs(tempo.devices()) do
-  if d.device == "opencl" and not d.missing then devices.opencl = "" end
-end
-if not next(devices) then print "left out: programs that run whole on a device: none is here" end
+local devices = helper.devices "programs that run whole on a device"
 
 -- Its lines about results; launches, copies; what runs where.
 local function run(device, program, words)
