@@ -239,12 +239,15 @@ tp_gstore *tp_gpu_store(const tp_gdriver *driver, int which, tp_error *err) {
 
 bool tp_gpu_store_is_lost(const tp_gstore *s) { return s->driver->lost(s->dev); }
 
-/* Elements that a device took along become NaN. */
+/* Elements that a device took along become NaN, -1 or false. */
 static void close_store(tp_gstore *s) {
   tp_error unused = { 0 };
   tp_gstore **at = &stores;
   for (tp_twin *t; (t = s->first); part_twin(t)) {
-    if (!bring_twin(t, &unused)) memset(t->of->data, 0xff, (size_t)t->bytes), t->ahead = false;
+    if (!bring_twin(t, &unused)) {
+      memset(t->of->data, t->of->dtype == TP_BOOL ? 0 : 0xff, (size_t)t->bytes);
+      t->ahead = false;
+    }
     t->pins = 0;
   }
   while (*at != s) at = &(*at)->next;
