@@ -313,6 +313,25 @@ describe("check = \"nan\" lets pass", function()
       { B = 3, T = 30 })
   end)
 
+  it("rows that have ended, which a sum from each point on reads", function()
+    local out = helper.script([=[
+      local tempo = require "tempo"
+      local P = tempo.program()
+      local b = P:dim "b"
+      local t, T = P:dim "t"
+      local n = P:input("n", { domain = { b }, shape = { 4 } })
+      local h = P:tensor { domain = { b, t }, shape = { 4 } }
+      h[{ t = 0 }] = n
+      h:otherwise(h[t - 1] - 1)
+      P:stop(t, h:sum():le(4))
+      local rest = (h * P:param("w", { shape = { 4 }, init = 1 })):sum()[{ t = t .. T }]
+      local f = P:compile { outputs = { s = rest:sum(0) }, check = "nan" }
+      local out = f({ n = { { 3, 3, 3, 3 }, { 1, 1, 1, 1 }, { 2, 2, 2, 2 } } }, { B = 3, T = 9 })
+      for b = 0, 2 do print(("%g"):format(out.s:get(b, 0))) end]=],
+      nil, "export TEMPO_TIER=interpreter TEMPO_POISON=1; ")
+    assert.equal("24\n4\n12\n", out)
+  end)
+
   it("library functions of large numbers whose results are finite", function()
     local vals = { -1000, -100, -20, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1, 20, 100, 1000 }
     local methods = { "neg", "abs", "expm1", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "relu",

@@ -169,6 +169,47 @@ describe("arrays on a device", function()
       "3+0 2+0 2+0 2+0 2+0 2+0 3+0 3+0 2+0") -- in: an id, and r if the host wrote it; out: logits
   end)
 
+  it("are seen by way of rows that were taken before pieces came", function()
+    each([=[
+      local core = getmetatable(tempo)
+      local P = tempo.program()
+      local z = P:input("z", { shape = { 1, 4, 3 } })
+      local g = P:compile { outputs = { s = z * 2 } }
+      local r = tempo.array(1, "f32", { 2, 1, 4, 3 })
+      local row = r[1]
+      local function show(a) print(table.concat(a:copy_to(), " ")) end
+      show(g({ z = row }).s)
+      local Q = tempo.program()
+      local id = Q:input("id", { shape = { 1, 2, 1, 3 } })
+      local h = Q:compile { outputs = { k = id + 1 } }
+      for at = 0, 2 do
+        core.llm_keep(r, h({ id = tempo.array(at, "f32", { 1, 2, 1, 3 }) }).k, 0, 1, at)
+        if at > 0 then show(g({ z = row }).s) end
+        if at ~= 1 then show(row) end
+      end
+      core.llm_keep(r, h({ id = tempo.array(8, "f32", { 1, 2, 1, 3 }) }).k, 0, 1, 3)
+      row:set(40, 0, 0, 0)
+      show(r) show(g({ z = row }).s)
+      local b = P:dim "b"
+      local u = P:input("u", { domain = { b }, shape = { 1, 4, 3 } })
+      local rows = P:compile { outputs = { s = u * 2 } }
+      core.llm_keep(r, h({ id = tempo.array(9, "f32", { 1, 2, 1, 3 }) }).k, 0, 1, 1)
+      show(rows({ u = tempo.rows { row, row } }, { B = 2 }).s)]=], "")
+  end)
+
+  it("may be what a callback was lent, which the run writes again", function()
+    each([=[
+      local P = tempo.program()
+      local t = P:dim "t"
+      local v = P:input("v", { domain = { t }, shape = { 3 } })
+      local o = P:call(function(args) return f({ x = args[1], w = w }).y end, { v * 3 },
+        { { domain = { t }, shape = { 3 } } })
+      P:sink({ o }, function(args) call(args[1], x, sum) end)
+      local g = P:compile { outputs = { o = o } }
+      local all = g({ v = { { 1, 2, 3 }, { 4, 5, 6 }, { 7, 8, 9 } } }, { T = 3 }).o
+      print(table.concat(all:copy_to(), " "))]=], "2+1 1+1 1+1")
+  end)
+
   it("leave when memory is short, the longest unused first", function()
     if not devices.cuda or helper.device == "cuda" then return end
     local out = on(devices.cuda .. "TEMPO_EMU=unwatched,memory=4", [=[
@@ -182,6 +223,19 @@ describe("arrays on a device", function()
       for k = 1, 20 do wrong = wrong + math.abs(f({ x = kept[k] }).y:get(3, 4) - k - 2) end
       print(wrong == 0)]=])
     assert.equal("true\n", out)
+  end)
+
+  it("leave when memory is short for another function than they were made for", function()
+    if not devices.cuda or helper.device == "cuda" then return end
+    local out = on(devices.cuda .. "TEMPO_EMU=unwatched,memory=4", [=[
+      local P = tempo.program()
+      local x = P:input("x", { shape = { 256, 1024 } })
+      for k = 1, 6 do
+        local f = P:compile { outputs = { y = x:sum(1) * k } }
+        io.write(f({ x = tempo.array(1, "f32", { 256, 1024 }) }).y:get(255), " ")
+        _G[k] = f
+      end]=])
+    assert.equal("1024 2048 3072 4096 5120 6144 ", (out:gsub("%.0", "")))
   end)
 
   it("take part in steps", function()

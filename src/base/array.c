@@ -136,7 +136,7 @@ size_t tp_array_bytes(const tp_array *a) {
 }
 
 bool tp_array_see(tp_array *a, tp_error *err) {
-  bool ok = true;
+  bool ok = !a->base || tp_array_see(a->base, err);
   for (int64_t i = 0; a->row && i < a->shape[0]; i++) ok &= tp_array_see(a->row[i], err);
   return ok && (!has_twin(a) || tp_twin_deeds.bring(a, err));
 }

@@ -68,19 +68,23 @@ static bool take_arena(tp_exec *x) {
 
 static void rest_twins(tp_exec *x) {
   tp_device *d = x->device;
-  for (int i = 0; d->twin && i < x->plan->bufs.n; i++) tp_gpu_rest(d->twin[i]), d->twin[i] = NULL;
+  for (int i = 0; d->twin && i < x->plan->bufs.n; i++) {
+    if (d->twin[i]) d->where[i] = TP_IN_HOST;
+    tp_gpu_rest(d->twin[i]);
+    d->twin[i] = NULL;
+  }
 }
 
 /* Says where values are, and takes memory for the arena and for buffers outside of it, unless all
  * of the run is the host's. */
 static bool place_buffers(tp_exec *x) {
   tp_device *d = x->device;
+  rest_twins(x);
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     bool there = tp_gpu_is_there(x, b);
     d->where[i] = there && !tp_in_arena(b) ? TP_IN_HOST : 0;
   }
-  rest_twins(x);
   if (x->poison || tp_arena_spills(x)) return true;
   d->need.notes = (int64_t)sizeof *d->note * notes_of(x);
   if (!tp_gpu_bind(x, false) || !tp_gpu_find_room(x) || !take_arena(x) ||
@@ -397,12 +401,13 @@ static bool begin(tp_exec *x) {
   if (!TP_GUARDED(&oom)) return tp_no_memory(x->err, TP_NOWHERE);
   bool ok = tp_gpu_choose(x) && place_buffers(x);
   tp_unguard(&oom);
+  if (!ok) rest_twins(x);
   return ok;
 }
 
 /* Outputs come to the host, also of a run that failed; one that was cancelled has lost some. Those
- * of a whole run stay where they are, if it may be so. */
-static bool settle(tp_exec *x) {
+ * of a whole run stay where they are, if it may be so. After a run that is over copies may go. */
+static bool settle(tp_exec *x, bool over) {
   tp_device *d = x->device;
   bool ok = calls(x, true) && look(x);
   d->failing = true; /* no further error */
@@ -416,6 +421,7 @@ static bool settle(tp_exec *x) {
           stays && d->where[i] == TP_IN_DEVICE, &d->count);
   }
   d->failing = false;
+  if (ok && over) rest_twins(x);
   return ok;
 }
 

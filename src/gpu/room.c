@@ -106,7 +106,7 @@ static bool join_rows(tp_exec *x, int buf, const tp_array *rows) {
     tp_twin *t = tp_gpu_twin(d->store, row, false, x->err);
     bool ok = t && tp_gpu_twin_is_new(t)
         ? d->driver->copy(d->queue, to, (tp_gplace){ t->mem, 0 }, n, x->err)
-        : put_there(x, to, row->data, n);
+        : tp_array_see(row, x->err) && put_there(x, to, row->data, n);
     tp_gpu_rest(t);
     if (!ok) return false;
     to.off += n;
@@ -128,7 +128,8 @@ bool tp_gpu_bind(tp_exec *x, bool make) {
     tp_twin *t = d->twin[i];
     if (!t) continue;
     bool is_new = tp_gpu_twin_is_new(t);
-    if (t->of->row && !is_new && !join_rows(x, i, t->of)) return false;
+    if (!is_new && !(t->of->row ? join_rows(x, i, t->of) : tp_array_see(t->of, x->err)))
+      return false;
     if (t->of->row) d->where[i] = TP_IN_DEVICE;
     else if (is_new) d->where[i] = t->ahead ? TP_IN_DEVICE : TP_IN_HOST | TP_IN_DEVICE;
     if (b->kind == TP_BUF_OUTPUT && t->of->blank) d->where[i] = 0;

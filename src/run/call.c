@@ -13,7 +13,10 @@ typedef struct tp_dcall {
 } tp_dcall;
 
 static bool fit_array(tp_exec *x, tp_dreg *r, tp_array **a, tp_dtype d, const tp_view *v) {
-  if (*a && (*a)->refs == 1 && tp_array_is(*a, d, v->rank, v->shape)) return true;
+  if (*a && (*a)->refs == 1 && tp_array_is(*a, d, v->rank, v->shape)) {
+    (*a)->writes++; /* a callback may have handed it to a function on a device */
+    return true;
+  }
   tp_array_unref(*a);
   *a = tp_array_new(d, v->rank, v->shape);
   return *a || tp_rfail(x, r, TP_E_MEMORY, "no memory for the arrays of a callback");

@@ -169,7 +169,8 @@ tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->looked = 0;
   tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
-  if (x->device && !x->offload->settle(x)) s = TP_AT_ERROR;
+  bool over = s == TP_AT_END && !g->tick && !x->cancelled;
+  if (x->device && !x->offload->settle(x, over)) s = TP_AT_ERROR;
   tp_native_end(x);
   tp_workers_rest(x);
   if (s == TP_AT_ERROR) tp_spill_rest(x);
@@ -184,7 +185,7 @@ void tp_exec_pass(tp_exec *x) {
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
   x->err = err;
   bool ok = tp_flow_catch_up(x, until);
-  if (x->device) ok &= x->offload->settle(x);
+  if (x->device) ok &= x->offload->settle(x, false);
   if (!ok) tp_spill_rest(x);
   return ok || x->cancelled;
 }

@@ -134,7 +134,7 @@ struct tp_offload {
   /* the host reads the buffer, or writes in it too */
   bool (*see)(tp_exec *x, int buf, bool writes);
   void (*loaded)(tp_exec *x, int var);       /* the host has run a LOAD of that symbol */
-  bool (*settle)(tp_exec *x);                /* work is over, and the host has all outputs */
+  bool (*settle)(tp_exec *x, bool over);     /* the host has all outputs; over: so is the run */
   void (*tell)(const tp_exec *x, tp_buf *b); /* what runs where (explain) */
 };
 

@@ -80,6 +80,12 @@ static bool is_steady_part(const sb *b, const tp_node *u) {
       has_shape_that_follows(tp_v((tp_node *)b->by)) && !has_shape_that_follows(tp_v((tp_node *)u));
 }
 
+/* Values that a reader of u chooses may be read beyond an end, as those of a mask are, and u, which
+ * must not run there, would keep the reader from making them. */
+static bool keeps_from_rows(const sb *b, const tp_node *u) {
+  return b->l->g->stops.n && tp_is_exact(u) && b->by && !tp_is_exact(b->by);
+}
+
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
@@ -101,7 +107,7 @@ static bool goes_inside(sb *b, const tp_opnd *o) {
     break;
   default: break;
   }
-  if (u->op == TP_OP_DETACH || is_steady_part(b, u) ||
+  if (u->op == TP_OP_DETACH || is_steady_part(b, u) || keeps_from_rows(b, u) ||
       (u->op == TP_OP_MATMUL && b->s->kind != TP_ST_ACC && multiplies_rows(b, u)))
     return false;
   return one_to_one(b, o) && worth(b, u);

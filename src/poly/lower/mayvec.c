@@ -102,10 +102,11 @@ static bool fails_by_extent(const tp_node *n) {
   return varies;
 }
 
+bool tp_is_exact(const tp_node *n) { return fails_by_extent(n) || n->attr.check == TP_CHECK_NAN; }
+
 bool tp_sb_is_exact(const sb *b) {
   bool exact = b->s->effect || b->exact;
-  for (int i = 0; i < b->s->nnode; i++)
-    exact |= fails_by_extent(b->s->node[i]) || b->s->node[i]->attr.check == TP_CHECK_NAN;
+  for (int i = 0; i < b->s->nnode; i++) exact |= tp_is_exact(b->s->node[i]);
   return exact;
 }
 

@@ -35,6 +35,7 @@ bool tp_is_elementwise(const tp_node *n);
 bool tp_may_change(const tp_node *n, int k, const tp_opnd *o);
 /* ---- mayvec.c ---- */
 tp_ix *tp_sb_extent_at(const sb *b, const tp_access *x, int a);
+bool tp_is_exact(const tp_node *n); /* must it not run beyond an end? */
 bool tp_sb_is_exact(const sb *b);
 uint32_t tp_sb_may_vectorise(sb *b);
 /* ---- inplace.c ---- */
