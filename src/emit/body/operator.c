@@ -20,10 +20,6 @@ static const char *mad_of(tp_dtype d, bool wide) {
   return wide || d == TP_F64 ? "tp_mad_f64" : "tp_mad_f32";
 }
 
-static void own_places(tp_emit *e, const tp_nd *nd, places at) {
-  for (int i = 0; i < nd->rank; i++) at[i] = tp_printf(e->a, "e%d", i);
-}
-
 /* Prints an element, as a value that computes. */
 static void put_value(tp_emit *e, const tp_region *r, int w, const places at) {
   emit_load(e, tp_emit_dtype(e, tp_window_at(r, w)));
@@ -41,7 +37,7 @@ static void put_local(
 static void put_whole(tp_emit *e, const tp_region *r, const char *value) {
   tp_dtype d = dtype_of(e, r);
   places at;
-  own_places(e, &r->out[0], at);
+  emit_own_places(e, &r->out[0], at);
   tp_emit_indent(e);
   emit_element_at(e, r, r->nin, at);
   tp_putf(e->b, tp_half(d) ? " = tp_store_%s((float)(%s));\n" : "%.0s = (%s)(%s);\n",
@@ -61,7 +57,7 @@ static void put_scan(tp_emit *e, const tp_region *r) {
   int axis = r->how.axis, opened = emit_open_leads(e, r, out, 0, axis);
   const char *type = sum_type(d, true), *mad = mad_of(d, true), *n = emit_ix(e, out->shape[axis]);
   places at;
-  own_places(e, out, at);
+  emit_own_places(e, out, at);
   tp_emit_line(e, "%s sum_ = %d;\n", type, r->op == TP_OP_CUMPROD);
   opened += open_count(e, "i_", out->shape[axis]);
   tp_emit_line(e,
@@ -84,7 +80,7 @@ static void put_scan(tp_emit *e, const tp_region *r) {
 static void put_sorted(tp_emit *e, const tp_region *r, const char *from, const char *to) {
   int axis = r->how.axis;
   places of, at;
-  own_places(e, &r->in[0], of);
+  emit_own_places(e, &r->in[0], of);
   memcpy(at, of, sizeof of);
   of[axis] = from, at[axis] = to;
   for (int k = 0; k < r->nout; k++) {
@@ -118,9 +114,9 @@ static void put_block_sort(tp_emit *e, const tp_region *r) {
   const tp_nd *in = &r->in[0];
   int axis = r->how.axis;
   places at;
-  own_places(e, in, at);
+  emit_own_places(e, in, at);
   at[axis] = "i_";
-  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  emit_by_blocks(e);
   int opened = emit_open_leads(e, r, in, 0, axis);
   put_sorted_keys(e, r, at, tp_dtype_float(tp_emit_dtype(e, in)) ? "sort_f" : "sort_i", "n_");
   emit_open(e, "for (int i_ = THREAD; i_ < n_; i_ += THREADS) {\n");
@@ -136,7 +132,7 @@ static void put_sort_by_parts(tp_emit *e, const tp_region *r) {
   bool real = tp_dtype_float(d);
   const char *keys = real ? "sort_f" : "sort_i", *fn = real ? "TP_BEFORE_F" : "TP_BEFORE_I";
   places at;
-  own_places(e, in, at);
+  emit_own_places(e, in, at);
   int opened = emit_open_shares(e, r, in, axis, in->shape[axis]);
   tp_emit_line(e, "%s x_[TP_SORT_EACH];\n", tp_emit_held(d));
   tp_emit_line(e, "int64_t rank_[TP_SORT_EACH] = { 0 };\n");
@@ -168,7 +164,7 @@ static void put_ranks(tp_emit *e, const tp_region *r) {
   tp_dtype d = tp_emit_dtype(e, in);
   const char *type = tp_emit_held(d), *fn = tp_dtype_float(d) ? "TP_BEFORE_F" : "TP_BEFORE_I";
   places at, other;
-  own_places(e, in, at);
+  emit_own_places(e, in, at);
   memcpy(other, at, sizeof at);
   other[axis] = "i_";
   put_local(e, r, type, "x_", 0, at);
@@ -193,8 +189,7 @@ static void put_sort(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
   emit_open(e, "if (n_ <= TP_SORT_MOST) {\n");
   if (known <= EMIT_SORT_MOST) put_block_sort(e, r);
-  e->depth--;
-  emit_open(e, "} else {\n");
+  emit_else(e);
   if (!is_known || known > EMIT_SORT_MOST) put_sort_by_parts(e, r);
   emit_shut(e, 1);
 }
@@ -241,8 +236,8 @@ static void put_matmul_at(tp_emit *e, const tp_pnode *x) {
   const tp_nd *out = &r->out[0];
   int row = out->rank - 2, opened = emit_open_leads(e, r, out, 0, -1);
   places at, by, with;
-  own_places(e, out, at);
-  own_places(e, out, by);
+  emit_own_places(e, out, at);
+  emit_own_places(e, out, by);
   at[row + 1] = "i_";
   with[0] = "at", with[1] = "i_", with[2] = by[row + 1];
   tp_emit_line(e, "const int64_t at = ");
@@ -254,8 +249,7 @@ static void put_matmul_at(tp_emit *e, const tp_pnode *x) {
   put_term(e, r, at, 2, with);
   emit_shut(e, 1);
   put_whole(e, r, "all_ + sum_");
-  e->depth--;
-  emit_open(e, "} else {\n");
+  emit_else(e);
   emit_put_fault(e, x->pos, NULL, NULL);
   emit_shut(e, opened + 1);
 }

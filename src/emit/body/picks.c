@@ -70,8 +70,7 @@ static void put_moved(tp_emit *e, const tp_region *r) {
 /* Ends what threads do at an index. An element put outside of a tensor is dropped. */
 static void shut_inside(tp_emit *e, const tp_pnode *x) {
   if (e->to->threads && x->rg->op != TP_OP_PUT) {
-    e->depth--;
-    emit_open(e, "} else {\n");
+    emit_else(e);
     emit_put_fault(e, x->pos, NULL, NULL);
   }
   emit_shut(e, 1);
@@ -142,14 +141,13 @@ static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
   tp_nd rows = *each;
   tp_emit_axis ax[TP_MAXRANK];
   rows.rank = inside;
-  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  emit_by_blocks(e);
   int opened = emit_open_leads(e, r, &rows, 0, axis);
   put_sorted_indices(e, x, "", "n_");
   emit_open(e, "{\n");
   tp_emit_line(e, "const int64_t first_ = THREAD, step_ = THREADS;\n");
   ax[columns++] = (tp_emit_axis){ "i_", each->shape[axis] };
-  for (int i = inside; i < each->rank; i++)
-    ax[columns++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), each->shape[i] };
+  for (int i = inside; i < each->rank; i++) ax[columns++] = emit_axis(e, 'e', i, each->shape[i]);
   emit_open_threads(e, columns, ax, false);
   tp_emit_line(e, "const int64_t at = sort_i[sort_at[i_]];\n");
   emit_open(e, "if ((i_ == 0 || sort_i[sort_at[i_ - 1]] != at) && (uint64_t)at < (uint64_t)%s) {\n",
@@ -270,8 +268,7 @@ static void put_sums(tp_emit *e, const tp_pnode *x) {
     e->depth++;
     if (known <= EMIT_SORT_MOST) put_sorted_sums(e, x);
     emit_shut(e, 1);
-    e->depth--;
-    emit_open(e, "} else {\n");
+    emit_else(e);
     if (!is_known || known > EMIT_SORT_MOST) put_sums_by_parts(e, x);
     emit_shut(e, 1);
   }

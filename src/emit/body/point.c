@@ -142,6 +142,10 @@ void emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *a
   tp_puts(e->b, "]");
 }
 
+void emit_own_places(tp_emit *e, const tp_nd *nd, const char **at) {
+  for (int i = 0; i < nd->rank; i++) at[i] = tp_printf(e->a, "e%d", i);
+}
+
 void emit_element_of(
     tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int by) {
   const char *at[TP_MAXRANK];
@@ -209,19 +213,18 @@ static int shared_axes(
     tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but, tp_emit_axis *ax) {
   int n = 0;
   for (int i = 0; i < r->nlead; i++)
-    if (!index_stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
+    if (!index_stays(r, i)) ax[n++] = emit_axis(e, 'x', i, r->lead[i]);
   for (int i = from; nd && i < nd->rank; i++)
-    if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
+    if (i != but) ax[n++] = emit_axis(e, 'e', i, nd->shape[i]);
   return n;
 }
 
 int emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *numbers) {
   tp_emit_axis ax[2 * TP_MAXRANK];
   int n = shared_axes(e, r, nd, 0, axis, ax);
-  ax[n++] = (tp_emit_axis){ "share_",
-    tp_ix_fdiv(tp_ix_addc(numbers, EMIT_SORT_SHARE - 1), EMIT_SORT_SHARE) };
+  ax[n++] = emit_parts("share_", numbers, EMIT_SORT_SHARE);
   tp_emit_line(e, "const int64_t numbers_ = %s;\n", emit_ix(e, numbers));
-  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  emit_by_blocks(e);
   emit_open_threads(e, n, ax, false);
   return 1;
 }
@@ -256,8 +259,7 @@ void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails) {
     tp_emit_line(
         e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", tp_emit_pos(e, x->pos), fails ? " || 1" : "");
   } else emit_put_fault(e, x->pos, fault, "NULL");
-  e->depth--;
-  emit_open(e, "} else {\n");
+  emit_else(e);
 }
 
 /* ---- the place of the largest, the least ---- */
