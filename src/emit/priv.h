@@ -135,6 +135,7 @@ static inline const char *tp_emit_cell(const tp_emit *e, tp_dtype d) { return e-
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text */
 /* opens the conversion of an element in memory to the type that computes; ")" closes it */
 void emit_load(tp_emit *e, tp_dtype d);
+const char *emit_loaded(tp_emit *e, tp_dtype d, const char *element);
 
 /* An axis whose places threads share, and the variable that holds the place. */
 typedef struct tp_emit_axis {
@@ -228,12 +229,14 @@ int emit_open_stays(tp_emit *e, const tp_region *r);
 bool tp_emit_takes_one_block(const tp_region *r);
 /* names places along a window's own axes: e0, e1, .. */
 void emit_own_places(tp_emit *e, const tp_nd *nd, const char **at);
-/* prints the element of window w at a place: by axis of its own, the text */
-void emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at);
-/* prints the element of window i at the point, off further on, in loops over the window's own
+/* the text of the element of window w at a place: by axis of its own, the text */
+const char *emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at);
+/* the same, as the type that computes */
+const char *emit_value_at(tp_emit *e, const tp_region *r, int w, const char *const *at);
+/* the text of the element of window i at the point, off further on, in loops over the window's own
  * axes */
-void emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off);
-void emit_point_element(tp_emit *e, const tp_region *r, int i);
+const char *emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off);
+const char *emit_point_element(tp_emit *e, const tp_region *r, int i);
 /* the offset of place `at` along the window's own axes */
 tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
 /* Prints the call by which the host says what `wrong` found, or `fault` does. fails: the run ends

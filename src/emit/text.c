@@ -20,6 +20,10 @@ void emit_load(tp_emit *e, tp_dtype d) {
   tp_putf(e->b, tp_half(d) ? "tp_load_%s(" : "%.0s(", tp_dtype_name(d));
 }
 
+const char *emit_loaded(tp_emit *e, tp_dtype d, const char *element) {
+  return tp_printf(e->a, tp_half(d) ? "tp_load_%s(%s)" : "%.0s(%s)", tp_dtype_name(d), element);
+}
+
 /* The text of number v in type d: v is a value of d, or rounds to the value that is meant. */
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
   const char *size = tp_compute(d) == TP_F32 ? "F32" : "F64";

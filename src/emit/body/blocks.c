@@ -34,38 +34,34 @@ static void put_decoded(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
   const char *at[TP_MAXRANK];
   int opened = emit_open_leads(e, r, out, 0, -1);
-  tp_emit_indent(e);
-  emit_point_element(e, r, 1);
-  tp_putf(e->b, " = tp_block_number(TP_FORMAT_%s, %d, &", tp_format_names[r->how.format],
-      word_of(e, r, &r->in[0]));
   name_places(e, &r->in[0], at, "0");
-  emit_element_at(e, r, 0, at);
-  tp_putf(e->b, ", e%d);\n", out->rank - 1);
+  tp_emit_line(e, "%s = tp_block_number(TP_FORMAT_%s, %d, &%s, e%d);\n",
+      emit_point_element(e, r, 1), tp_format_names[r->how.format], word_of(e, r, &r->in[0]),
+      emit_element_at(e, r, 0, at), out->rank - 1);
   emit_shut(e, opened);
 }
 
 /* ---- products ---- */
 
-/* Prints the element of x, or (w 2) of the result, at a row, and at a number or column. */
-static void put_matrix_at(
+/* The element of x, or (w 2) of the result, at a row, and at a number or column. */
+static const char *matrix_at(
     tp_emit *e, const tp_region *r, int w, const char *row, const char *column) {
   const tp_nd *nd = tp_window_at(r, w);
   const char *at[TP_MAXRANK];
   name_places(e, nd, at, column);
   at[nd->rank - 2] = row;
-  emit_element_at(e, r, w, at);
+  return emit_element_at(e, r, w, at);
 }
 
 /* The rows come into the block's memory. */
 static void put_eights(tp_emit *e, const tp_region *r) {
+  const char *x = matrix_at(e, r, 0, "(top_ + row_)", "k_");
   tp_emit_line(e, "BARRIER();\n");
   emit_open(e, "TP_EACH_EIGHT(4) {\n");
   tp_emit_line(e, "TP_EIGHT_PLACE(4)\n");
   tp_emit_line(e, "uint32_t most_ = 0;\n");
   emit_open(e, "for (int64_t k_ = deep_ + 4*at_; k_ < deep_ + 4*at_ + 4; k_++) {\n");
-  tp_emit_line(e, "TP_EIGHTS_MOST(most_, ");
-  put_matrix_at(e, r, 0, "(top_ + row_)", "k_");
-  tp_puts(e->b, ");\n");
+  tp_emit_line(e, "TP_EIGHTS_MOST(most_, %s);\n", x);
   emit_shut(e, 1);
   tp_emit_line(e, "eights_q[to_] = most_;\n");
   emit_shut(e, 1);
@@ -76,9 +72,7 @@ static void put_eights(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "uint32_t four_ = 0;\n");
   emit_open(e, "for (int i_ = 0; i_ < 4; i_++) {\n");
   tp_emit_line(e, "const int64_t k_ = deep_ + 4*at_ + i_;\n");
-  tp_emit_line(e, "four_ |= tp_eight(");
-  put_matrix_at(e, r, 0, "(top_ + row_)", "k_");
-  tp_puts(e->b, ", most_) << 8*i_;\n");
+  tp_emit_line(e, "four_ |= tp_eight(%s, most_) << 8*i_;\n", x);
   emit_shut(e, 1);
   tp_emit_line(e, "eights_q[to_] = four_;\n");
   emit_shut(e, 1);
@@ -97,9 +91,7 @@ static void put_block_terms(tp_emit *e, const tp_region *r, int rows) {
     emit_shut(e, 1);
     return;
   }
-  tp_emit_line(e, "TP_FLOATS_ADD(%s, ", f);
-  put_matrix_at(e, r, 0, "(top_ + r_)", "k_");
-  tp_puts(e->b, ")\n");
+  tp_emit_line(e, "TP_FLOATS_ADD(%s, %s)\n", f, matrix_at(e, r, 0, "(top_ + r_)", "k_"));
 }
 
 /* Joins the threads of a column. With 8 bits the offsets add up apart. */
@@ -115,9 +107,8 @@ static void put_joined_lanes(tp_emit *e, const tp_region *r, int rows) {
     tp_emit_line(e, "  sum_[r_] = sum_[r_] + off_[r_];\n");
     tp_emit_line(e, "}\n");
   }
-  tp_emit_line(e, "if (mine_ && lane_ == 0) ");
-  put_matrix_at(e, r, 2, "(top_ + r_)", "at_n_");
-  tp_puts(e->b, " = sum_[r_];\n");
+  tp_emit_line(
+      e, "if (mine_ && lane_ == 0) %s = sum_[r_];\n", matrix_at(e, r, 2, "(top_ + r_)", "at_n_"));
   emit_shut(e, 1);
 }
 
@@ -141,9 +132,7 @@ static void put_product(tp_emit *e, const tp_region *r) {
   emit_open_columns(e, n, ax, out->shape[last], each, tp_printf(e->a, "THREAD/%s", lanes), "at_n_");
   name_places(e, &r->in[1], at, "0");
   at[r->in[1].rank - 2] = "at_n_";
-  tp_emit_line(e, "GLOBAL const uint8_t *const column_ = &");
-  emit_element_at(e, r, 1, at);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "GLOBAL const uint8_t *const column_ = &%s;\n", emit_element_at(e, r, 1, at));
   emit_open_few_rows(e);
   put_block_rows(e, r, 1);
   emit_else(e);

@@ -46,10 +46,8 @@ void emit_look_at_values(const nest *l) {
 
 /* ---- whole operands ---- */
 
-static void put_operand_number(tp_emit *e, const tp_region *r, int w) {
-  emit_load(e, tp_emit_dtype(e, tp_window_at(r, w)));
-  emit_point_element(e, r, w);
-  tp_puts(e->b, ")");
+static const char *operand_number(tp_emit *e, const tp_region *r, int w) {
+  return emit_loaded(e, tp_emit_dtype(e, tp_window_at(r, w)), emit_point_element(e, r, w));
 }
 
 /* Is the operand finite at the point of the first n axes? */
@@ -61,9 +59,7 @@ static void put_fine(tp_emit *e, const tp_region *r, int w, int n) {
   for (int i = 0; i < nd->rank; i++)
     tp_emit_line(
         e, "for (int64_t e%d = 0; e%d < %s && fine_; e%d++)\n", i, i, emit_ix(e, nd->shape[i]), i);
-  tp_emit_line(e, "fine_ = TP_FINITE(");
-  put_operand_number(e, r, w);
-  tp_puts(e->b, ");\n");
+  tp_emit_line(e, "fine_ = TP_FINITE(%s);\n", operand_number(e, r, w));
 }
 
 /* Notes the fault if the first nin operands are finite; ends the branch around. */
@@ -119,10 +115,7 @@ void emit_look_behind(tp_emit *e, const tp_pnode *x) {
       if (i < npoint || !(r->sums >> i & 1)) ax[n++] = emit_axis(e, 'x', i, r->lead[i]);
     for (int i = 0; i < nd->rank; i++) ax[n++] = emit_axis(e, 'e', i, nd->shape[i]);
     emit_open_threads(e, n, ax, false);
-    tp_emit_line(e, "if (!TP_FINITE(");
-    put_operand_number(e, r, w);
-    tp_puts(e->b, ")) {\n");
-    e->depth++;
+    emit_open(e, "if (!TP_FINITE(%s)) {\n", operand_number(e, r, w));
     put_fault_if_fine(e, r, x->pos, r->nin, npoint);
     emit_shut(e, 1);
   }

@@ -179,13 +179,9 @@ static void put_pinit(tp_emit *e, const tp_pnode *x) {
   tp_emit_point_windows(e, r);
   tp_emit_line(e, "const int loaded_ = %s;\n", is_loaded(e, r));
   int opened = emit_open_leads(e, r, &r->out[0], 0, -1);
-  for (int i = 1; i >= 0; i--) {
-    tp_emit_line(e, i ? "if (loaded_) " : "else ");
-    emit_point_element(e, r, 2);
-    tp_puts(e->b, " = ");
-    emit_point_element(e, r, i);
-    tp_puts(e->b, ";\n");
-  }
+  for (int i = 1; i >= 0; i--)
+    tp_emit_line(e, "%s%s = %s;\n", i ? "if (loaded_) " : "else ", emit_point_element(e, r, 2),
+        emit_point_element(e, r, i));
   emit_shut(e, opened + 1);
 }
 
