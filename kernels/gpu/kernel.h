@@ -256,7 +256,6 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
 
 /* ---- products by tiles (emit/body/tile.c) ---- */
 
-#define TP_TILES_OF(n, side) (((n) + (side)-1) / (side))
 /* Adds one term to the thread's elements acc_, of `each` rows a and columns b, `far` apart. */
 #define TP_TILE_TERM(T, mad, a, b, far, each) \
   T a_[each], b_[each]; \

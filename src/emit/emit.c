@@ -292,8 +292,7 @@ static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
   else emit_open(e, "if (%s) {\n", cond);
   put_body(e, x->kid[0], top);
   if (x->n > 1) {
-    e->depth--;
-    emit_open(e, "} else {\n");
+    emit_else(e);
     put_body(e, x->kid[1], top);
   }
   emit_shut(e, 1);

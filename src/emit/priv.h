@@ -99,11 +99,13 @@ void tp_emit_pointwise(tp_emit *e, const tp_pnode *x); /* prints the leaf in its
 void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b));
 
 /* text.c */
-/* A line of the function that is being written; one that opens a brace; the last n braces end. */
+/* A line of the function that is being written; one that opens a brace; the last n braces end; the
+ * last one ends, and what is done otherwise begins. */
 #define tp_emit_line(e, ...) (tp_emit_indent(e), tp_putf((e)->b, __VA_ARGS__))
 #define emit_open(e, ...)    (tp_emit_line(e, __VA_ARGS__), (void)(e)->depth++)
 void tp_emit_indent(tp_emit *e);
 void emit_shut(tp_emit *e, int n);
+void emit_else(tp_emit *e);
 /* a loop variable's first value */
 const char *tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
 /* loop variables go to the environment, before the run leaves native code for good */
@@ -133,12 +135,19 @@ static inline const char *tp_emit_cell(const tp_emit *e, tp_dtype d) { return e-
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text */
 /* opens the conversion of an element in memory to the type that computes; ")" closes it */
 void emit_load(tp_emit *e, tp_dtype d);
+const char *emit_loaded(tp_emit *e, tp_dtype d, const char *element);
 
 /* An axis whose places threads share, and the variable that holds the place. */
 typedef struct tp_emit_axis {
   const char *var;
   tp_ix *n;
 } tp_emit_axis;
+/* axis i of the region's ('x') or of a window's own ('e') */
+tp_emit_axis emit_axis(tp_emit *e, char of, int i, tp_ix *n);
+/* parts of n places, `each` in a part */
+tp_emit_axis emit_parts(const char *var, tp_ix *n, int each);
+/* Threads of a block come to each point together, and blocks share the points. */
+void emit_by_blocks(tp_emit *e);
 /* Opens a loop of each thread over its share of the axes' points. Without axes there is one
  * point. */
 void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax, bool by_lanes);
@@ -218,12 +227,16 @@ void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at)
 int emit_open_stays(tp_emit *e, const tp_region *r);
 /* Do threads meet inside of the leaf, or in such loops? */
 bool tp_emit_takes_one_block(const tp_region *r);
-/* prints the element of window w at a place: by axis of its own, the text */
-void emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at);
-/* prints the element of window i at the point, off further on, in loops over the window's own
+/* names places along a window's own axes: e0, e1, .. */
+void emit_own_places(tp_emit *e, const tp_nd *nd, const char **at);
+/* the text of the element of window w at a place: by axis of its own, the text */
+const char *emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at);
+/* the same, as the type that computes */
+const char *emit_value_at(tp_emit *e, const tp_region *r, int w, const char *const *at);
+/* the text of the element of window i at the point, off further on, in loops over the window's own
  * axes */
-void emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off);
-void emit_point_element(tp_emit *e, const tp_region *r, int i);
+const char *emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off);
+const char *emit_point_element(tp_emit *e, const tp_region *r, int i);
 /* the offset of place `at` along the window's own axes */
 tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
 /* Prints the call by which the host says what `wrong` found, or `fault` does. fails: the run ends

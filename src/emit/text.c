@@ -20,6 +20,10 @@ void emit_load(tp_emit *e, tp_dtype d) {
   tp_putf(e->b, tp_half(d) ? "tp_load_%s(" : "%.0s(", tp_dtype_name(d));
 }
 
+const char *emit_loaded(tp_emit *e, tp_dtype d, const char *element) {
+  return tp_printf(e->a, tp_half(d) ? "tp_load_%s(%s)" : "%.0s(%s)", tp_dtype_name(d), element);
+}
+
 /* The text of number v in type d: v is a value of d, or rounds to the value that is meant. */
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
   const char *size = tp_compute(d) == TP_F32 ? "F32" : "F64";
@@ -207,6 +211,11 @@ void emit_shut(tp_emit *e, int n) {
   }
 }
 
+void emit_else(tp_emit *e) {
+  e->depth--;
+  emit_open(e, "} else {\n");
+}
+
 const char *tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
   const char *first = emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(x->hi, -1));
   return entry ? tp_printf(e->a, "h->entry == %d ? env[%d] : %s", entry, x->var->id, first) : first;
@@ -222,6 +231,18 @@ void tp_emit_ends(tp_emit *e) {
 
 const char *tp_emit_pos(const tp_emit *e, int pos) {
   return e->once ? "pos" : tp_printf(e->a, "%d", pos);
+}
+
+tp_emit_axis emit_axis(tp_emit *e, char of, int i, tp_ix *n) {
+  return (tp_emit_axis){ tp_printf(e->a, "%c%d", of, i), n };
+}
+
+tp_emit_axis emit_parts(const char *var, tp_ix *n, int each) {
+  return (tp_emit_axis){ var, tp_ix_fdiv(tp_ix_addc(n, each - 1), each) };
+}
+
+void emit_by_blocks(tp_emit *e) {
+  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
 }
 
 void emit_open_threads(tp_emit *e, int n, const tp_emit_axis *ax, bool by_lanes) {

@@ -24,49 +24,44 @@ static int word_of(tp_emit *e, const tp_region *r, const tp_nd *w) {
   return TP_MIN(unit, unit_of(e, tp_ix_const(e->ix, tp_format_bytes(r->how.format))));
 }
 
-/* Names places e0, e1, .. along axes of a window, but `last` along the last one. */
+/* Names places along axes of a window, but `last` along the last one. */
 static void name_places(tp_emit *e, const tp_nd *nd, const char **at, const char *last) {
-  for (int i = 0; i < nd->rank; i++) at[i] = tp_printf(e->a, "e%d", i);
+  emit_own_places(e, nd, at);
   at[nd->rank - 1] = last;
 }
 
 static void put_decoded(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
   const char *at[TP_MAXRANK];
-  int last = out->rank - 1, opened = emit_open_leads(e, r, out, 0, -1);
-  name_places(e, out, at, tp_printf(e->a, "e%d", last));
-  tp_emit_indent(e);
-  emit_element_at(e, r, 1, at);
-  tp_putf(e->b, " = tp_block_number(TP_FORMAT_%s, %d, &", tp_format_names[r->how.format],
-      word_of(e, r, &r->in[0]));
+  int opened = emit_open_leads(e, r, out, 0, -1);
   name_places(e, &r->in[0], at, "0");
-  emit_element_at(e, r, 0, at);
-  tp_putf(e->b, ", e%d);\n", last);
+  tp_emit_line(e, "%s = tp_block_number(TP_FORMAT_%s, %d, &%s, e%d);\n",
+      emit_point_element(e, r, 1), tp_format_names[r->how.format], word_of(e, r, &r->in[0]),
+      emit_element_at(e, r, 0, at), out->rank - 1);
   emit_shut(e, opened);
 }
 
 /* ---- products ---- */
 
-/* Prints the element of x, or (w 2) of the result, at a row, and at a number or column. */
-static void put_matrix_at(
+/* The element of x, or (w 2) of the result, at a row, and at a number or column. */
+static const char *matrix_at(
     tp_emit *e, const tp_region *r, int w, const char *row, const char *column) {
   const tp_nd *nd = tp_window_at(r, w);
   const char *at[TP_MAXRANK];
   name_places(e, nd, at, column);
   at[nd->rank - 2] = row;
-  emit_element_at(e, r, w, at);
+  return emit_element_at(e, r, w, at);
 }
 
 /* The rows come into the block's memory. */
 static void put_eights(tp_emit *e, const tp_region *r) {
+  const char *x = matrix_at(e, r, 0, "(top_ + row_)", "k_");
   tp_emit_line(e, "BARRIER();\n");
   emit_open(e, "TP_EACH_EIGHT(4) {\n");
   tp_emit_line(e, "TP_EIGHT_PLACE(4)\n");
   tp_emit_line(e, "uint32_t most_ = 0;\n");
   emit_open(e, "for (int64_t k_ = deep_ + 4*at_; k_ < deep_ + 4*at_ + 4; k_++) {\n");
-  tp_emit_line(e, "TP_EIGHTS_MOST(most_, ");
-  put_matrix_at(e, r, 0, "(top_ + row_)", "k_");
-  tp_puts(e->b, ");\n");
+  tp_emit_line(e, "TP_EIGHTS_MOST(most_, %s);\n", x);
   emit_shut(e, 1);
   tp_emit_line(e, "eights_q[to_] = most_;\n");
   emit_shut(e, 1);
@@ -77,9 +72,7 @@ static void put_eights(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "uint32_t four_ = 0;\n");
   emit_open(e, "for (int i_ = 0; i_ < 4; i_++) {\n");
   tp_emit_line(e, "const int64_t k_ = deep_ + 4*at_ + i_;\n");
-  tp_emit_line(e, "four_ |= tp_eight(");
-  put_matrix_at(e, r, 0, "(top_ + row_)", "k_");
-  tp_puts(e->b, ", most_) << 8*i_;\n");
+  tp_emit_line(e, "four_ |= tp_eight(%s, most_) << 8*i_;\n", x);
   emit_shut(e, 1);
   tp_emit_line(e, "eights_q[to_] = four_;\n");
   emit_shut(e, 1);
@@ -98,16 +91,12 @@ static void put_block_terms(tp_emit *e, const tp_region *r, int rows) {
     emit_shut(e, 1);
     return;
   }
-  tp_emit_line(e, "TP_FLOATS_ADD(%s, ", f);
-  put_matrix_at(e, r, 0, "(top_ + r_)", "k_");
-  tp_puts(e->b, ")\n");
+  tp_emit_line(e, "TP_FLOATS_ADD(%s, %s)\n", f, matrix_at(e, r, 0, "(top_ + r_)", "k_"));
 }
 
 /* Joins the threads of a column. With 8 bits the offsets add up apart. */
 static void put_joined_lanes(tp_emit *e, const tp_region *r, int rows) {
-  tp_emit_line(e, "TP_UNROLLED\n");
-  emit_open(e, "for (int r_ = 0; r_ < %d; r_++) {\n", rows);
-  tp_emit_line(e, "if (r_ >= rows_) continue;\n");
+  emit_open_row(e, rows);
   if (r->how.exact) {
     tp_emit_line(e, "sum_[r_] = sum_[r_] + off_[r_];\n");
     tp_emit_line(e, "TP_GROUP_SUM(float, sum_[r_], TP_FLOATS_LANES, room_f)\n");
@@ -118,9 +107,8 @@ static void put_joined_lanes(tp_emit *e, const tp_region *r, int rows) {
     tp_emit_line(e, "  sum_[r_] = sum_[r_] + off_[r_];\n");
     tp_emit_line(e, "}\n");
   }
-  tp_emit_line(e, "if (mine_ && lane_ == 0) ");
-  put_matrix_at(e, r, 2, "(top_ + r_)", "at_n_");
-  tp_puts(e->b, " = sum_[r_];\n");
+  tp_emit_line(
+      e, "if (mine_ && lane_ == 0) %s = sum_[r_];\n", matrix_at(e, r, 2, "(top_ + r_)", "at_n_"));
   emit_shut(e, 1);
 }
 
@@ -132,36 +120,23 @@ static void put_block_rows(tp_emit *e, const tp_region *r, int rows) {
 
 static void put_product(tp_emit *e, const tp_region *r) {
   const tp_nd *x = &r->in[0], *out = &r->out[0];
-  const char *lanes = r->how.exact ? "TP_FLOATS_LANES" : "TP_EIGHTS_LANES";
+  const char *lanes = r->how.exact ? "TP_FLOATS_LANES" : "TP_EIGHTS_LANES", *at[TP_MAXRANK];
   int last = out->rank - 1, n = 0, each = TP_KERNEL_THREADS / (r->how.exact ? 32 : 16);
   tp_emit_axis ax[2 * TP_MAXRANK];
-  const char *at[TP_MAXRANK];
-  for (int i = 0; i < r->nlead; i++)
-    ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
-  for (int i = 0; i < last - 1; i++)
-    ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), out->shape[i] };
-  ax[n++] = (tp_emit_axis){ "tile_", tp_ix_fdiv(tp_ix_addc(out->shape[last], each - 1), each) };
-  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  for (int i = 0; i < r->nlead; i++) ax[n++] = emit_axis(e, 'x', i, r->lead[i]);
+  for (int i = 0; i < last - 1; i++) ax[n++] = emit_axis(e, 'e', i, out->shape[i]);
   tp_emit_line(e, "const int64_t m_ = %s, n_ = %s, terms_ = %s;\n",
       emit_ix(e, out->shape[last - 1]), emit_ix(e, out->shape[last]),
       emit_ix(e, x->shape[x->rank - 1]));
   tp_emit_line(e, "const int lane_ = THREAD%%%s;\n", lanes);
-  emit_open_threads(e, n, ax, false);
-  tp_emit_line(e, "const int64_t own_ = tile_*%d + THREAD/%s;\n", each, lanes);
-  tp_emit_line(e, "const int mine_ = own_ < n_;\n");
-  tp_emit_line(e, "const int64_t at_n_ = mine_ ? own_ : 0;\n");
+  emit_open_columns(e, n, ax, out->shape[last], each, tp_printf(e->a, "THREAD/%s", lanes), "at_n_");
   name_places(e, &r->in[1], at, "0");
   at[r->in[1].rank - 2] = "at_n_";
-  tp_emit_line(e, "GLOBAL const uint8_t *const column_ = &");
-  emit_element_at(e, r, 1, at);
-  tp_puts(e->b, ";\n");
-  emit_open(e, "for (int64_t top_ = 0; top_ < m_; top_ += TP_EIGHTS_ROWS) {\n");
-  tp_emit_line(e, "const int rows_ = (int)tp_index_min(m_ - top_, TP_EIGHTS_ROWS);\n");
-  emit_open(e, "if (rows_ == 1) {\n");
+  tp_emit_line(e, "GLOBAL const uint8_t *const column_ = &%s;\n", emit_element_at(e, r, 1, at));
+  emit_open_few_rows(e);
   put_block_rows(e, r, 1);
-  e->depth--;
-  emit_open(e, "} else {\n");
-  if (!tp_is_number(out->shape[last - 1], 1)) put_block_rows(e, r, 4);
+  emit_else(e);
+  if (!tp_is_number(out->shape[last - 1], 1)) put_block_rows(e, r, EMIT_ROWS);
   emit_shut(e, 3);
 }
 

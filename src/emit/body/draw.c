@@ -90,7 +90,7 @@ static int shared_links(const drawn *w) {
 
 static void put_link(const drawn *w, int i) {
   if (i < w->r->ncoord) tp_puts(w->e->b, emit_ix(w->e, w->r->coord[i]));
-  else emit_point_cell(w->e, w->r, 0, tp_ix_const(w->e->ix, 0));
+  else tp_puts(w->e->b, emit_point_cell(w->e, w->r, 0, tp_ix_const(w->e->ix, 0)));
 }
 
 static void put_links(const drawn *w, const char *key, int from, int to) {
@@ -216,7 +216,7 @@ static void put_elements(const drawn *w, const char *kept, bool takes) {
   for (tp_walk_start(&at, o->rank, shape); at.ok; tp_walk_next(&at), i++) {
     tp_emit_indent(e);
     if (kept && !takes) tp_putf(e->b, "d%d[%d][%s]", w->pos, i, kept);
-    else emit_point_cell(e, w->r, w->r->nin, emit_own_offset(e, o, at.at));
+    else tp_puts(e->b, emit_point_cell(e, w->r, w->r->nin, emit_own_offset(e, o, at.at)));
     tp_puts(e->b, " = ");
     snprintf(lo, sizeof lo, "w[%d][k]", i * w->per);
     snprintf(hi, sizeof hi, "w[%d][k]", i * w->per + w->per - 1);
@@ -278,8 +278,7 @@ static void put_stream(const drawn *w) {
         q * (w->per - 1));
   tp_emit_line(e, "(void)word1;\n");
   tp_emit_indent(e);
-  emit_point_element(e, w->r, w->r->nin);
-  tp_puts(e->b, " = ");
+  tp_putf(e->b, "%s = ", emit_point_element(e, w->r, w->r->nin));
   put_number(w, "word0", "word1");
   tp_emit_line(e, "i++;\n");
   emit_shut(e, one ? 0 : o->rank);

@@ -47,9 +47,9 @@ static bool in_place(const tp_emit *e, const tp_region *r, const env_lane *l) {
   return tp_is_number(nd->stride[0], 1) && (l->i > 0 || nd->buf != r->out[0].buf);
 }
 
-static void put_cell_of(tp_emit *e, const tp_region *r, const env_lane *l, const char *at) {
-  if (l->nd->rank) emit_element_at(e, r, l->i, &at);
-  else emit_point_cell(e, r, l->i, tp_ix_const(e->ix, 0));
+static const char *cell_of_lane(tp_emit *e, const tp_region *r, const env_lane *l, const char *at) {
+  return l->nd->rank ? emit_element_at(e, r, l->i, &at)
+                     : emit_point_cell(e, r, l->i, tp_ix_const(e->ix, 0));
 }
 
 /* Copies between the operand and v<i>. */
@@ -58,19 +58,16 @@ static void put_copy(tp_emit *e, const tp_region *r, const env_lane *l, bool tak
   if (!few) tp_emit_line(e, "for (int64_t k = 0; k < %d; k++)\n", l->n);
   for (int k = 0; k < (few ? l->n : 1); k++) {
     const char *at = few ? tp_printf(e->a, "%d", k) : "k";
-    tp_emit_indent(e);
-    if (takes) tp_putf(e->b, "v%d[%s] = ", l->i, at);
-    put_cell_of(e, r, l, at);
-    if (takes) tp_puts(e->b, ";\n");
-    else tp_putf(e->b, " = v%d[%s];\n", l->i, at);
+    const char *cell = cell_of_lane(e, r, l, at);
+    if (takes) tp_emit_line(e, "v%d[%s] = %s;\n", l->i, at, cell);
+    else tp_emit_line(e, "%s = v%d[%s];\n", cell, l->i, at);
   }
 }
 
 static void put_lane(tp_emit *e, const tp_region *r, const env_lane *l) {
   if (in_place(e, r, l)) {
-    tp_emit_line(e, "%s *const v%d = &", tp_emit_cell(e, tp_emit_dtype(e, l->nd)), l->i);
-    emit_point_cell(e, r, l->i, tp_ix_const(e->ix, 0));
-    tp_puts(e->b, ";\n");
+    tp_emit_line(e, "%s *const v%d = &%s;\n", tp_emit_cell(e, tp_emit_dtype(e, l->nd)), l->i,
+        emit_point_cell(e, r, l->i, tp_ix_const(e->ix, 0)));
     return;
   }
   tp_emit_line(e, "%s v%d[%d];\n", l->type, l->i, TP_MAX(l->n, 1));
@@ -85,9 +82,8 @@ static void put_result(tp_emit *e, const tp_region *r, const env_lane *l) {
 /* ---- actions ---- */
 
 static void put_is_wrong(tp_emit *e, const tp_pnode *x, int nactions) {
-  tp_emit_line(e, "wrong |= (uint64_t)");
-  emit_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0));
-  tp_putf(e->b, " >= %d;\n", nactions);
+  tp_emit_line(e, "wrong |= (uint64_t)%s >= %d;\n",
+      emit_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0)), nactions);
 }
 
 static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {

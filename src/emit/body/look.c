@@ -46,15 +46,8 @@ void emit_look_at_values(const nest *l) {
 
 /* ---- whole operands ---- */
 
-/* Places along the region's axes are x<axis>, along the window's own e<axis>. */
-static void put_operand_number(tp_emit *e, const tp_region *r, int w) {
-  const tp_nd *nd = tp_window_at(r, w);
-  emit_load(e, tp_emit_dtype(e, nd));
-  tp_putf(e->b, "w%d[0", w);
-  for (int i = 0; i < r->nlead && nd->lead; i++)
-    if (!tp_is_number(nd->lead[i], 0)) tp_putf(e->b, " + x%d*%s", i, emit_ix(e, nd->lead[i]));
-  for (int i = 0; i < nd->rank; i++) tp_putf(e->b, " + e%d*%s", i, emit_ix(e, nd->stride[i]));
-  tp_puts(e->b, "])");
+static const char *operand_number(tp_emit *e, const tp_region *r, int w) {
+  return emit_loaded(e, tp_emit_dtype(e, tp_window_at(r, w)), emit_point_element(e, r, w));
 }
 
 /* Is the operand finite at the point of the first n axes? */
@@ -66,12 +59,10 @@ static void put_fine(tp_emit *e, const tp_region *r, int w, int n) {
   for (int i = 0; i < nd->rank; i++)
     tp_emit_line(
         e, "for (int64_t e%d = 0; e%d < %s && fine_; e%d++)\n", i, i, emit_ix(e, nd->shape[i]), i);
-  tp_emit_line(e, "fine_ = TP_FINITE(");
-  put_operand_number(e, r, w);
-  tp_puts(e->b, ");\n");
+  tp_emit_line(e, "fine_ = TP_FINITE(%s);\n", operand_number(e, r, w));
 }
 
-/* Ends the branch in which operands from..to are looked at. */
+/* Notes the fault if the first nin operands are finite; ends the branch around. */
 static void put_fault_if_fine(tp_emit *e, const tp_region *r, int pos, int nin, int n) {
   tp_emit_line(e, "int fine_ = 1;\n");
   for (int w = 0; w < nin; w++)
@@ -84,30 +75,24 @@ static void put_fault_if_fine(tp_emit *e, const tp_region *r, int pos, int nin, 
 void emit_look_at_sum(const nest *l) {
   tp_emit *e = l->e;
   tp_emit_axis ax[TP_MAXRANK];
-  int n = 0, opened = 0;
-  for (int k = 0; k < l->nax; k++)
-    if (!l->ax[k].red) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", k), l->ax[k].n };
+  int opened = 0;
   tp_dtype d = tp_emit_dtype(e, &l->r->out[0]);
   if (!tp_dtype_float(d)) return;
-  emit_open_threads(e, n, ax, false);
+  emit_open_threads(e, emit_kept_axes(l, ax), ax, false);
   tp_emit_line(e, "const %s was_ = ", tp_emit_held(d));
   emit_load(e, d);
   emit_element(l, l->r->nin);
   tp_puts(e->b, ");\n");
   tp_emit_line(e, "%s now_ = was_;\n", tp_emit_held(d));
   for (int k = 0; k < l->nax; k++)
-    if (l->ax[k].red) {
-      emit_open(e, "for (int64_t x%d = 0; x%d < %s; x%d++) {\n", k, k, emit_ix(e, l->ax[k].n), k);
-      opened++;
-    }
-  emit_open(e, "{\n");
+    if (l->ax[k].red) emit_open_axis(l, k), opened++;
   emit_inputs(l, true);
   emit_work(l);
   tp_emit_line(e, "now_ = %s;\n",
       stored(l, 0,
           tp_printf(e->a, "tp_%s_%s(now_, %s)", l->r->red == TP_RED_PROD ? "MUL" : "ADD",
               tp_emit_sfx(d), result_of(l, 0))));
-  emit_shut(e, 1 + opened);
+  emit_shut(e, opened);
   emit_open(e, "if (!TP_FINITE(now_) && TP_FINITE(was_)) {\n");
   put_fault_if_fine(e, l->r, l->pos, 1, 0);
   emit_shut(e, 1);
@@ -115,28 +100,22 @@ void emit_look_at_sum(const nest *l) {
 
 void emit_look_behind(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
-  bool loop = r->kind == TP_RG_LOOP;
-  int npoint = loop ? r->npoint : r->nlead;
+  int npoint = r->kind == TP_RG_LOOP ? r->npoint : r->nlead;
   emit_open(e, "{\n");
-  TP_WINDOWS (nd, r) {
-    int w = nd >= r->out && nd < r->out + r->nout ? r->nin + (int)(nd - r->out) : (int)(nd - r->in);
+  for (int w = 0; w < r->nin + r->nout; w++) {
+    const tp_nd *nd = tp_window_at(r, w);
     if (is_watched(e, nd)) tp_emit_window(e, tp_emit_cell(e, tp_emit_dtype(e, nd)), w, nd, "");
   }
-  for (int k = 0; k < r->nout; k++) {
-    const tp_nd *nd = &r->out[k];
+  for (int w = r->nin; w < r->nin + r->nout; w++) {
+    const tp_nd *nd = tp_window_at(r, w);
     tp_emit_axis ax[2 * TP_MAXRANK];
     int n = 0;
     if (!is_watched(e, nd)) continue;
     for (int i = 0; i < r->nlead; i++)
-      if (i < npoint || !(r->sums >> i & 1))
-        ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
-    for (int i = 0; i < nd->rank; i++)
-      ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
+      if (i < npoint || !(r->sums >> i & 1)) ax[n++] = emit_axis(e, 'x', i, r->lead[i]);
+    for (int i = 0; i < nd->rank; i++) ax[n++] = emit_axis(e, 'e', i, nd->shape[i]);
     emit_open_threads(e, n, ax, false);
-    tp_emit_line(e, "if (!TP_FINITE(");
-    put_operand_number(e, r, r->nin + k);
-    tp_puts(e->b, ")) {\n");
-    e->depth++;
+    emit_open(e, "if (!TP_FINITE(%s)) {\n", operand_number(e, r, w));
     put_fault_if_fine(e, r, x->pos, r->nin, npoint);
     emit_shut(e, 1);
   }

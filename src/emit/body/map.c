@@ -8,7 +8,24 @@ enum {
   MANY_POINTS = 4096 /* less: each thread of a few blocks has one */
 };
 
-/* ---- loops ---- */
+/* ---- axes and loops ---- */
+
+int64_t emit_extent(const nest *l, int axis) {
+  int64_t n;
+  return tp_ix_is_const(l->ax[axis].n, &n) ? n : -1;
+}
+
+bool emit_has_least(const nest *l, int axis, int64_t least) {
+  int64_t n = emit_extent(l, axis);
+  return n < 0 || n >= least;
+}
+
+int emit_kept_axes(const nest *l, tp_emit_axis *ax) {
+  int n = 0;
+  for (int k = 0; k < l->nax; k++)
+    if (!l->ax[k].red) ax[n++] = emit_axis(l->e, 'x', k, l->ax[k].n);
+  return n;
+}
 
 void emit_open_axis(const nest *l, int k) {
   bool seam = k == l->seam;
@@ -152,9 +169,7 @@ static void put_fours(const nest *l, bool writes) {
 /* Opens the threads' loop over axes that are kept, then the others; returns how many. */
 static int open_points(const nest *l) {
   tp_emit_axis ax[TP_MAXRANK];
-  int n = 0, opened = 1;
-  for (int k = 0; k < l->nax; k++)
-    if (!l->ax[k].red) ax[n++] = (tp_emit_axis){ tp_printf(l->e->a, "x%d", k), l->ax[k].n };
+  int n = emit_kept_axes(l, ax), opened = 1;
   if (l->fours) ax[n - 1] = (tp_emit_axis){ "four_", quarter_of(l, ax[n - 1].n) };
   emit_open_threads(l->e, n, ax, l->lanes);
   if (l->fours) tp_emit_line(l->e, "const int64_t x%d = 4*four_;\n", l->nax - 1);

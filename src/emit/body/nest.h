@@ -6,6 +6,7 @@
 /* rows, columns of a device's tile: with fewer, threads make elements one by one, or by columns */
 enum { EMIT_TILE_LEAST = 16 };
 enum { TILE_ROW = 64 }; /* elements of a tile along the innermost axis */
+enum { EMIT_ROWS = 4 }; /* of a thin product, at a time (TP_EIGHTS_ROWS) */
 
 typedef struct {
   tp_emit *e;
@@ -59,6 +60,12 @@ void emit_store(const nest *l, int k, const char *value);
 void emit_results(const nest *l, int first);
 
 /* map.c */
+/* the extent of an axis; -1: it is not known */
+int64_t emit_extent(const nest *l, int axis);
+/* Has the axis so many places? If that is not known, it counts as long. */
+bool emit_has_least(const nest *l, int axis, int64_t least);
+/* the axes that are kept; how many */
+int emit_kept_axes(const nest *l, tp_emit_axis *ax);
 void emit_open_axis(const nest *l, int k);
 void emit_axis_alone(const nest *l, int k, int from, int to);
 /* Opens a loop over elements j .. j + some of an axis, `most` at a time; returns the largest
@@ -82,17 +89,33 @@ void emit_look_at_sum(const nest *l);
 void emit_look_behind(tp_emit *e, const tp_pnode *x);
 
 /* tile.c */
+/* Finds axes of a product of matrices of floats: by operand, the longest that is kept and that the
+ * other does not lie along; the last summed one, along which both lie. False: it is none. */
+bool emit_matrices(const nest *l, int kept[2], int *k);
+/* declares the extents of three axes, m_, n_, k_ */
+void emit_put_extents(const nest *l, int m, int n, int k);
 /* Prints a product of matrices, of which all blocks of a device make tiles; false: it is none, or
  * a small one, and nothing is printed. */
 bool emit_tile(const nest *l);
 
 /* thin.c */
-/* Prints a product of few rows, and opens what else is to be printed, for more; false: it is none,
- * and nothing is printed. */
+/* Prints a product of few rows, and opens the branch for more of them; false: it is none, and
+ * nothing is printed. */
 bool emit_thin(const nest *l);
+/* Opens the loop of blocks over axes and `columns`, n_, `each` at a time. The column of a thread is
+ * number `own` of these, named `at`; mine_: is there one? */
+void emit_open_columns(
+    tp_emit *e, int n, tp_emit_axis *ax, tp_ix *columns, int each, const char *own, const char *at);
+/* Opens the loop over rows top_ .. top_ + rows_ - 1 of m_, and the branch for a single one. */
+void emit_open_few_rows(tp_emit *e);
+/* Opens the loop over rows r_ of these, at most `most`. */
+void emit_open_row(tp_emit *e, int most);
 
 /* reduction.c */
 void emit_fold(const nest *l);
+/* A fold of nothing changes no number that it would be added to: opens the branch of some terms;
+ * false: there is no such number, and no branch. */
+bool emit_open_terms(const nest *l);
 /* Are terms of the product added by blocks, as the host adds them? Then the result is stored by
  * emit_store_whole, which has taken the sum that was there before as its begin: emit_begin_sum
  * prints that number. */

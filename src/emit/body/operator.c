@@ -20,30 +20,15 @@ static const char *mad_of(tp_dtype d, bool wide) {
   return wide || d == TP_F64 ? "tp_mad_f64" : "tp_mad_f32";
 }
 
-static void own_places(tp_emit *e, const tp_nd *nd, places at) {
-  for (int i = 0; i < nd->rank; i++) at[i] = tp_printf(e->a, "e%d", i);
-}
-
-/* Prints an element, as a value that computes. */
-static void put_value(tp_emit *e, const tp_region *r, int w, const places at) {
-  emit_load(e, tp_emit_dtype(e, tp_window_at(r, w)));
-  emit_element_at(e, r, w, at);
-  tp_puts(e->b, ")");
-}
-
 static void put_local(
     tp_emit *e, const tp_region *r, const char *type, const char *name, int w, const places at) {
-  tp_emit_line(e, "const %s %s = (%s)", type, name, type);
-  put_value(e, r, w, at);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "const %s %s = (%s)%s;\n", type, name, type, emit_value_at(e, r, w, at));
 }
 
 static void put_whole(tp_emit *e, const tp_region *r, const char *value) {
   tp_dtype d = dtype_of(e, r);
-  places at;
-  own_places(e, &r->out[0], at);
   tp_emit_indent(e);
-  emit_element_at(e, r, r->nin, at);
+  tp_puts(e->b, emit_point_element(e, r, r->nin));
   tp_putf(e->b, tp_half(d) ? " = tp_store_%s((float)(%s));\n" : "%.0s = (%s)(%s);\n",
       tp_dtype_name(d), tp_half(d) ? value : tp_emit_type(d), value);
 }
@@ -61,7 +46,7 @@ static void put_scan(tp_emit *e, const tp_region *r) {
   int axis = r->how.axis, opened = emit_open_leads(e, r, out, 0, axis);
   const char *type = sum_type(d, true), *mad = mad_of(d, true), *n = emit_ix(e, out->shape[axis]);
   places at;
-  own_places(e, out, at);
+  emit_own_places(e, out, at);
   tp_emit_line(e, "%s sum_ = %d;\n", type, r->op == TP_OP_CUMPROD);
   opened += open_count(e, "i_", out->shape[axis]);
   tp_emit_line(e,
@@ -84,17 +69,13 @@ static void put_scan(tp_emit *e, const tp_region *r) {
 static void put_sorted(tp_emit *e, const tp_region *r, const char *from, const char *to) {
   int axis = r->how.axis;
   places of, at;
-  own_places(e, &r->in[0], of);
+  emit_own_places(e, &r->in[0], of);
   memcpy(at, of, sizeof of);
   of[axis] = from, at[axis] = to;
   for (int k = 0; k < r->nout; k++) {
     if (r->out[k].buf < 0) continue;
-    tp_emit_indent(e);
-    emit_element_at(e, r, r->nin + k, at);
-    tp_puts(e->b, " = ");
-    if (k) tp_puts(e->b, from);
-    else emit_element_at(e, r, 0, of);
-    tp_puts(e->b, ";\n");
+    tp_emit_line(e, "%s = %s;\n", emit_element_at(e, r, r->nin + k, at),
+        k ? from : emit_element_at(e, r, 0, of));
   }
 }
 
@@ -106,9 +87,7 @@ static void put_sorted_keys(
   tp_emit_line(e, "BARRIER();\n");
   emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
   tp_emit_line(e, "sort_at[i_] = i_;\n");
-  tp_emit_line(e, "if (i_ < %s) %s[i_] = ", n, keys);
-  put_value(e, r, 0, at);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "if (i_ < %s) %s[i_] = %s;\n", n, keys, emit_value_at(e, r, 0, at));
   emit_shut(e, 1);
   tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_%s, %d, %s, wide_, %s)\n", keys[5] == 'f' ? "F" : "I",
       r->how.descending, keys, n);
@@ -118,9 +97,9 @@ static void put_block_sort(tp_emit *e, const tp_region *r) {
   const tp_nd *in = &r->in[0];
   int axis = r->how.axis;
   places at;
-  own_places(e, in, at);
+  emit_own_places(e, in, at);
   at[axis] = "i_";
-  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  emit_by_blocks(e);
   int opened = emit_open_leads(e, r, in, 0, axis);
   put_sorted_keys(e, r, at, tp_dtype_float(tp_emit_dtype(e, in)) ? "sort_f" : "sort_i", "n_");
   emit_open(e, "for (int i_ = THREAD; i_ < n_; i_ += THREADS) {\n");
@@ -136,15 +115,13 @@ static void put_sort_by_parts(tp_emit *e, const tp_region *r) {
   bool real = tp_dtype_float(d);
   const char *keys = real ? "sort_f" : "sort_i", *fn = real ? "TP_BEFORE_F" : "TP_BEFORE_I";
   places at;
-  own_places(e, in, at);
+  emit_own_places(e, in, at);
   int opened = emit_open_shares(e, r, in, axis, in->shape[axis]);
   tp_emit_line(e, "%s x_[TP_SORT_EACH];\n", tp_emit_held(d));
   tp_emit_line(e, "int64_t rank_[TP_SORT_EACH] = { 0 };\n");
   at[axis] = "number_";
   emit_open_share(e);
-  tp_emit_line(e, "x_[q_] = ");
-  put_value(e, r, 0, at);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "x_[q_] = %s;\n", emit_value_at(e, r, 0, at));
   emit_shut(e, 1);
   emit_open(e, "TP_EACH_PART(n_) {\n");
   at[axis] = "(from_ + i_)";
@@ -168,7 +145,7 @@ static void put_ranks(tp_emit *e, const tp_region *r) {
   tp_dtype d = tp_emit_dtype(e, in);
   const char *type = tp_emit_held(d), *fn = tp_dtype_float(d) ? "TP_BEFORE_F" : "TP_BEFORE_I";
   places at, other;
-  own_places(e, in, at);
+  emit_own_places(e, in, at);
   memcpy(other, at, sizeof at);
   other[axis] = "i_";
   put_local(e, r, type, "x_", 0, at);
@@ -193,8 +170,7 @@ static void put_sort(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
   emit_open(e, "if (n_ <= TP_SORT_MOST) {\n");
   if (known <= EMIT_SORT_MOST) put_block_sort(e, r);
-  e->depth--;
-  emit_open(e, "} else {\n");
+  emit_else(e);
   if (!is_known || known > EMIT_SORT_MOST) put_sort_by_parts(e, r);
   emit_shut(e, 1);
 }
@@ -203,11 +179,8 @@ static void put_sort(tp_emit *e, const tp_region *r) {
 
 /* A product of the first operand's element and window y's. */
 static void put_term(tp_emit *e, const tp_region *r, const places at, int y, const places yat) {
-  tp_emit_line(e, "TP_TERM(%s, ", mad_of(dtype_of(e, r), false));
-  put_value(e, r, 0, at);
-  tp_puts(e->b, ", ");
-  put_value(e, r, y, yat);
-  tp_puts(e->b, ");\n");
+  tp_emit_line(e, "TP_TERM(%s, %s, %s);\n", mad_of(dtype_of(e, r), false),
+      emit_value_at(e, r, 0, at), emit_value_at(e, r, y, yat));
 }
 
 static void put_sums_begin(tp_emit *e, const tp_region *r) {
@@ -241,21 +214,18 @@ static void put_matmul_at(tp_emit *e, const tp_pnode *x) {
   const tp_nd *out = &r->out[0];
   int row = out->rank - 2, opened = emit_open_leads(e, r, out, 0, -1);
   places at, by, with;
-  own_places(e, out, at);
-  own_places(e, out, by);
+  emit_own_places(e, out, at);
+  emit_own_places(e, out, by);
   at[row + 1] = "i_";
   with[0] = "at", with[1] = "i_", with[2] = by[row + 1];
-  tp_emit_line(e, "const int64_t at = ");
-  emit_element_at(e, r, 1, by);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "const int64_t at = %s;\n", emit_element_at(e, r, 1, by));
   emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[2].shape[0]));
   put_sums_begin(e, r);
   open_count(e, "i_", r->in[0].shape[row + 1]);
   put_term(e, r, at, 2, with);
   emit_shut(e, 1);
   put_whole(e, r, "all_ + sum_");
-  e->depth--;
-  emit_open(e, "} else {\n");
+  emit_else(e);
   emit_put_fault(e, x->pos, NULL, NULL);
   emit_shut(e, opened + 1);
 }
@@ -280,11 +250,7 @@ static void put_conv(tp_emit *e, const tp_region *r) {
     for (int k = 0; k < 3; k++) at[k][i] = tp_printf(e->a, "%c%d_", "xwy"[k], i);
   for (int i = 0; i < x->rank; i++) tp_emit_line(e, "const int64_t %s = e%d;\n", at[made][i], i);
   put_sums_begin(e, r);
-  if (r->acc) {
-    tp_emit_line(e, "all_ = ");
-    put_value(e, r, 2, at[made]);
-    tp_puts(e->b, ";\n");
-  }
+  if (r->acc) tp_emit_line(e, "all_ = %s;\n", emit_value_at(e, r, 2, at[made]));
   inner = emit_open_stays(e, r);
   if (made == OF_CONV_W) inner += open_count(e, "n_", x->shape[0]);
   else inner += open_count(e, made == OF_CONV_X ? "o_" : "c_", w->shape[made == OF_CONV_X ? 1 : 2]);

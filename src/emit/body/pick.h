@@ -50,8 +50,8 @@ static inline tp_nd run_of(const tp_region *r) {
   return run;
 }
 
-/* point.c: prints an element of window w. with: by axis of the window, the loop that it goes with;
- * NULL: the loop of the same number. by: the axis along which data says where (`at`). */
-void emit_element_of(
+/* point.c: the text of an element of window w. with: by axis of the window, the loop that it goes
+ * with; NULL: the loop of the same number. by: the axis along which data says where (`at`). */
+const char *emit_element_of(
     tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int by);
 #endif

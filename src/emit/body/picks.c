@@ -2,8 +2,13 @@
  * elements, and, for threads of a device, sums by index, each place's in the order of its hits. */
 #include "emit/body/pick.h"
 
-static void put_index(tp_emit *e, const tp_region *r) {
-  emit_element_of(e, r, PICK_BY, with_index, -1);
+static const char *index_of(tp_emit *e, const tp_region *r) {
+  return emit_element_of(e, r, PICK_BY, with_index, -1);
+}
+
+/* The element of the result at the index `at`. */
+static const char *element_at_index(tp_emit *e, const tp_region *r) {
+  return emit_element_of(e, r, target_of(r), with_target, r->how.axis);
 }
 
 static void put_looks(tp_emit *e, const tp_region *r) {
@@ -24,9 +29,8 @@ static void put_looks(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < run.rank; i++) /* does any element have an index? */
     if (!tp_ix_is_const(run.shape[i], &some) || some <= 0)
       tp_putf(e->b, "%s > 0 && ", emit_ix(e, run.shape[i]));
-  tp_puts(e->b, "(uint64_t)");
-  put_index(e, r);
-  tp_putf(e->b, " >= (uint64_t)%s;\n", emit_ix(e, r->in[0].shape[r->how.axis]));
+  tp_putf(e->b, "(uint64_t)%s >= (uint64_t)%s;\n", index_of(e, r),
+      emit_ix(e, r->in[0].shape[r->how.axis]));
   emit_shut(e, n);
 }
 
@@ -40,73 +44,60 @@ static void put_base(tp_emit *e, const tp_region *r) {
     if (i == out->rank - 1) emit_lead_alone(e, r, i, false, -1);
     emit_open_element(e, out, i);
   }
-  tp_emit_indent(e);
-  emit_point_element(e, r, r->nin);
-  tp_puts(e->b, " = ");
-  emit_point_element(e, r, 0);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "%s = %s;\n", emit_point_element(e, r, r->nin), emit_point_element(e, r, 0));
   emit_shut(e, opened);
   if (e->to->threads) tp_emit_line(e, "BARRIER();\n");
 }
 
 static void put_moved(tp_emit *e, const tp_region *r) {
-  int to = target_of(r), axis = r->how.axis;
   tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  tp_emit_indent(e);
-  emit_element_of(e, r, to ? to : PICK_EACH, to ? with_target : NULL, to ? axis : -1);
-  tp_puts(e->b, " = ");
-  if (is_adding(r)) {
-    tp_putf(e->b, tp_half(d) ? "tp_store_%s(tp_ADD_%s(" : "%.0s(tp_ADD_%s(", tp_dtype_name(d),
-        tp_emit_sfx(d));
-    emit_load(e, d);
-    emit_element_of(e, r, to, with_target, axis);
-    tp_puts(e->b, "), ");
-    emit_load(e, d);
+  const char *each = emit_point_element(e, r, PICK_EACH), *sum;
+  if (!target_of(r))
+    tp_emit_line(e, "%s = %s;\n", each, emit_element_of(e, r, 0, with_target, r->how.axis));
+  else if (!is_adding(r)) tp_emit_line(e, "%s = %s;\n", element_at_index(e, r), each);
+  else {
+    sum = tp_printf(e->a, "tp_ADD_%s(%s, %s)", tp_emit_sfx(d),
+        emit_loaded(e, d, element_at_index(e, r)), emit_loaded(e, d, each));
+    if (tp_half(d)) sum = tp_printf(e->a, "tp_store_%s(%s)", tp_dtype_name(d), sum);
+    else sum = tp_printf(e->a, "(%s)", sum);
+    tp_emit_line(e, "%s = %s;\n", element_at_index(e, r), sum);
   }
-  emit_element_of(e, r, to ? PICK_EACH : 0, to ? NULL : with_target, to ? -1 : axis);
-  tp_puts(e->b, is_adding(r) ? ")));\n" : ";\n");
 }
 
 /* Ends what threads do at an index. An element put outside of a tensor is dropped. */
 static void shut_inside(tp_emit *e, const tp_pnode *x) {
   if (e->to->threads && x->rg->op != TP_OP_PUT) {
-    e->depth--;
-    emit_open(e, "} else {\n");
+    emit_else(e);
     emit_put_fault(e, x->pos, NULL, NULL);
   }
   emit_shut(e, 1);
 }
 
 static void put_inside(tp_emit *e, const tp_region *r) {
-  tp_emit_line(e, "int64_t at = ");
-  put_index(e, r);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "int64_t at = %s;\n", index_of(e, r));
   if (e->to->host && emit_elements(&r->in[PICK_BY], FEW_ELEMENTS) < 0)
     tp_emit_line(e, "TP_ONE_BY_ONE(at);\n");
   if (r->op == TP_OP_PUT || e->to->threads)
     emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
 }
 
+static const char *type_of_sum(const tp_emit *e, const tp_region *r) {
+  return tp_dtype_float(tp_emit_dtype(e, &r->out[0])) ? "double" : "uint64_t";
+}
+
 /* Prints the begin of `sum`: the target's element; what is added; the end. */
 static void put_sum_begin(tp_emit *e, const tp_region *r) {
-  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  tp_emit_line(e, "sum = (%s)", tp_dtype_float(d) ? "double" : "uint64_t");
-  emit_load(e, d);
-  emit_element_of(e, r, target_of(r), with_target, r->how.axis);
-  tp_puts(e->b, ");\n");
+  tp_emit_line(e, "sum = (%s)%s;\n", type_of_sum(e, r),
+      emit_loaded(e, tp_emit_dtype(e, &r->out[0]), element_at_index(e, r)));
 }
 static void put_hit(tp_emit *e, const tp_region *r) {
-  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  tp_putf(e->b, "sum += (%s)", tp_dtype_float(d) ? "double" : "uint64_t");
-  emit_load(e, d);
-  emit_element_of(e, r, PICK_EACH, NULL, -1);
-  tp_puts(e->b, ");\n");
+  tp_putf(e->b, "sum += (%s)%s;\n", type_of_sum(e, r),
+      emit_loaded(e, tp_emit_dtype(e, &r->out[0]), emit_point_element(e, r, PICK_EACH)));
 }
 static void put_sum_end(tp_emit *e, const tp_region *r) {
   tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  tp_emit_indent(e);
-  emit_element_of(e, r, target_of(r), with_target, r->how.axis);
-  tp_putf(e->b, tp_half(d) ? " = tp_store_%s(tp_sticky_f32(sum));\n" : "%.0s = (%s)sum;\n",
+  tp_emit_line(e, "%s = ", element_at_index(e, r));
+  tp_putf(e->b, tp_half(d) ? "tp_store_%s(tp_sticky_f32(sum));\n" : "%.0s(%s)sum;\n",
       tp_dtype_name(d), tp_emit_type(d));
 }
 
@@ -120,17 +111,11 @@ static void put_sorted_indices(tp_emit *e, const tp_pnode *x, const char *from, 
   tp_emit_line(e, "sort_at[i_] = i_;\n");
   tp_emit_line(e, "if (i_ >= %s) continue;\n", n);
   tp_emit_line(e, "const int64_t e%d = %si_; (void)e%d;\n", axis, from, axis);
-  tp_emit_line(e, "sort_i[i_] = ");
-  put_index(e, r);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "sort_i[i_] = %s;\n", index_of(e, r));
   emit_open(e, "if ((uint64_t)sort_i[i_] >= (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[axis]));
   emit_put_fault(e, x->pos, NULL, NULL);
   emit_shut(e, 2);
   tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_I, 0, sort_i, wide_, %s)\n", n);
-}
-
-static const char *type_of_sum(const tp_emit *e, const tp_region *r) {
-  return tp_dtype_float(tp_emit_dtype(e, &r->out[0])) ? "double" : "uint64_t";
 }
 
 /* A row's indices, which columns share, are sorted; then a thread adds up a place's hits, in the
@@ -142,14 +127,13 @@ static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
   tp_nd rows = *each;
   tp_emit_axis ax[TP_MAXRANK];
   rows.rank = inside;
-  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  emit_by_blocks(e);
   int opened = emit_open_leads(e, r, &rows, 0, axis);
   put_sorted_indices(e, x, "", "n_");
   emit_open(e, "{\n");
   tp_emit_line(e, "const int64_t first_ = THREAD, step_ = THREADS;\n");
   ax[columns++] = (tp_emit_axis){ "i_", each->shape[axis] };
-  for (int i = inside; i < each->rank; i++)
-    ax[columns++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), each->shape[i] };
+  for (int i = inside; i < each->rank; i++) ax[columns++] = emit_axis(e, 'e', i, each->shape[i]);
   emit_open_threads(e, columns, ax, false);
   tp_emit_line(e, "const int64_t at = sort_i[sort_at[i_]];\n");
   emit_open(e, "if ((i_ == 0 || sort_i[sort_at[i_ - 1]] != at) && (uint64_t)at < (uint64_t)%s) {\n",
@@ -193,9 +177,7 @@ static void put_sums_by_parts(tp_emit *e, const tp_pnode *x) {
   open_hits(e, r);
   tp_emit_line(e, "const int64_t e%d = own_;\n", axis);
   tp_emit_line(e, "sums_[q_] = 0;\n");
-  tp_emit_line(e, "place_[q_] = ");
-  put_index(e, r);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "place_[q_] = %s;\n", index_of(e, r));
   tp_emit_line(e, "if ((uint64_t)place_[q_] >= (uint64_t)%s) place_[q_] = -1;\n",
       emit_ix(e, r->in[0].shape[axis]));
   emit_shut(e, 1);
@@ -235,16 +217,12 @@ static void put_counted_sums(tp_emit *e, const tp_pnode *x) {
   tp_emit_line(e, "const int64_t j_ = e%d;\n", axis);
   emit_open(e, "{\n");
   tp_emit_line(e, "int64_t e%d = 0;\n", axis);
-  tp_emit_line(e, "while (");
-  put_index(e, r);
-  tp_putf(e->b, " != at) e%d++;\n", axis);
+  tp_emit_line(e, "while (%s != at) e%d++;\n", index_of(e, r), axis);
   emit_open(e, "if (e%d == j_) {\n", axis);
   tp_emit_line(e, "%s sum;\n", type_of_sum(e, r));
   put_sum_begin(e, r);
   tp_emit_line(e, "for (; e%d < %s; e%d++)\n", axis, emit_ix(e, each->shape[axis]), axis);
-  tp_emit_line(e, "  if (");
-  put_index(e, r);
-  tp_puts(e->b, " == at) ");
+  tp_emit_line(e, "  if (%s == at) ", index_of(e, r));
   put_hit(e, r);
   put_sum_end(e, r);
   emit_shut(e, 2);
@@ -270,8 +248,7 @@ static void put_sums(tp_emit *e, const tp_pnode *x) {
     e->depth++;
     if (known <= EMIT_SORT_MOST) put_sorted_sums(e, x);
     emit_shut(e, 1);
-    e->depth--;
-    emit_open(e, "} else {\n");
+    emit_else(e);
     if (!is_known || known > EMIT_SORT_MOST) put_sums_by_parts(e, x);
     emit_shut(e, 1);
   }

@@ -102,27 +102,25 @@ void tp_emit_point_windows(tp_emit *e, const tp_region *r) {
 }
 
 /* ` + at*stride`, of place `at` along axis i of the region's, then of the window's own. */
-static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, tp_ix *stride) {
+static const char *step_of(tp_emit *e, const tp_nd *nd, int axis, const char *at, tp_ix *stride) {
   if (axis == nd->wrap)
     at = tp_printf(e->a, "tp_ring_at(%s + %s, %s)", emit_ix(e, nd->wlo), at, emit_ix(e, nd->wmod));
-  tp_putf(e->b, " + %s*%s", at, emit_ix(e, stride));
+  return tp_printf(e->a, " + %s*%s", at, emit_ix(e, stride));
 }
 
-/* Opens the element of window i at the point, `off` on, for steps that follow. */
-static void open_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
+/* The element of window i at the point, `off` on; `]` or further steps are to follow. */
+static const char *point_of(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
   const tp_nd *nd = tp_window_at(r, i);
-  char at[16];
-  tp_putf(e->b, "w%d[%s", i, emit_ix(e, off));
-  for (int k = 0; k < r->nlead && nd->lead; k++) {
-    if (tp_is_number(nd->lead[k], 0)) continue;
-    snprintf(at, sizeof at, "x%d", k);
-    put_step(e, nd, k, at, nd->lead[k]);
-  }
+  const char *text = tp_printf(e->a, "w%d[%s", i, emit_ix(e, off));
+  for (int k = 0; k < r->nlead && nd->lead; k++)
+    if (!tp_is_number(nd->lead[k], 0))
+      text =
+          tp_printf(e->a, "%s%s", text, step_of(e, nd, k, tp_printf(e->a, "x%d", k), nd->lead[k]));
+  return text;
 }
 
-void emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
-  open_point_cell(e, r, i, off);
-  tp_puts(e->b, "]");
+const char *emit_point_cell(tp_emit *e, const tp_region *r, int i, tp_ix *off) {
+  return tp_printf(e->a, "%s]", point_of(e, r, i, off));
 }
 
 tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
@@ -131,27 +129,36 @@ tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
   return off;
 }
 
-void emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at) {
+const char *emit_element_at(tp_emit *e, const tp_region *r, int w, const char *const *at) {
   const tp_nd *nd = tp_window_at(r, w);
-  open_point_cell(e, r, w, tp_ix_const(e->ix, 0));
+  const char *text = point_of(e, r, w, tp_ix_const(e->ix, 0));
   for (int i = 0; i < nd->rank; i++) {
     bool one = tp_is_number(nd->shape[i], 1) && at[i][0] == 'e';
     if (tp_is_number(nd->stride[i], 0) || (one && nd->wrap != r->nlead + i)) continue;
-    put_step(e, nd, r->nlead + i, one ? "0" : at[i], nd->stride[i]);
+    text = tp_printf(
+        e->a, "%s%s", text, step_of(e, nd, r->nlead + i, one ? "0" : at[i], nd->stride[i]));
   }
-  tp_puts(e->b, "]");
+  return tp_printf(e->a, "%s]", text);
 }
 
-void emit_element_of(
+const char *emit_value_at(tp_emit *e, const tp_region *r, int w, const char *const *at) {
+  return emit_loaded(e, tp_emit_dtype(e, tp_window_at(r, w)), emit_element_at(e, r, w, at));
+}
+
+void emit_own_places(tp_emit *e, const tp_nd *nd, const char **at) {
+  for (int i = 0; i < nd->rank; i++) at[i] = tp_printf(e->a, "e%d", i);
+}
+
+const char *emit_element_of(
     tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int by) {
   const char *at[TP_MAXRANK];
   for (int i = 0; i < tp_window_at(r, w)->rank; i++)
     at[i] = i == by ? "at" : tp_printf(e->a, "e%d", with ? with(r, i) : i);
-  emit_element_at(e, r, w, at);
+  return emit_element_at(e, r, w, at);
 }
 
-void emit_point_element(tp_emit *e, const tp_region *r, int w) {
-  emit_element_of(e, r, w, NULL, -1);
+const char *emit_point_element(tp_emit *e, const tp_region *r, int w) {
+  return emit_element_of(e, r, w, NULL, -1);
 }
 
 void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at) {
@@ -209,19 +216,18 @@ static int shared_axes(
     tp_emit *e, const tp_region *r, const tp_nd *nd, int from, int but, tp_emit_axis *ax) {
   int n = 0;
   for (int i = 0; i < r->nlead; i++)
-    if (!index_stays(r, i)) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "x%d", i), r->lead[i] };
+    if (!index_stays(r, i)) ax[n++] = emit_axis(e, 'x', i, r->lead[i]);
   for (int i = from; nd && i < nd->rank; i++)
-    if (i != but) ax[n++] = (tp_emit_axis){ tp_printf(e->a, "e%d", i), nd->shape[i] };
+    if (i != but) ax[n++] = emit_axis(e, 'e', i, nd->shape[i]);
   return n;
 }
 
 int emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *numbers) {
   tp_emit_axis ax[2 * TP_MAXRANK];
   int n = shared_axes(e, r, nd, 0, axis, ax);
-  ax[n++] = (tp_emit_axis){ "share_",
-    tp_ix_fdiv(tp_ix_addc(numbers, EMIT_SORT_SHARE - 1), EMIT_SORT_SHARE) };
+  ax[n++] = emit_parts("share_", numbers, EMIT_SORT_SHARE);
   tp_emit_line(e, "const int64_t numbers_ = %s;\n", emit_ix(e, numbers));
-  tp_emit_line(e, "const int64_t first_ = block_, step_ = blocks_;\n");
+  emit_by_blocks(e);
   emit_open_threads(e, n, ax, false);
   return 1;
 }
@@ -256,23 +262,17 @@ void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails) {
     tp_emit_line(
         e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", tp_emit_pos(e, x->pos), fails ? " || 1" : "");
   } else emit_put_fault(e, x->pos, fault, "NULL");
-  e->depth--;
-  emit_open(e, "} else {\n");
+  emit_else(e);
 }
 
 /* ---- the place of the largest, the least ---- */
-
-static void put_candidate(tp_emit *e, const tp_region *r) {
-  emit_load(e, tp_emit_dtype(e, &r->in[0]));
-  emit_point_element(e, r, 0);
-  tp_puts(e->b, ");\n");
-}
 
 void emit_best(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   const tp_nd *in = &r->in[0];
   tp_dtype d = tp_emit_dtype(e, in);
-  const char *type = tp_emit_held(d), *than = r->op == TP_OP_ARGMAX ? ">" : "<";
+  const char *type = tp_emit_held(d), *than = r->op == TP_OP_ARGMAX ? ">" : "<",
+             *x_at = emit_loaded(e, d, emit_point_element(e, r, 0));
   int axis = r->how.axis;
   int opened = emit_open_leads(e, r, in, 0, axis);
   for (int i = 0; i < in->rank && !e->to->threads; i++)
@@ -283,18 +283,14 @@ void emit_best(tp_emit *e, const tp_pnode *x) {
     emit_shut(e, 1);
   }
   tp_emit_line(e, "int64_t e%d = 0, at = 0;\n", axis);
-  tp_emit_line(e, "%s best = ", type);
-  put_candidate(e, r);
+  tp_emit_line(e, "%s best = %s;\n", type, x_at);
   if (e->to->host) tp_emit_line(e, "TP_UNROLLED\n");
   emit_open(e, "for (e%d = 1; e%d < %s; e%d++) {\n", axis, axis, emit_ix(e, in->shape[axis]), axis);
-  tp_emit_line(e, "const %s y = ", type);
-  put_candidate(e, r);
+  tp_emit_line(e, "const %s y = %s;\n", type, x_at);
   tp_emit_line(e, "const int is = y %s best%s;\n", than,
       tp_dtype_float(d) ? " || (y != y && best == best)" : "");
   tp_emit_line(e, "best = is ? y : best, at = is ? e%d : at;\n", axis);
   emit_shut(e, 1);
-  tp_emit_indent(e);
-  emit_element_of(e, r, 1, with_best, -1);
-  tp_puts(e->b, " = at;\n");
+  tp_emit_line(e, "%s = at;\n", emit_element_of(e, r, 1, with_best, -1));
   emit_shut(e, opened);
 }

@@ -51,13 +51,11 @@ static void put_folded_value(const nest *l) {
 }
 
 bool emit_adds_blocks(const nest *l) {
-  int64_t n;
   int in = -1;
   for (int k = 0; k < l->nax; k++)
     if (l->ax[k].red) in = k;
   return l->product && l->e->to->threads && l->e->p->reproducible && in >= 0 &&
-      tp_dtype_float(tp_emit_result_type(l->e, l->r, 0)) &&
-      !(tp_ix_is_const(l->ax[in].n, &n) && n <= TP_DOT_BLOCK);
+      tp_dtype_float(tp_emit_result_type(l->e, l->r, 0)) && emit_has_least(l, in, TP_DOT_BLOCK + 1);
 }
 
 /* -0 and a sum are that sum. */
@@ -230,14 +228,12 @@ bool emit_folds_together(const nest *l) {
   for (int k = 0; k <= in && kept <= FEW_KEPT; k++)
     if (!l->ax[k].red) kept = tp_ix_is_const(l->ax[k].n, &n) ? kept * n : FEW_KEPT + 1;
   return l->folds && !l->product && in >= 0 && l->ax[in].red && kept <= FEW_KEPT &&
-      !(tp_ix_is_const(l->ax[in].n, &n) && n < SHORT_ROW);
+      emit_has_least(l, in, SHORT_ROW);
 }
 
 bool emit_folds_by_lanes(const nest *l) {
-  int64_t n;
   int in = l->nax - 1;
-  return l->folds && !l->product && in > 0 && l->ax[in].red &&
-      !(tp_ix_is_const(l->ax[in].n, &n) && n < LANES_ROW);
+  return l->folds && !l->product && in > 0 && l->ax[in].red && emit_has_least(l, in, LANES_ROW);
 }
 
 static void put_acc(const nest *l, const fold_types *t) {
@@ -414,20 +410,24 @@ static void put_empty(const nest *l, const fold_types *t) {
   emit_fault(l, 3, false);
 }
 
+bool emit_open_terms(const nest *l) {
+  if (!l->r->acc) return false;
+  tp_emit_line(l->e, "if (");
+  put_any(l, true);
+  tp_puts(l->e->b, ") {\n");
+  l->e->depth++;
+  return true;
+}
+
 void emit_fold(const nest *l) {
   fold_types t = types_of(l);
   put_empty(l, &t);
-  if (l->r->acc) { /* a fold of nothing changes nothing */
-    tp_emit_line(l->e, "if (");
-    put_any(l, true);
-    tp_puts(l->e->b, ") {\n");
-    l->e->depth++;
-  }
+  bool acc = emit_open_terms(l);
   if (l->e->to->threads) emit_for_threads(l);
   else if (!l->nax) put_point(l, &t); /* a single element is folded */
   else if (l->ax[l->nax - 1].red) put_across(l, &t);
   else put_down(l, &t);
-  if (l->r->acc) emit_shut(l->e, 1);
+  emit_shut(l->e, acc);
 }
 
 /* ---- written out ---- */

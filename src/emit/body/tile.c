@@ -9,49 +9,50 @@
 
 enum { TILE_THREADS = 16, TILE_EACH = 4, TILE_SIDE = TILE_THREADS * TILE_EACH, TERMS_LEAST = 8 };
 
-/* Window a has rows, b columns. TILE_THREADS threads down and as many over make TILE_EACH rows and
- * columns each. */
+/* TILE_THREADS threads down and as many over make TILE_EACH rows, along axis m, and columns each.
+ */
 typedef struct {
-  int a, b, m, n, k, terms;
+  int m, n, k, terms;
   const char *type, *mad;
 } tile;
 
-/* The longest of two axes; one that is not known counts as long. */
-static bool is_longer(const nest *l, int i, int than) {
-  int64_t a, b;
-  if (than < 0) return true;
-  if (!tp_ix_is_const(l->ax[than].n, &b)) return false;
-  return !tp_ix_is_const(l->ax[i].n, &a) || a > b;
-}
-
-static bool find_roles(const nest *l, tile *t) {
-  t->m = t->n = t->k = -1;
+/* The longest kept axis along which window w alone lies, or -1. */
+static int longest_of(const nest *l, int w) {
+  int best = -1;
   for (int i = 0; i < l->nax; i++) {
-    bool a = emit_moves(l, t->a, i), b = emit_moves(l, t->b, i);
-    if (l->ax[i].red) t->k = i;
-    else if (a && !b && is_longer(l, i, t->m)) t->m = i;
-    else if (b && !a && is_longer(l, i, t->n)) t->n = i;
+    if (l->ax[i].red || !emit_moves(l, w, i) || emit_moves(l, !w, i)) continue;
+    int64_t n = emit_extent(l, i), most = best < 0 ? 0 : emit_extent(l, best);
+    if (best < 0 || n < 0 || (most >= 0 && n > most)) best = i;
   }
-  return t->m >= 0 && t->n >= 0 && t->k >= 0 && emit_moves(l, t->a, t->k) &&
-      emit_moves(l, t->b, t->k);
+  return best;
 }
 
-static bool has_least(const nest *l, int axis, int64_t least) {
-  int64_t n;
-  return !tp_ix_is_const(l->ax[axis].n, &n) || n >= least;
+bool emit_matrices(const nest *l, int kept[2], int *k) {
+  *k = -1;
+  for (int i = 0; i < l->nax; i++)
+    if (l->ax[i].red) *k = i;
+  for (int w = 0; w < 2 && l->product; w++) kept[w] = longest_of(l, w);
+  return l->product && l->folds && tp_dtype_float(tp_emit_result_type(l->e, l->r, 0)) && *k >= 0 &&
+      kept[0] >= 0 && kept[1] >= 0 && emit_moves(l, 0, *k) && emit_moves(l, 1, *k);
 }
 
-/* Prints how elements of window w come into the block's memory. */
-static void put_bring(
-    const nest *l, const tile *t, int w, int axis, const char *name, const char *from) {
+void emit_put_extents(const nest *l, int m, int n, int k) {
+  tp_emit_line(l->e, "const int64_t m_ = %s, n_ = %s, k_ = %s;\n", emit_ix(l->e, l->ax[m].n),
+      emit_ix(l->e, l->ax[n].n), emit_ix(l->e, l->ax[k].n));
+}
+
+/* Prints how rows of window 0, or columns of window 1, come into the block's memory. */
+static void put_bring(const nest *l, const tile *t, int w) {
   tp_emit *e = l->e;
+  int axis = w ? t->n : t->m;
   bool along = tp_is_number(l->stride[w][t->k], 1);
   emit_open(e, "for (int q_ = THREAD; q_ < %d; q_ += TP_KERNEL_THREADS) {\n", TILE_SIDE * t->terms);
   if (along) tp_emit_line(e, "const int i_ = q_/%d, d_ = q_%%%d;\n", t->terms, t->terms);
   else tp_emit_line(e, "const int i_ = q_%%%d, d_ = q_/%d;\n", TILE_SIDE, TILE_SIDE);
-  tp_emit_line(e, "const int64_t x%d = %s + i_, x%d = deep_ + d_;\n", axis, from, t->k);
-  tp_emit_line(e, "%s[d_*%d + i_] = x%d < %s && x%d < k_ ? ", name, TILE_SIDE + 1, axis,
-      axis == t->m ? "m_" : "n_", t->k);
+  tp_emit_line(
+      e, "const int64_t x%d = %s + i_, x%d = deep_ + d_;\n", axis, w ? "left_" : "top_", t->k);
+  tp_emit_line(e, "tile_%c[d_*%d + i_] = x%d < %c_ && x%d < k_ ? ", "ab"[w], TILE_SIDE + 1, axis,
+      "mn"[w], t -> k);
   emit_load(e, tp_emit_dtype(e, l->w[w]));
   emit_element(l, w);
   tp_puts(e->b, ") : 0;\n");
@@ -68,8 +69,7 @@ static void put_terms(const nest *l, const tile *t) {
     tp_emit_line(e, "  if (full_) whole_[i_] += acc_[i_], acc_[i_] = 0;\n");
   }
   tp_emit_line(e, "BARRIER();\n");
-  put_bring(l, t, t->a, t->m, "tile_a", "top_");
-  put_bring(l, t, t->b, t->n, "tile_b", "left_");
+  for (int w = 0; w < 2; w++) put_bring(l, t, w);
   tp_emit_line(e, "BARRIER();\n");
   tp_emit_line(e, "const int terms_ = (int)tp_index_min(k_ - deep_, %d);\n", t->terms);
   emit_open(e, "for (int d_ = 0; d_ < terms_; d_++) {\n");
@@ -99,50 +99,37 @@ static void put_tile_results(const nest *l, const tile *t, bool begin) {
   emit_shut(e, 3);
 }
 
-/* Opens the loop over tiles: `rest_` is a tile's number, its last axes are columns and rows. */
+/* Opens the loop over tiles: columns are its innermost axis, rows the next. */
 static void open_tiles(const nest *l, const tile *t) {
   tp_emit *e = l->e;
-  tp_emit_line(e, "const int64_t m_ = %s, n_ = %s, k_ = %s;\n", emit_ix(e, l->ax[t->m].n),
-      emit_ix(e, l->ax[t->n].n), emit_ix(e, l->ax[t->k].n));
-  tp_emit_line(e, "const int64_t down_ = TP_TILES_OF(m_, %d), over_ = TP_TILES_OF(n_, %d);\n",
-      TILE_SIDE, TILE_SIDE);
+  tp_emit_axis ax[TP_MAXRANK];
+  int n = 0;
+  emit_put_extents(l, t->m, t->n, t->k);
   tp_emit_line(
       e, "const int row_ = THREAD/%d, column_ = THREAD%%%d;\n", TILE_THREADS, TILE_THREADS);
-  tp_emit_line(e, "const int64_t all_ = down_*over_");
-  for (int i = 0; i < l->nax; i++) {
-    bool sums = l->ax[i].red && l->r->acc; /* a sum of nothing adds nothing */
-    if (sums) tp_putf(e->b, "*(%s > 0)", emit_ix(e, l->ax[i].n));
-    else if (!l->ax[i].red && i != t->m && i != t->n)
-      tp_putf(e->b, "*tp_index_max(0, %s)", emit_ix(e, l->ax[i].n));
-  }
-  tp_puts(e->b, ";\n");
-  emit_open(e, "TP_EACH (int64_t at_ = block_; at_ < all_; at_ += blocks_) {\n");
-  tp_emit_line(e, "int64_t rest_ = at_/over_;\n");
-  tp_emit_line(
-      e, "const int64_t left_ = at_%%over_*%d, top_ = rest_%%down_*%d;\n", TILE_SIDE, TILE_SIDE);
-  tp_emit_line(e, "rest_ = rest_/down_;\n");
-  for (int i = l->nax - 1; i >= 0; i--) {
-    if (l->ax[i].red || i == t->m || i == t->n) continue;
-    tp_emit_line(e, "const int64_t x%d = rest_%%%s;\n", i, emit_ix(e, l->ax[i].n));
-    tp_emit_line(e, "rest_ = rest_/%s;\n", emit_ix(e, l->ax[i].n));
-  }
+  emit_by_blocks(e);
+  for (int i = 0; i < l->nax; i++)
+    if (!l->ax[i].red && i != t->m && i != t->n) ax[n++] = emit_axis(e, 'x', i, l->ax[i].n);
+  ax[n++] = emit_parts("down_", l->ax[t->m].n, TILE_SIDE);
+  ax[n++] = emit_parts("over_", l->ax[t->n].n, TILE_SIDE);
+  emit_open_threads(e, n, ax, false);
+  tp_emit_line(e, "const int64_t top_ = down_*%d, left_ = over_*%d;\n", TILE_SIDE, TILE_SIDE);
 }
 
 bool emit_tile(const nest *l) {
   tp_emit *e = l->e;
   tp_dtype d = tp_compute(tp_emit_result_type(e, l->r, 0));
-  tile t = { .a = 0, .b = 1, .type = tp_emit_type(d) };
-  if (!l->product || !l->folds || !tp_dtype_float(d) || !find_roles(l, &t) ||
-      !has_least(l, t.k, TERMS_LEAST) || !has_least(l, t.m, EMIT_TILE_LEAST) ||
-      !has_least(l, t.n, EMIT_TILE_LEAST))
+  int kept[2], inner = 0, k;
+  if (!emit_matrices(l, kept, &k) || !emit_has_least(l, k, TERMS_LEAST) ||
+      !emit_has_least(l, kept[0], EMIT_TILE_LEAST) || !emit_has_least(l, kept[1], EMIT_TILE_LEAST))
     return false;
-  int inner = 0;
-  t.terms = d == TP_F64 ? 8 : 16;
-  t.mad = tp_printf(e->a, "tp_mad_%s", tp_emit_sfx(d));
+  tile t = { kept[0], kept[1], k, d == TP_F64 ? 8 : 16, tp_emit_type(d),
+    tp_printf(e->a, "tp_mad_%s", tp_emit_sfx(d)) };
   const char *local = tp_printf(e->a, "LOCAL %s tile_a[%d], tile_b[%d];\n", t.type,
       (TILE_SIDE + 1) * t.terms, (TILE_SIDE + 1) * t.terms);
   if (e->local && strcmp(e->local, local)) return false; /* of another part of the kernel */
   e->local = local;
+  bool acc = emit_open_terms(l);
   open_tiles(l, &t);
   tp_emit_line(e, "%s acc_[%d] = { 0 };\n", t.type, TILE_EACH * TILE_EACH);
   if (emit_adds_blocks(l)) {
@@ -154,6 +141,6 @@ bool emit_tile(const nest *l) {
   put_terms(l, &t);
   emit_shut(e, inner);
   put_tile_results(l, &t, false);
-  emit_shut(e, 1);
+  emit_shut(e, 1 + acc);
   return true;
 }

@@ -354,8 +354,7 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   put_steps(&w, tp_printf(e->a, "hi + %d", w.lanes - 1), false, true);
   if (w.cell) put_best(&w);
   tp_emit_line(e, "row += %d;\n", w.lanes);
-  e->depth--;
-  emit_open(e, "} else {\n");
+  emit_else(e);
   tp_emit_rest(e, x);
   tp_emit_line(e, "row++;\n");
   emit_shut(e, 3);

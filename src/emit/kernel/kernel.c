@@ -150,10 +150,8 @@ static void put_loop_leaf(tp_emit *e, const tp_pnode *x, bool whole, bool looks)
   l.lanes = whole && shared && !l.together && emit_folds_by_lanes(&l);
   l.together |= l.lanes;
   l.fours = shared && emit_by_fours(&l);
-  if (l.together)
-    tp_emit_line(e,
-        l.lanes ? "const int64_t first_ = block_*TP_ROWS, step_ = blocks_*TP_ROWS;\n"
-                : "const int64_t first_ = block_, step_ = blocks_;\n");
+  if (l.lanes) tp_emit_line(e, "const int64_t first_ = block_*TP_ROWS, step_ = blocks_*TP_ROWS;\n");
+  else if (l.together) emit_by_blocks(e);
   bool thin = whole && shared && emit_thin(&l);
   if (!(whole && shared && emit_tile(&l))) {
     if (l.folds) emit_fold(&l);
@@ -181,13 +179,9 @@ static void put_pinit(tp_emit *e, const tp_pnode *x) {
   tp_emit_point_windows(e, r);
   tp_emit_line(e, "const int loaded_ = %s;\n", is_loaded(e, r));
   int opened = emit_open_leads(e, r, &r->out[0], 0, -1);
-  for (int i = 1; i >= 0; i--) {
-    tp_emit_line(e, i ? "if (loaded_) " : "else ");
-    emit_point_element(e, r, 2);
-    tp_puts(e->b, " = ");
-    emit_point_element(e, r, i);
-    tp_puts(e->b, ";\n");
-  }
+  for (int i = 1; i >= 0; i--)
+    tp_emit_line(e, "%s%s = %s;\n", i ? "if (loaded_) " : "else ", emit_point_element(e, r, 2),
+        emit_point_element(e, r, i));
   emit_shut(e, opened + 1);
 }
 
