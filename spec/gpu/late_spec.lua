@@ -89,6 +89,31 @@ local large = [=[
     local ok, got = pcall(all, inputs, { T = steps })
     print(ok and "right" or got)
   end]=]
+describe("a sink that cancels", function()
+  it("ends the step that it belongs to, be it the last of a tick or behind the device", function()
+    local want
+    for _, words in pairs { "TEMPO_DEVICE=cpu ", devices.cuda, devices.opencl } do
+      local got = on(words, [=[
+        local tempo = require "tempo"
+        local P = tempo.program()
+        local i = P:dim "i"
+        local x = P:input("x", { domain = { i } })
+        local f
+        P:sink({ x * 2 }, function(_, p) return p.i == 2 and f:cancel() end)
+        f = P:compile { outputs = { y = x + 1 }, tick = i }
+        f:start({}, { I = 6 })
+        for k = 1, 4 do
+          local ok, done, out = pcall(f.step, f, { x = k })
+          print(ok, ok and done, ok and out.cancelled, ok and out.y and out.y:item())
+        end]=])
+      want = want or got
+      assert.equal(want, got)
+      assert.equal("true false nil 2\ntrue false nil 3\ntrue true true 4\nfalse false false false\n",
+        (got:gsub("\t", " "):gsub("%.0", "")))
+    end
+  end)
+end)
+
 describe("a device without room for a program", function()
   if not devices.cuda or helper.device == "cuda" then return end -- the emulator says how much
   local function said(steps, memory)

@@ -164,6 +164,14 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   return !x->device || x->offload->begin(x);
 }
 
+/* Nothing of this tick comes after the callback that cancels, or it was made behind the device. */
+static bool is_cancelled_late(tp_exec *x, tp_stand s) {
+  const tp_inst *i = x->flow->inst + x->flow->front.pc, *end = x->flow->inst + x->flow->ninst;
+  while (i < end && i->op != TP_I_REGION && i->op != TP_I_SHOW) i++;
+  return s != TP_AT_ERROR && s != TP_AT_END && i < end && x->run->cancel &&
+      __atomic_load_n(x->run->cancel, __ATOMIC_RELAXED) && !tp_dreg_cancelled(x, i->rg);
+}
+
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
   x->looked = 0;
@@ -171,6 +179,7 @@ tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   tp_stand s = tp_flow_run(x, g);
   bool over = s == TP_AT_END && !g->tick && !x->cancelled;
   if (x->device && !x->offload->settle(x, over)) s = TP_AT_ERROR;
+  if (is_cancelled_late(x, s)) s = TP_AT_ERROR;
   tp_native_end(x);
   tp_workers_rest(x);
   if (s == TP_AT_ERROR) tp_spill_rest(x);
