@@ -254,6 +254,21 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   x = (A)room[THREAD];
 #endif
 
+/* ---- products of few rows (emit/body/thin.c) ---- lanes of a column add up to all_, then those of
+ * its second half; `side` columns lie side by side, and others have further terms of them */
+#define TP_DOTS_JOIN(A, lanes, room) \
+  TP_GROUP_SUM(A, part_[r_], lanes, room) \
+  all_[r_] = all_[r_] + part_[r_];
+#define TP_DOTS_NEXT(A, lanes, room) \
+  TP_GROUP_NEXT(A, next_, part_[r_], lanes, room) \
+  all_[r_] = all_[r_] + next_;
+#define TP_COLUMNS_JOIN(A, side, room) \
+  BARRIER(); \
+  room[THREAD] = part_[r_]; \
+  BARRIER(); \
+  for (int q_ = THREAD; THREAD < (side) && q_ < THREADS; q_ += (side)) \
+    all_[r_] = all_[r_] + (A)room[q_];
+
 /* ---- products by tiles (emit/body/tile.c) ---- */
 
 /* Adds one term to the thread's elements acc_, of `each` rows a and columns b, `far` apart. */

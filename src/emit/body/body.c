@@ -108,10 +108,9 @@ bool emit_is_fixed(const nest *l, int i) {
 /* Is each point a dot product over neighbours (product.c)? */
 static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op == TP_OP_MATMUL; }
 
-/* The element of window w at this point, as it is computed: in a local, or in memory. */
-static void put_read(const nest *l, int w, tp_dtype d) {
+void emit_value(const nest *l, int w) {
   if (l->at && tp_emit_carried(l->e, l->w[w], offset_at(l, l->w[w]))) return;
-  emit_load(l->e, d);
+  emit_load(l->e, tp_emit_dtype(l->e, l->w[w]));
   emit_element(l, w);
   tp_puts(l->e->b, ")");
 }
@@ -119,9 +118,8 @@ static void put_read(const nest *l, int w, tp_dtype d) {
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
   if (is_dot(l)) return;
-  tp_dtype d = tp_emit_dtype(e, l->w[i]);
-  tp_emit_line(e, "const %s i%d = ", tp_emit_held(d), i);
-  put_read(l, i, d);
+  tp_emit_line(e, "const %s i%d = ", tp_emit_held(tp_emit_dtype(e, l->w[i])), i);
+  emit_value(l, i);
   tp_puts(e->b, ";\n");
 }
 
@@ -316,7 +314,7 @@ void emit_store(const nest *l, int k, const char *value) {
   if (tp_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
   if (acc) {
     tp_putf(e->b, "tp_%s_%s(", adds[l->r->red], tp_emit_sfx(d));
-    put_read(l, w, d);
+    emit_value(l, w);
     tp_puts(e->b, ", ");
   }
   tp_puts(e->b, value);

@@ -53,9 +53,8 @@ static void put_bring(const nest *l, const tile *t, int w) {
       e, "const int64_t x%d = %s + i_, x%d = deep_ + d_;\n", axis, w ? "left_" : "top_", t->k);
   tp_emit_line(e, "tile_%c[d_*%d + i_] = x%d < %c_ && x%d < k_ ? ", "ab"[w], TILE_SIDE + 1, axis,
       "mn"[w], t -> k);
-  emit_load(e, tp_emit_dtype(e, l->w[w]));
-  emit_element(l, w);
-  tp_puts(e->b, ") : 0;\n");
+  emit_value(l, w);
+  tp_puts(e->b, " : 0;\n");
   emit_shut(e, 1);
 }
 

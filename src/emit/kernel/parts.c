@@ -250,7 +250,7 @@ static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body
       failed);
   for (int i = 0; i < e->p->nsym; i++)
     if (e->sym[i] && kernel_is_end(e, i)) tp_putf(b, "  int64_t s%d = ends_[%d];\n", i, i);
-  if (strstr(body, " room_")) tp_puts(b, "  TP_ROOM;\n");
+  if (strstr(body, "room_")) tp_puts(b, "  TP_ROOM;\n");
   if (strstr(body, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
   if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
   if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
