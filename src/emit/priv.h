@@ -106,6 +106,13 @@ void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b));
 void tp_emit_indent(tp_emit *e);
 void emit_shut(tp_emit *e, int n);
 void emit_else(tp_emit *e);
+/* What is printed in between does not go to the function: it is the text that the second gives. */
+typedef struct {
+  tp_buf b, *was;
+  tp_hold hold;
+} emit_aside;
+void emit_begin_aside(tp_emit *e, emit_aside *a);
+const char *emit_end_aside(tp_emit *e, emit_aside *a);
 /* a loop variable's first value */
 const char *tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
 /* loop variables go to the environment, before the run leaves native code for good */

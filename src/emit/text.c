@@ -142,17 +142,25 @@ bool emit_is_steady(const tp_pnode *loop, tp_ix *x) {
   return ok;
 }
 
-const char *emit_ix(tp_emit *e, tp_ix *x) {
-  tp_buf b, *was = e->b;
-  tp_hold hold;
-  tp_buf_hold(&b, &hold);
-  e->b = &b;
-  tp_emit_ix(e, x);
-  e->b = was;
-  if (b.failed) tp_oom();
-  const char *text = tp_strdup(e->a, b.s);
-  tp_buf_drop(&b, &hold);
+void emit_begin_aside(tp_emit *e, emit_aside *a) {
+  a->was = e->b;
+  tp_buf_hold(&a->b, &a->hold);
+  e->b = &a->b;
+}
+
+const char *emit_end_aside(tp_emit *e, emit_aside *a) {
+  e->b = a->was;
+  if (a->b.failed) tp_oom();
+  const char *text = tp_strdup(e->a, a->b.s ? a->b.s : "");
+  tp_buf_drop(&a->b, &a->hold);
   return text;
+}
+
+const char *emit_ix(tp_emit *e, tp_ix *x) {
+  emit_aside a;
+  emit_begin_aside(e, &a);
+  tp_emit_ix(e, x);
+  return emit_end_aside(e, &a);
 }
 
 /* The begin of a row of an input whose rows may be arrays of their own. */

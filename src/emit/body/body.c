@@ -108,19 +108,22 @@ bool emit_is_fixed(const nest *l, int i) {
 /* Is each point a dot product over neighbours (product.c)? */
 static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op == TP_OP_MATMUL; }
 
-void emit_value(const nest *l, int w) {
-  if (l->at && tp_emit_carried(l->e, l->w[w], offset_at(l, l->w[w]))) return;
-  emit_load(l->e, tp_emit_dtype(l->e, l->w[w]));
-  emit_element(l, w);
-  tp_puts(l->e->b, ")");
+const char *emit_value(const nest *l, int w) {
+  emit_aside a;
+  emit_begin_aside(l->e, &a);
+  if (!l->at || !tp_emit_carried(l->e, l->w[w], offset_at(l, l->w[w]))) {
+    emit_load(l->e, tp_emit_dtype(l->e, l->w[w]));
+    emit_element(l, w);
+    tp_puts(l->e->b, ")");
+  }
+  return emit_end_aside(l->e, &a);
 }
 
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
   if (is_dot(l)) return;
-  tp_emit_line(e, "const %s i%d = ", tp_emit_held(tp_emit_dtype(e, l->w[i])), i);
-  emit_value(l, i);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(
+      e, "const %s i%d = %s;\n", tp_emit_held(tp_emit_dtype(e, l->w[i])), i, emit_value(l, i));
 }
 
 void emit_inputs(const nest *l, bool fixed) {
@@ -312,11 +315,7 @@ void emit_store(const nest *l, int k, const char *value) {
   emit_element(l, w);
   tp_puts(e->b, " = ");
   if (tp_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
-  if (acc) {
-    tp_putf(e->b, "tp_%s_%s(", adds[l->r->red], tp_emit_sfx(d));
-    emit_value(l, w);
-    tp_puts(e->b, ", ");
-  }
+  if (acc) tp_putf(e->b, "tp_%s_%s(%s, ", adds[l->r->red], tp_emit_sfx(d), emit_value(l, w));
   tp_puts(e->b, value);
   tp_puts(e->b, acc ? ")" : "");
   if (tp_half(d)) tp_puts(e->b, ")");

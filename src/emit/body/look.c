@@ -79,9 +79,7 @@ void emit_look_at_sum(const nest *l) {
   tp_dtype d = tp_emit_dtype(e, &l->r->out[0]);
   if (!tp_dtype_float(d)) return;
   emit_open_threads(e, emit_kept_axes(l, ax), ax, false);
-  tp_emit_line(e, "const %s was_ = ", tp_emit_held(d));
-  emit_value(l, l->r->nin);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "const %s was_ = %s;\n", tp_emit_held(d), emit_value(l, l->r->nin));
   tp_emit_line(e, "%s now_ = was_;\n", tp_emit_held(d));
   for (int k = 0; k < l->nax; k++)
     if (l->ax[k].red) emit_open_axis(l, k), opened++;

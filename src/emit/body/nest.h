@@ -45,8 +45,8 @@ static inline bool emit_moves(const nest *l, int w, int axis) {
 void emit_find_axes(nest *l);
 nest emit_nest_of(tp_emit *e, const tp_pnode *x);
 void emit_element(const nest *l, int w);
-/* prints it as the type that computes: it is in a local, or in memory */
-void emit_value(const nest *l, int w);
+/* its text as the type that computes: it is in a local, or in memory */
+const char *emit_value(const nest *l, int w);
 void emit_windows(const nest *l);
 /* Is input i the same along the innermost axis? Then it is read before that loop. */
 bool emit_is_fixed(const nest *l, int i);

@@ -88,13 +88,9 @@ static void put_thin_terms(const nest *l, const thin *t, int rows) {
   tp_emit_line(e, "              end_ = tp_index_min(begin_ + %d, k_);\n", t->each);
   emit_open(e, "for (int64_t x%d = from_; mine_ && x%d < end_; x%d += %d) {\n", t->k, t->k, t->k,
       t->step);
-  tp_emit_line(e, "const %s b_ = ", t->type);
-  emit_value(l, t->b);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "const %s b_ = %s;\n", t->type, emit_value(l, t->b));
   open_thin_row(l, t, rows);
-  tp_emit_line(e, "part_[r_] = tp_mad_%s(", t->sfx);
-  emit_value(l, t->a);
-  tp_puts(e->b, ", b_, part_[r_]);\n");
+  tp_emit_line(e, "part_[r_] = tp_mad_%s(%s, b_, part_[r_]);\n", t->sfx, emit_value(l, t->a));
   emit_shut(e, 2);
   emit_open_row(e, rows);
   if (t->dots) tp_emit_line(e, "TP_DOTS_JOIN(%s, %d, room_f)\n", t->type, t->side);

@@ -223,31 +223,27 @@ static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole, int part)
 /* Prints the leaf of a kernel of several. Symbols are hidden in it, or what all leaves make of them
  * were kept in registers through the whole kernel. */
 static void put_hidden_leaf(tp_emit *e, const tp_pnode *x, int part) {
-  tp_buf body, *whole = e->b;
-  tp_hold hold;
+  emit_aside body;
   bool *all = e->sym;
   int n = tp_nsym(e->ix);
-  tp_buf_hold(&body, &hold);
-  e->b = &body;
+  emit_begin_aside(e, &body);
   e->sym = TP_NEWN(e->a, bool, n + 1);
   e->depth++;
   put_kernel_leaf(e, x, false, part);
   e->depth--;
-  e->b = whole;
+  const char *text = emit_end_aside(e, &body);
   tp_emit_line(e, "{ const int64_t at_first_ = first_, by_step_ = step_");
   for (int i = 0; i < n; i++)
-    if (e->sym[i]) tp_putf(whole, ", z%d = s%d", i, i);
-  tp_puts(whole, ";\n");
+    if (e->sym[i]) tp_putf(e->b, ", z%d = s%d", i, i);
+  tp_puts(e->b, ";\n");
   tp_emit_line(e, "{ const int64_t first_ = HIDDEN(at_first_), step_ = HIDDEN(by_step_)");
   for (int i = 0; i < n; i++)
-    if (e->sym[i]) tp_putf(whole, ", s%d = HIDDEN(z%d)", i, i);
-  tp_puts(whole, ";\n");
-  tp_putn(whole, body.s ? body.s : "", body.n);
+    if (e->sym[i]) tp_putf(e->b, ", s%d = HIDDEN(z%d)", i, i);
+  tp_puts(e->b, ";\n");
+  tp_puts(e->b, text);
   tp_emit_line(e, "}}\n");
-  whole->failed |= body.failed;
   for (int i = 0; i < n; i++) all[i] |= e->sym[i];
   e->sym = all;
-  tp_buf_drop(&body, &hold);
 }
 
 bool kernel_fails(const tp_plan *p, const tp_region *r) {
