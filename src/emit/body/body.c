@@ -323,11 +323,10 @@ void emit_store(const nest *l, int k, const char *value) {
   if (c) c->written = true;
 }
 
+const char *emit_result(const nest *l, int k) {
+  return l->r->nmicro ? tp_printf(l->e->a, "m%d", l->r->outmicro[k]) : "i0";
+}
+
 void emit_results(const nest *l, int first) {
-  char value[32];
-  for (int k = first; k < l->r->nout; k++) {
-    if (l->r->nmicro) snprintf(value, sizeof value, "m%d", l->r->outmicro[k]);
-    else snprintf(value, sizeof value, "i0");
-    emit_store(l, k, value);
-  }
+  for (int k = first; k < l->r->nout; k++) emit_store(l, k, emit_result(l, k));
 }

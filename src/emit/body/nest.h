@@ -60,6 +60,7 @@ void emit_work(const nest *l);
 /* Stores result k, whose value is the text, or adds it to the element that is there. */
 void emit_store(const nest *l, int k, const char *value);
 void emit_results(const nest *l, int first);
+const char *emit_result(const nest *l, int k); /* what the point makes, and stores or folds */
 
 /* map.c */
 /* the extent of an axis; -1: it is not known */
