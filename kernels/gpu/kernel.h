@@ -108,9 +108,13 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
 /* Sorts sort_at, places of keys, in a block: 0 .. n - 1 of n keys, then places of none up to a
  * power of two (a bitonic sort; equal keys keep their order). */
 #define TP_SORT_MOST 1024
-#define TP_SORT_WIDTH(wide, n) \
-  int wide = 1; \
-  while (wide < (n)) wide *= 2;
+/* The loop in which threads give a block its keys. */
+#define TP_EACH_KEY(n) \
+  int wide_ = 1; \
+  while (wide_ < (n)) wide_ *= 2; \
+  BARRIER(); \
+  for (int i_ = THREAD; i_ < wide_; i_ += THREADS) sort_at[i_] = i_; \
+  for (int i_ = THREAD; i_ < (n); i_ += THREADS)
 #define TP_SORT_AFTER(before, down, keys, n, a, b) \
   ((b) >= (n) ? 0 \
           : (a) >= (n) \

@@ -122,8 +122,7 @@ void tp_emit_window(tp_emit *e, const char *type, int w, const tp_nd *nd, const 
 /* prints the number, or the parameter that stands for it */
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);
 const char *tp_emit_pos(const tp_emit *e, int pos); /* the leaf's, in its own text */
-void tp_emit_ix(tp_emit *e, tp_ix *x);
-const char *emit_ix(tp_emit *e, tp_ix *x); /* the expression's text */
+const char *emit_ix(tp_emit *e, tp_ix *x);          /* the expression's text */
 /* does x depend only on bounds, the loop, and loops around? */
 bool emit_is_steady(const tp_pnode *loop, tp_ix *x);
 /* the index of the element at which a window with that offset begins; that element in memory */

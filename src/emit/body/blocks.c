@@ -1,10 +1,10 @@
 /* blocks.c: prints, for threads of a device, weights in blocks: their numbers, and products that
  * read them as they are stored (kernels/gpu/weights.h).
  *
- *   y = x matmul_blocks w    =>    for some rows of x: a block puts them into its memory, in 8
- * bits; threads that lie side by side have a column of y each
+ *   y = x matmul_blocks w  =>  a few rows of x come into a block's memory, in 8 bits;
+ *                              TP_EIGHTS_LANES threads add up each column of y
  *
- * With x as it is (`exact`) a column has more threads, and these read x where it lies. */
+ * With x as it is (`exact`) TP_FLOATS_LANES threads have a column, and read x where it lies. */
 #include "base/blocks.h"
 #include "emit/body/nest.h"
 

@@ -105,11 +105,7 @@ static sum_texts sum_of(tp_emit *e, const tp_region *r) {
 static void put_sorted_indices(tp_emit *e, const tp_pnode *x, const char *from, const char *n) {
   const tp_region *r = x->rg;
   int axis = r->how.axis;
-  tp_emit_line(e, "TP_SORT_WIDTH(wide_, %s)\n", n);
-  tp_emit_line(e, "BARRIER();\n");
-  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
-  tp_emit_line(e, "sort_at[i_] = i_;\n");
-  tp_emit_line(e, "if (i_ >= %s) continue;\n", n);
+  emit_open(e, "TP_EACH_KEY(%s) {\n", n);
   tp_emit_line(e, "const int64_t e%d = %si_; (void)e%d;\n", axis, from, axis);
   tp_emit_line(e, "sort_i[i_] = %s;\n", index_of(e, r));
   emit_open(e, "if ((uint64_t)sort_i[i_] >= (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[axis]));

@@ -246,7 +246,7 @@ static void put_hidden_leaf(tp_emit *e, const tp_pnode *x, int part) {
   e->sym = all;
 }
 
-bool kernel_fails(const tp_plan *p, const tp_region *r) {
+static bool leaf_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
   if (r->check) return true;
   if (r->kind == TP_RG_PINIT) return false;
@@ -325,8 +325,8 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     put_hidden_leaf(e, x, m->part);
     emit_shut(e, 1);
     m->open = true;
-    if (kernel_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
-    if (!kernel_fails(e->p, x->rg)) return;
+    if (leaf_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
+    if (!leaf_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
     put_barrier(m);
     put_leave(e, m->part);
@@ -398,7 +398,7 @@ static void put_block_sums(tp_emit *e, const tp_kernel *k) {
 bool kernel_may_fail(const tp_plan *p, const tp_kernel *k) {
   for (int i = 0; i < k->n; i++)
     TP_EACH_NODE (x, k->all[i])
-      if (x.x->rg && kernel_fails(p, x.x->rg)) return true;
+      if (x.x->rg && leaf_fails(p, x.x->rg)) return true;
   return false;
 }
 
@@ -492,7 +492,7 @@ struct tp_stretch {
 static void add_node(tp_stretch *s, const tp_pnode *x) {
   s->meets |= x->kind == TP_P_FOR || x->kind == TP_P_LOAD;
   if (x->rg)
-    s->meets |= meet_before(&s->m, x) || kernel_fails(s->e.p, x->rg) || takes_one_block(&s->e, x);
+    s->meets |= meet_before(&s->m, x) || leaf_fails(s->e.p, x->rg) || takes_one_block(&s->e, x);
   for (int i = 0; i < x->n; i++) add_node(s, x->kid[i]);
 }
 
