@@ -41,8 +41,9 @@
  * there leaves and loops ask for themselves whether their branch is taken, all barriers behind
  * leaves are met, and those of a leaf stand in a loop, which is no condition.
  *
- *   BRANCH(c, of, x) { LEAF(c) {..} LEAF_ENDS(); } OTHERWISE(d, of, c) {..}   CUDA C: if (x) ..
- * else for (s = 0; IN_BRANCH(c) s < n; s++)       a loop in it; ALL_BRANCHES(of): outside of all
+ *   BRANCH(c, of, x) { LEAF(c) {..} LEAF_ENDS(); } OTHERWISE(d, of, c) {..}
+ *                                         CUDA C: if (x) .. else ..
+ *   for (s = 0; IN_BRANCH(c) s < n; s++)  a loop in it; ALL_BRANCHES(of): outside of all
  *
  * Pointers of an environment's functions (kernels/env) are to a thread's own arrays. Elementary
  * functions of libm are the prelude's, with the prelude's bits. `half` is a word of OpenCL C that

@@ -108,9 +108,13 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
 /* Sorts sort_at, places of keys, in a block: 0 .. n - 1 of n keys, then places of none up to a
  * power of two (a bitonic sort; equal keys keep their order). */
 #define TP_SORT_MOST 1024
-#define TP_SORT_WIDTH(wide, n) \
-  int wide = 1; \
-  while (wide < (n)) wide *= 2;
+/* The loop in which threads give a block its keys. */
+#define TP_EACH_KEY(n) \
+  int wide_ = 1; \
+  while (wide_ < (n)) wide_ *= 2; \
+  BARRIER(); \
+  for (int i_ = THREAD; i_ < wide_; i_ += THREADS) sort_at[i_] = i_; \
+  for (int i_ = THREAD; i_ < (n); i_ += THREADS)
 #define TP_SORT_AFTER(before, down, keys, n, a, b) \
   ((b) >= (n) ? 0 \
           : (a) >= (n) \
@@ -253,6 +257,21 @@ TP_FN int tp_fault_is_first(GLOBAL int64_t *fault, int pos) {
   } \
   x = (A)room[THREAD];
 #endif
+
+/* ---- products of few rows (emit/body/thin.c) ---- lanes of a column add up to all_, then those of
+ * its second half; `side` columns lie side by side, and others have further terms of them */
+#define TP_DOTS_JOIN(A, lanes, room) \
+  TP_GROUP_SUM(A, part_[r_], lanes, room) \
+  all_[r_] = all_[r_] + part_[r_];
+#define TP_DOTS_NEXT(A, lanes, room) \
+  TP_GROUP_NEXT(A, next_, part_[r_], lanes, room) \
+  all_[r_] = all_[r_] + next_;
+#define TP_COLUMNS_JOIN(A, side, room) \
+  BARRIER(); \
+  room[THREAD] = part_[r_]; \
+  BARRIER(); \
+  for (int q_ = THREAD; THREAD < (side) && q_ < THREADS; q_ += (side)) \
+    all_[r_] = all_[r_] + (A)room[q_];
 
 /* ---- products by tiles (emit/body/tile.c) ---- */
 

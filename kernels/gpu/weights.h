@@ -100,35 +100,51 @@ TP_FN float tp_block_number(int f, int word, GLOBAL const uint8_t *row, int64_t 
  * place in the row, to_: where it lies in the block's memory. */
 #define TP_EACH_EIGHT(each) for (int q_ = THREAD; q_ < rows_ * (part_ / (each)); q_ += THREADS)
 #define TP_EIGHT_PLACE(each) \
-  const int row_ = q_ / (part_ / (each)), at_ = q_ % (part_ / (each)), \
-            to_ = row_ * (TP_EIGHTS_PART / (each)) + at_;
+  const int r_ = q_ / (part_ / (each)), at_ = q_ % (part_ / (each)), \
+            to_ = r_ * (TP_EIGHTS_PART / (each)) + at_;
 
-/* Of four numbers, eights_q has the largest size, as bits, so that NaN and infinity are largest;
- * then eights_d those of 32, then eights_q has bytes. */
-#define TP_EIGHTS_MOST(most, x) \
-  do { \
-    const uint32_t size_ = tp_bits_f32(x) & 0x7fffffffu; \
-    most = size_ > most ? size_ : most; \
-  } while (0)
-#define TP_EIGHTS_JOIN_MOST \
-  BARRIER(); \
-  TP_EACH_EIGHT(32) { \
-    TP_EIGHT_PLACE(32) \
-    uint32_t most_ = 0; \
-    for (int i_ = 0; i_ < 8; i_++) { \
-      const uint32_t size_ = eights_q[row_ * (TP_EIGHTS_PART / 4) + 8 * at_ + i_]; \
-      most_ = size_ > most_ ? size_ : most_; \
-    } \
-    eights_d[to_] = tp_of_f32(most_); \
-  } \
-  BARRIER();
 TP_FN int tp_eight_is_none(uint32_t most) { return most < 0x01000000u || most >= 0x7f800000u; }
 /* The nearest, half to even: adds and takes away 1.5 * 2^23. */
 TP_FN uint32_t tp_eight(float x, float most) {
   if (tp_eight_is_none(tp_bits_f32(most))) return 0;
   return (tp_bits_f32(x * (127 / most) + 12582912.f) - 0x4b400000u) & 255;
 }
-#define TP_EIGHTS_END \
+
+/* Brings the part from deep_ on of row r_, column k_ of x: eights_q has the largest size of four
+ * numbers, as bits, so that NaN and infinity are largest; then eights_d those of 32; then eights_q
+ * the bytes, and eights_d and eights_s their scales and sums. */
+#define TP_EIGHTS_BRING(x) \
+  BARRIER(); \
+  TP_EACH_EIGHT(4) { \
+    TP_EIGHT_PLACE(4) \
+    uint32_t most_ = 0; \
+    for (int64_t k_ = deep_ + 4 * at_; k_ < deep_ + 4 * at_ + 4; k_++) { \
+      const uint32_t size_ = tp_bits_f32(x) & 0x7fffffffu; \
+      most_ = size_ > most_ ? size_ : most_; \
+    } \
+    eights_q[to_] = most_; \
+  } \
+  BARRIER(); \
+  TP_EACH_EIGHT(32) { \
+    TP_EIGHT_PLACE(32) \
+    uint32_t most_ = 0; \
+    for (int i_ = 0; i_ < 8; i_++) { \
+      const uint32_t size_ = eights_q[r_ * (TP_EIGHTS_PART / 4) + 8 * at_ + i_]; \
+      most_ = size_ > most_ ? size_ : most_; \
+    } \
+    eights_d[to_] = tp_of_f32(most_); \
+  } \
+  BARRIER(); \
+  TP_EACH_EIGHT(4) { \
+    TP_EIGHT_PLACE(4) \
+    const float most_ = eights_d[to_ / 8]; \
+    uint32_t four_ = 0; \
+    for (int i_ = 0; i_ < 4; i_++) { \
+      const int64_t k_ = deep_ + 4 * at_ + i_; \
+      four_ |= tp_eight(x, most_) << 8 * i_; \
+    } \
+    eights_q[to_] = four_; \
+  } \
   BARRIER(); \
   TP_EACH_EIGHT(32) { \
     TP_EIGHT_PLACE(32) \
@@ -136,7 +152,7 @@ TP_FN uint32_t tp_eight(float x, float most) {
     const uint32_t most_ = tp_bits_f32(size_); \
     int all_ = 0; \
     for (int i_ = 0; i_ < 8; i_++) \
-      all_ = DOT4(eights_q[row_ * (TP_EIGHTS_PART / 4) + 8 * at_ + i_], 0x01010101u, all_); \
+      all_ = DOT4(eights_q[r_ * (TP_EIGHTS_PART / 4) + 8 * at_ + i_], 0x01010101u, all_); \
     eights_d[to_] = most_ >= 0x7f800000u ? TP_NAN_F32 : tp_eight_is_none(most_) ? 0 : size_ / 127; \
     eights_s[to_] = eights_d[to_] * (float)all_; \
   } \
@@ -145,27 +161,38 @@ TP_FN uint32_t tp_eight(float x, float most) {
 /* Sixteen threads have a column, four numbers each at a time; with offsets eight of them have those
  * of every eighth 32 numbers. rows: how many, a constant. */
 #define TP_EIGHTS_LANES 16
-#define TP_EIGHTS_ADD(f, word, rows) \
-  for (int at_ = lane_; mine_ && at_ < part_ / 4; at_ += TP_EIGHTS_LANES) { \
-    const uint32_t w_ = tp_block_four(f, word, column_, deep_ + 4 * at_); \
-    const float d_ = tp_block_scale(f, column_, deep_ + 4 * at_); \
-    TP_UNROLLED \
-    for (int r_ = 0; r_ < (rows); r_++) { \
-      if (r_ >= rows_) continue; \
-      const uint32_t q_ = eights_q[r_ * (TP_EIGHTS_PART / 4) + at_]; \
-      const int zero_ = DOT4(TP_FORMAT_ZERO(f) * 0x01010101u, q_, 0); \
-      sum_[r_] = sum_[r_] + \
-          (float)(DOT4(w_, q_, 0) - zero_) * \
-              (d_ * eights_d[r_ * (TP_EIGHTS_PART / 32) + at_ / 8]); \
-    } \
-  } \
-  if (TP_FORMAT_HAS_OFFSETS(f)) \
-    for (int at_ = lane_; mine_ && lane_ < 8 && at_ < part_ / 32; at_ += 8) { \
-      const float m_ = tp_block_offset(f, column_, deep_ + 32 * at_); \
+#define TP_EIGHTS_ADD(f, word, rows, x) \
+  for (int64_t deep_ = 0; deep_ < terms_; deep_ += TP_EIGHTS_PART) { \
+    const int part_ = (int)tp_index_min(terms_ - deep_, TP_EIGHTS_PART); \
+    TP_EIGHTS_BRING(x) \
+    for (int at_ = lane_; mine_ && at_ < part_ / 4; at_ += TP_EIGHTS_LANES) { \
+      const uint32_t w_ = tp_block_four(f, word, column_, deep_ + 4 * at_); \
+      const float d_ = tp_block_scale(f, column_, deep_ + 4 * at_); \
       TP_UNROLLED \
-      for (int r_ = 0; r_ < (rows); r_++) \
-        if (r_ < rows_) off_[r_] = off_[r_] + m_ * eights_s[r_ * (TP_EIGHTS_PART / 32) + at_]; \
-    }
+      for (int r_ = 0; r_ < (rows); r_++) { \
+        if (r_ >= rows_) continue; \
+        const uint32_t q_ = eights_q[r_ * (TP_EIGHTS_PART / 4) + at_]; \
+        const int zero_ = DOT4(TP_FORMAT_ZERO(f) * 0x01010101u, q_, 0); \
+        sum_[r_] = sum_[r_] + \
+            (float)(DOT4(w_, q_, 0) - zero_) * \
+                (d_ * eights_d[r_ * (TP_EIGHTS_PART / 32) + at_ / 8]); \
+      } \
+    } \
+    if (TP_FORMAT_HAS_OFFSETS(f)) \
+      for (int at_ = lane_; mine_ && lane_ < 8 && at_ < part_ / 32; at_ += 8) { \
+        const float m_ = tp_block_offset(f, column_, deep_ + 32 * at_); \
+        TP_UNROLLED \
+        for (int r_ = 0; r_ < (rows); r_++) \
+          if (r_ < rows_) off_[r_] = off_[r_] + m_ * eights_s[r_ * (TP_EIGHTS_PART / 32) + at_]; \
+      } \
+  }
+/* Joins the threads of a column: sums, and offsets, which add up apart. */
+#define TP_EIGHTS_JOIN(f, room) \
+  TP_GROUP_SUM(float, sum_[r_], TP_EIGHTS_LANES, room) \
+  if (TP_FORMAT_HAS_OFFSETS(f)) { \
+    TP_GROUP_SUM(float, off_[r_], 8, room) \
+    sum_[r_] = sum_[r_] + off_[r_]; \
+  }
 /* A column has 32 threads, and each of these the sums of every 64th number from its own on, and
  * from 32 further. */
 #define TP_FLOATS_LANES 32
@@ -177,3 +204,6 @@ TP_FN uint32_t tp_eight(float x, float most) {
       if (r_ < rows_ && k_ & 32) off_[r_] = tp_mad_f32(w_, x, off_[r_]); \
       else if (r_ < rows_) sum_[r_] = tp_mad_f32(w_, x, sum_[r_]); \
   }
+#define TP_FLOATS_JOIN(room) \
+  sum_[r_] = sum_[r_] + off_[r_]; \
+  TP_GROUP_SUM(float, sum_[r_], TP_FLOATS_LANES, room)

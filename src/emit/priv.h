@@ -106,6 +106,13 @@ void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b));
 void tp_emit_indent(tp_emit *e);
 void emit_shut(tp_emit *e, int n);
 void emit_else(tp_emit *e);
+/* What is printed in between does not go to the function: it is the text that the second gives. */
+typedef struct {
+  tp_buf b, *was;
+  tp_hold hold;
+} emit_aside;
+void emit_begin_aside(tp_emit *e, emit_aside *a);
+const char *emit_end_aside(tp_emit *e, emit_aside *a);
 /* a loop variable's first value */
 const char *tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
 /* loop variables go to the environment, before the run leaves native code for good */
@@ -115,8 +122,7 @@ void tp_emit_window(tp_emit *e, const char *type, int w, const tp_nd *nd, const 
 /* prints the number, or the parameter that stands for it */
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);
 const char *tp_emit_pos(const tp_emit *e, int pos); /* the leaf's, in its own text */
-void tp_emit_ix(tp_emit *e, tp_ix *x);
-const char *emit_ix(tp_emit *e, tp_ix *x); /* the expression's text */
+const char *emit_ix(tp_emit *e, tp_ix *x);          /* the expression's text */
 /* does x depend only on bounds, the loop, and loops around? */
 bool emit_is_steady(const tp_pnode *loop, tp_ix *x);
 /* the index of the element at which a window with that offset begins; that element in memory */

@@ -44,6 +44,8 @@ static void put_const(tp_emit *e, int64_t v) {
   else tp_putf(e->b, v < 0 ? "(%lld)" : "%lld", (long long)v);
 }
 
+static void put_ix(tp_emit *e, tp_ix *x);
+
 static void put_sum(tp_emit *e, tp_ix *x) {
   int64_t c = tp_ix_cst(x);
   tp_puts(e->b, "(");
@@ -54,7 +56,7 @@ static void put_sum(tp_emit *e, tp_ix *x) {
     if (tp_ix_coef(x, i) != 1) put_const(e, tp_ix_coef(x, i)), tp_puts(e->b, "*");
     for (int k = 0; k < n; k++) {
       if (k) tp_puts(e->b, "*");
-      tp_emit_ix(e, atom[k]);
+      put_ix(e, atom[k]);
     }
   }
   if (c || !tp_ix_nterm(x)) {
@@ -67,10 +69,10 @@ static void put_sum(tp_emit *e, tp_ix *x) {
 static void put_nested(tp_emit *e, const char *fn, tp_ix *x) {
   int n = tp_ix_narg(x);
   for (int i = 0; i + 1 < n; i++) tp_putf(e->b, "%s(", fn);
-  tp_emit_ix(e, tp_ix_arg(x, 0));
+  put_ix(e, tp_ix_arg(x, 0));
   for (int i = 1; i < n; i++) {
     tp_puts(e->b, ", ");
-    tp_emit_ix(e, tp_ix_arg(x, i));
+    put_ix(e, tp_ix_arg(x, i));
     tp_puts(e->b, ")");
   }
 }
@@ -86,7 +88,7 @@ static void put_division(tp_emit *e, tp_ix *x) {
   int s = log2_of(k);
   bool mod = tp_ix_kind(x) == TP_IX_MOD;
   tp_puts(e->b, s >= 0 ? "(" : mod ? "tp_index_mod(" : "tp_index_div(");
-  tp_emit_ix(e, tp_ix_arg(x, 0));
+  put_ix(e, tp_ix_arg(x, 0));
   if (s < 0) tp_putf(e->b, ", %lld)", (long long)k);
   else if (mod) tp_putf(e->b, " & %lld)", (long long)(k - 1));
   else tp_putf(e->b, " >> %d)", s);
@@ -96,18 +98,18 @@ static void put_joined(tp_emit *e, tp_ix *x, const char *word) {
   tp_puts(e->b, "(");
   for (int i = 0; i < tp_ix_narg(x); i++) {
     if (i) tp_puts(e->b, word);
-    tp_emit_ix(e, tp_ix_arg(x, i));
+    put_ix(e, tp_ix_arg(x, i));
   }
   tp_puts(e->b, ")");
 }
 
 static void put_test(tp_emit *e, tp_ix *x, const char *test) {
   tp_puts(e->b, "(");
-  tp_emit_ix(e, tp_ix_arg(x, 0));
+  put_ix(e, tp_ix_arg(x, 0));
   tp_putf(e->b, " %s 0)", test);
 }
 
-void tp_emit_ix(tp_emit *e, tp_ix *x) {
+static void put_ix(tp_emit *e, tp_ix *x) {
   tp_sym *s = tp_ix_as_sym(x);
   if (s) {
     e->sym[s->id] = true;
@@ -142,17 +144,25 @@ bool emit_is_steady(const tp_pnode *loop, tp_ix *x) {
   return ok;
 }
 
-const char *emit_ix(tp_emit *e, tp_ix *x) {
-  tp_buf b, *was = e->b;
-  tp_hold hold;
-  tp_buf_hold(&b, &hold);
-  e->b = &b;
-  tp_emit_ix(e, x);
-  e->b = was;
-  if (b.failed) tp_oom();
-  const char *text = tp_strdup(e->a, b.s);
-  tp_buf_drop(&b, &hold);
+void emit_begin_aside(tp_emit *e, emit_aside *a) {
+  a->was = e->b;
+  tp_buf_hold(&a->b, &a->hold);
+  e->b = &a->b;
+}
+
+const char *emit_end_aside(tp_emit *e, emit_aside *a) {
+  e->b = a->was;
+  if (a->b.failed) tp_oom();
+  const char *text = tp_strdup(e->a, a->b.s ? a->b.s : "");
+  tp_buf_drop(&a->b, &a->hold);
   return text;
+}
+
+const char *emit_ix(tp_emit *e, tp_ix *x) {
+  emit_aside a;
+  emit_begin_aside(e, &a);
+  put_ix(e, x);
+  return emit_end_aside(e, &a);
 }
 
 /* The begin of a row of an input whose rows may be arrays of their own. */
@@ -168,18 +178,18 @@ static void put_ring(tp_emit *e, const tp_ring *r) {
   int s = known ? log2_of(w) : -1;
   if (known && w <= 1) return;
   tp_puts(e->b, s >= 0 ? " + (" : " + tp_ring_at(");
-  tp_emit_ix(e, r->idx);
+  put_ix(e, r->idx);
   if (s >= 0) tp_putf(e->b, " & %lld)*", (long long)(w - 1));
   else {
     tp_puts(e->b, ", ");
-    tp_emit_ix(e, r->width);
+    put_ix(e, r->width);
     tp_puts(e->b, ")*");
   }
-  tp_emit_ix(e, r->stride);
+  put_ix(e, r->stride);
 }
 
 void tp_emit_place(tp_emit *e, const tp_nd *nd, tp_ix *off) {
-  tp_emit_ix(e, off);
+  put_ix(e, off);
   bool by_rows = nd->buf >= 0 && e->p->bufs.v[nd->buf]->by_rows;
   for (int i = 0; i < nd->nring; i++)
     if (by_rows) put_row_place(e, nd->buf, &nd->ring[i]);

@@ -1,10 +1,10 @@
 /* blocks.c: prints, for threads of a device, weights in blocks: their numbers, and products that
  * read them as they are stored (kernels/gpu/weights.h).
  *
- *   y = x matmul_blocks w    =>    for some rows of x: a block puts them into its memory, in 8
- * bits; threads that lie side by side have a column of y each
+ *   y = x matmul_blocks w  =>  a few rows of x come into a block's memory, in 8 bits;
+ *                              TP_EIGHTS_LANES threads add up each column of y
  *
- * With x as it is (`exact`) a column has more threads, and these read x where it lies. */
+ * With x as it is (`exact`) TP_FLOATS_LANES threads have a column, and read x where it lies. */
 #include "base/blocks.h"
 #include "emit/body/nest.h"
 
@@ -53,69 +53,19 @@ static const char *matrix_at(
   return emit_element_at(e, r, w, at);
 }
 
-/* The rows come into the block's memory. */
-static void put_eights(tp_emit *e, const tp_region *r) {
-  const char *x = matrix_at(e, r, 0, "(top_ + row_)", "k_");
-  tp_emit_line(e, "BARRIER();\n");
-  emit_open(e, "TP_EACH_EIGHT(4) {\n");
-  tp_emit_line(e, "TP_EIGHT_PLACE(4)\n");
-  tp_emit_line(e, "uint32_t most_ = 0;\n");
-  emit_open(e, "for (int64_t k_ = deep_ + 4*at_; k_ < deep_ + 4*at_ + 4; k_++) {\n");
-  tp_emit_line(e, "TP_EIGHTS_MOST(most_, %s);\n", x);
-  emit_shut(e, 1);
-  tp_emit_line(e, "eights_q[to_] = most_;\n");
-  emit_shut(e, 1);
-  tp_emit_line(e, "TP_EIGHTS_JOIN_MOST\n");
-  emit_open(e, "TP_EACH_EIGHT(4) {\n");
-  tp_emit_line(e, "TP_EIGHT_PLACE(4)\n");
-  tp_emit_line(e, "const float most_ = eights_d[to_/8];\n");
-  tp_emit_line(e, "uint32_t four_ = 0;\n");
-  emit_open(e, "for (int i_ = 0; i_ < 4; i_++) {\n");
-  tp_emit_line(e, "const int64_t k_ = deep_ + 4*at_ + i_;\n");
-  tp_emit_line(e, "four_ |= tp_eight(%s, most_) << 8*i_;\n", x);
-  emit_shut(e, 1);
-  tp_emit_line(e, "eights_q[to_] = four_;\n");
-  emit_shut(e, 1);
-  tp_emit_line(e, "TP_EIGHTS_END\n");
-}
-
-/* The terms of some rows. */
-static void put_block_terms(tp_emit *e, const tp_region *r, int rows) {
-  const char *f = tp_printf(
-      e->a, "TP_FORMAT_%s, %d, %d", tp_format_names[r->how.format], word_of(e, r, &r->in[1]), rows);
-  if (!r->how.exact) {
-    emit_open(e, "for (int64_t deep_ = 0; deep_ < terms_; deep_ += TP_EIGHTS_PART) {\n");
-    tp_emit_line(e, "const int part_ = (int)tp_index_min(terms_ - deep_, TP_EIGHTS_PART);\n");
-    put_eights(e, r);
-    tp_emit_line(e, "TP_EIGHTS_ADD(%s)\n", f);
-    emit_shut(e, 1);
-    return;
-  }
-  tp_emit_line(e, "TP_FLOATS_ADD(%s, %s)\n", f, matrix_at(e, r, 0, "(top_ + r_)", "k_"));
-}
-
-/* Joins the threads of a column. With 8 bits the offsets add up apart. */
-static void put_joined_lanes(tp_emit *e, const tp_region *r, int rows) {
+/* Adds some rows of a column, and joins its threads. */
+static void put_block_rows(tp_emit *e, const tp_region *r, int rows) {
+  const char *format = tp_format_names[r->how.format], *way = r->how.exact ? "FLOATS" : "EIGHTS";
+  tp_emit_line(e, "float sum_[%d] = { 0 }, off_[%d] = { 0 };\n", rows, rows);
+  tp_emit_line(e, "TP_%s_ADD(TP_FORMAT_%s, %d, %d, %s)\n", way, format, word_of(e, r, &r->in[1]),
+      rows, matrix_at(e, r, 0, "(top_ + r_)", "k_"));
   emit_open_row(e, rows);
-  if (r->how.exact) {
-    tp_emit_line(e, "sum_[r_] = sum_[r_] + off_[r_];\n");
-    tp_emit_line(e, "TP_GROUP_SUM(float, sum_[r_], TP_FLOATS_LANES, room_f)\n");
-  } else {
-    tp_emit_line(e, "TP_GROUP_SUM(float, sum_[r_], TP_EIGHTS_LANES, room_f)\n");
-    tp_emit_line(e, "if (TP_FORMAT_HAS_OFFSETS(TP_FORMAT_%s)) {\n", tp_format_names[r->how.format]);
-    tp_emit_line(e, "  TP_GROUP_SUM(float, off_[r_], 8, room_f)\n");
-    tp_emit_line(e, "  sum_[r_] = sum_[r_] + off_[r_];\n");
-    tp_emit_line(e, "}\n");
-  }
+  tp_emit_line(e,
+      r->how.exact ? "%.0sTP_FLOATS_JOIN(room_f)\n" : "TP_EIGHTS_JOIN(TP_FORMAT_%s, room_f)\n",
+      format);
   tp_emit_line(
       e, "if (mine_ && lane_ == 0) %s = sum_[r_];\n", matrix_at(e, r, 2, "(top_ + r_)", "at_n_"));
   emit_shut(e, 1);
-}
-
-static void put_block_rows(tp_emit *e, const tp_region *r, int rows) {
-  tp_emit_line(e, "float sum_[%d] = { 0 }, off_[%d] = { 0 };\n", rows, rows);
-  put_block_terms(e, r, rows);
-  put_joined_lanes(e, r, rows);
 }
 
 static void put_product(tp_emit *e, const tp_region *r) {

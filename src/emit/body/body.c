@@ -27,6 +27,31 @@ nest emit_nest_of(tp_emit *e, const tp_pnode *x) {
   return l;
 }
 
+/* ---- axes ---- */
+
+int64_t emit_extent(const nest *l, int axis) {
+  int64_t n;
+  return tp_ix_is_const(l->ax[axis].n, &n) ? n : -1;
+}
+
+bool emit_has_least(const nest *l, int axis, int64_t least) {
+  int64_t n = emit_extent(l, axis);
+  return n < 0 || n >= least;
+}
+
+int emit_kept_axes(const nest *l, tp_emit_axis *ax) {
+  int n = 0;
+  for (int k = 0; k < l->nax; k++)
+    if (!l->ax[k].red) ax[n++] = emit_axis(l->e, 'x', k, l->ax[k].n);
+  return n;
+}
+
+void emit_open_axis(const nest *l, int k) {
+  bool seam = k == l->seam;
+  emit_open(l->e, "for (int64_t x%d = %s, n%d = %s; x%d < n%d; x%d++) {\n", k, seam ? "lo" : "0", k,
+      seam ? "hi" : emit_ix(l->e, l->ax[k].n), k, k, k);
+}
+
 /* ---- places ---- */
 
 static tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->r, nd, l->at); }
@@ -108,21 +133,22 @@ bool emit_is_fixed(const nest *l, int i) {
 /* Is each point a dot product over neighbours (product.c)? */
 static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op == TP_OP_MATMUL; }
 
-/* The element of window w at this point, as it is computed: in a local, or in memory. */
-static void put_read(const nest *l, int w, tp_dtype d) {
-  if (l->at && tp_emit_carried(l->e, l->w[w], offset_at(l, l->w[w]))) return;
-  emit_load(l->e, d);
-  emit_element(l, w);
-  tp_puts(l->e->b, ")");
+const char *emit_value(const nest *l, int w) {
+  emit_aside a;
+  emit_begin_aside(l->e, &a);
+  if (!l->at || !tp_emit_carried(l->e, l->w[w], offset_at(l, l->w[w]))) {
+    emit_load(l->e, tp_emit_dtype(l->e, l->w[w]));
+    emit_element(l, w);
+    tp_puts(l->e->b, ")");
+  }
+  return emit_end_aside(l->e, &a);
 }
 
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
   if (is_dot(l)) return;
-  tp_dtype d = tp_emit_dtype(e, l->w[i]);
-  tp_emit_line(e, "const %s i%d = ", tp_emit_held(d), i);
-  put_read(l, i, d);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(
+      e, "const %s i%d = %s;\n", tp_emit_held(tp_emit_dtype(e, l->w[i])), i, emit_value(l, i));
 }
 
 void emit_inputs(const nest *l, bool fixed) {
@@ -314,11 +340,7 @@ void emit_store(const nest *l, int k, const char *value) {
   emit_element(l, w);
   tp_puts(e->b, " = ");
   if (tp_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
-  if (acc) {
-    tp_putf(e->b, "tp_%s_%s(", adds[l->r->red], tp_emit_sfx(d));
-    put_read(l, w, d);
-    tp_puts(e->b, ", ");
-  }
+  if (acc) tp_putf(e->b, "tp_%s_%s(%s, ", adds[l->r->red], tp_emit_sfx(d), emit_value(l, w));
   tp_puts(e->b, value);
   tp_puts(e->b, acc ? ")" : "");
   if (tp_half(d)) tp_puts(e->b, ")");
@@ -326,11 +348,10 @@ void emit_store(const nest *l, int k, const char *value) {
   if (c) c->written = true;
 }
 
+const char *emit_result(const nest *l, int k) {
+  return l->r->nmicro ? tp_printf(l->e->a, "m%d", l->r->outmicro[k]) : "i0";
+}
+
 void emit_results(const nest *l, int first) {
-  char value[32];
-  for (int k = first; k < l->r->nout; k++) {
-    if (l->r->nmicro) snprintf(value, sizeof value, "m%d", l->r->outmicro[k]);
-    else snprintf(value, sizeof value, "i0");
-    emit_store(l, k, value);
-  }
+  for (int k = first; k < l->r->nout; k++) emit_store(l, k, emit_result(l, k));
 }

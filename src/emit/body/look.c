@@ -21,16 +21,12 @@ static const char *stored(const nest *l, int k, const char *value) {
   return tp_printf(l->e->a, "tp_load_%s(tp_store_%s((float)(%s)))", name, name, value);
 }
 
-static const char *result_of(const nest *l, int k) {
-  return l->r->nmicro ? tp_printf(l->e->a, "m%d", l->r->outmicro[k]) : "i0";
-}
-
 void emit_look_at_values(const nest *l) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[l->r->outmicro[0]];
   for (int k = 0; k < l->r->nout; k++) {
     if (!is_watched(e, &l->r->out[k])) continue;
-    tp_emit_line(e, "if (!TP_FINITE(%s)", stored(l, k, result_of(l, k)));
+    tp_emit_line(e, "if (!TP_FINITE(%s)", stored(l, k, emit_result(l, k)));
     for (int i = 0; i < tp_ops[m->op].nin; i++) {
       bool number = m->in[i] >= l->r->nin;
       if (tp_dtype_float(tp_operand_type(e->p, l->r, m->in[i])))
@@ -79,10 +75,7 @@ void emit_look_at_sum(const nest *l) {
   tp_dtype d = tp_emit_dtype(e, &l->r->out[0]);
   if (!tp_dtype_float(d)) return;
   emit_open_threads(e, emit_kept_axes(l, ax), ax, false);
-  tp_emit_line(e, "const %s was_ = ", tp_emit_held(d));
-  emit_load(e, d);
-  emit_element(l, l->r->nin);
-  tp_puts(e->b, ");\n");
+  tp_emit_line(e, "const %s was_ = %s;\n", tp_emit_held(d), emit_value(l, l->r->nin));
   tp_emit_line(e, "%s now_ = was_;\n", tp_emit_held(d));
   for (int k = 0; k < l->nax; k++)
     if (l->ax[k].red) emit_open_axis(l, k), opened++;
@@ -91,7 +84,7 @@ void emit_look_at_sum(const nest *l) {
   tp_emit_line(e, "now_ = %s;\n",
       stored(l, 0,
           tp_printf(e->a, "tp_%s_%s(now_, %s)", l->r->red == TP_RED_PROD ? "MUL" : "ADD",
-              tp_emit_sfx(d), result_of(l, 0))));
+              tp_emit_sfx(d), emit_result(l, 0))));
   emit_shut(e, opened);
   emit_open(e, "if (!TP_FINITE(now_) && TP_FINITE(was_)) {\n");
   put_fault_if_fine(e, l->r, l->pos, 1, 0);

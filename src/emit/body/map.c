@@ -8,30 +8,7 @@ enum {
   MANY_POINTS = 4096 /* less: each thread of a few blocks has one */
 };
 
-/* ---- axes and loops ---- */
-
-int64_t emit_extent(const nest *l, int axis) {
-  int64_t n;
-  return tp_ix_is_const(l->ax[axis].n, &n) ? n : -1;
-}
-
-bool emit_has_least(const nest *l, int axis, int64_t least) {
-  int64_t n = emit_extent(l, axis);
-  return n < 0 || n >= least;
-}
-
-int emit_kept_axes(const nest *l, tp_emit_axis *ax) {
-  int n = 0;
-  for (int k = 0; k < l->nax; k++)
-    if (!l->ax[k].red) ax[n++] = emit_axis(l->e, 'x', k, l->ax[k].n);
-  return n;
-}
-
-void emit_open_axis(const nest *l, int k) {
-  bool seam = k == l->seam;
-  emit_open(l->e, "for (int64_t x%d = %s, n%d = %s; x%d < n%d; x%d++) {\n", k, seam ? "lo" : "0", k,
-      seam ? "hi" : emit_ix(l->e, l->ax[k].n), k, k, k);
-}
+/* ---- loops ---- */
 
 /* Are iterations along axis k independent if they read operands and store results from..to? Turned
  * windows stand in locals. */

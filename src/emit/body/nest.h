@@ -44,7 +44,16 @@ static inline bool emit_moves(const nest *l, int w, int axis) {
  * around columns: its terms are added one by one either way. */
 void emit_find_axes(nest *l);
 nest emit_nest_of(tp_emit *e, const tp_pnode *x);
+/* the extent of an axis; -1: it is not known */
+int64_t emit_extent(const nest *l, int axis);
+/* Has the axis so many places? If that is not known, it counts as long. */
+bool emit_has_least(const nest *l, int axis, int64_t least);
+/* the axes that are kept; how many */
+int emit_kept_axes(const nest *l, tp_emit_axis *ax);
+void emit_open_axis(const nest *l, int k);
 void emit_element(const nest *l, int w);
+/* its text as the type that computes: it is in a local, or in memory */
+const char *emit_value(const nest *l, int w);
 void emit_windows(const nest *l);
 /* Is input i the same along the innermost axis? Then it is read before that loop. */
 bool emit_is_fixed(const nest *l, int i);
@@ -58,15 +67,9 @@ void emit_work(const nest *l);
 /* Stores result k, whose value is the text, or adds it to the element that is there. */
 void emit_store(const nest *l, int k, const char *value);
 void emit_results(const nest *l, int first);
+const char *emit_result(const nest *l, int k); /* what the point makes, and stores or folds */
 
 /* map.c */
-/* the extent of an axis; -1: it is not known */
-int64_t emit_extent(const nest *l, int axis);
-/* Has the axis so many places? If that is not known, it counts as long. */
-bool emit_has_least(const nest *l, int axis, int64_t least);
-/* the axes that are kept; how many */
-int emit_kept_axes(const nest *l, tp_emit_axis *ax);
-void emit_open_axis(const nest *l, int k);
 void emit_axis_alone(const nest *l, int k, int from, int to);
 /* Opens a loop over elements j .. j + some of an axis, `most` at a time; returns the largest
  * `some`. */

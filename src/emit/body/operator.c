@@ -83,12 +83,7 @@ static void put_sorted(tp_emit *e, const tp_region *r, const char *from, const c
  * among equal ones. */
 static void put_sorted_keys(
     tp_emit *e, const tp_region *r, const places at, const char *keys, const char *n) {
-  tp_emit_line(e, "TP_SORT_WIDTH(wide_, %s)\n", n);
-  tp_emit_line(e, "BARRIER();\n");
-  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
-  tp_emit_line(e, "sort_at[i_] = i_;\n");
-  tp_emit_line(e, "if (i_ < %s) %s[i_] = %s;\n", n, keys, emit_value_at(e, r, 0, at));
-  emit_shut(e, 1);
+  tp_emit_line(e, "TP_EACH_KEY(%s) %s[i_] = %s;\n", n, keys, emit_value_at(e, r, 0, at));
   tp_emit_line(e, "TP_BLOCK_SORT(TP_BEFORE_%s, %d, %s, wide_, %s)\n", keys[5] == 'f' ? "F" : "I",
       r->how.descending, keys, n);
 }

@@ -81,35 +81,31 @@ static void put_inside(tp_emit *e, const tp_region *r) {
     emit_open(e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
 }
 
-static const char *type_of_sum(const tp_emit *e, const tp_region *r) {
-  return tp_dtype_float(tp_emit_dtype(e, &r->out[0])) ? "double" : "uint64_t";
-}
+/* Texts of a sum by index, in a type in which it is rounded once: the value at first, a statement
+ * that adds an element, one that stores the sum; how many indices there are. */
+typedef struct {
+  const char *type, *was, *hit, *store, *end;
+} sum_texts;
 
-/* Prints the begin of `sum`: the target's element; what is added; the end. */
-static void put_sum_begin(tp_emit *e, const tp_region *r) {
-  tp_emit_line(e, "sum = (%s)%s;\n", type_of_sum(e, r),
-      emit_loaded(e, tp_emit_dtype(e, &r->out[0]), element_at_index(e, r)));
-}
-static void put_hit(tp_emit *e, const tp_region *r) {
-  tp_putf(e->b, "sum += (%s)%s;\n", type_of_sum(e, r),
-      emit_loaded(e, tp_emit_dtype(e, &r->out[0]), emit_point_element(e, r, PICK_EACH)));
-}
-static void put_sum_end(tp_emit *e, const tp_region *r) {
+static sum_texts sum_of(tp_emit *e, const tp_region *r) {
   tp_dtype d = tp_emit_dtype(e, &r->out[0]);
-  tp_emit_line(e, "%s = ", element_at_index(e, r));
-  tp_putf(e->b, tp_half(d) ? "tp_store_%s(tp_sticky_f32(sum));\n" : "%.0s(%s)sum;\n",
-      tp_dtype_name(d), tp_emit_type(d));
+  const char *type = tp_dtype_float(d) ? "double" : "uint64_t", *at = element_at_index(e, r);
+  sum_texts s = { .type = type };
+  s.was = tp_printf(e->a, "(%s)%s", type, emit_loaded(e, d, at));
+  s.hit = tp_printf(
+      e->a, "sum += (%s)%s;\n", type, emit_loaded(e, d, emit_point_element(e, r, PICK_EACH)));
+  s.store = tp_half(d)
+      ? tp_printf(e->a, "%s = tp_store_%s(tp_sticky_f32(sum));\n", at, tp_dtype_name(d))
+      : tp_printf(e->a, "%s = (%s)sum;\n", at, tp_emit_type(d));
+  s.end = emit_ix(e, r->in[0].shape[r->how.axis]);
+  return s;
 }
 
 /* A block sorts n of a row's indices, from number `from` on, and looks whether each is one. */
 static void put_sorted_indices(tp_emit *e, const tp_pnode *x, const char *from, const char *n) {
   const tp_region *r = x->rg;
   int axis = r->how.axis;
-  tp_emit_line(e, "TP_SORT_WIDTH(wide_, %s)\n", n);
-  tp_emit_line(e, "BARRIER();\n");
-  emit_open(e, "for (int i_ = THREAD; i_ < wide_; i_ += THREADS) {\n");
-  tp_emit_line(e, "sort_at[i_] = i_;\n");
-  tp_emit_line(e, "if (i_ >= %s) continue;\n", n);
+  emit_open(e, "TP_EACH_KEY(%s) {\n", n);
   tp_emit_line(e, "const int64_t e%d = %si_; (void)e%d;\n", axis, from, axis);
   tp_emit_line(e, "sort_i[i_] = %s;\n", index_of(e, r));
   emit_open(e, "if ((uint64_t)sort_i[i_] >= (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[axis]));
@@ -120,13 +116,18 @@ static void put_sorted_indices(tp_emit *e, const tp_pnode *x, const char *from, 
 
 /* A row's indices, which columns share, are sorted; then a thread adds up a place's hits, in the
  * order of the row. */
-static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
+static void put_sorted_sums(tp_emit *e, const tp_pnode *x, const sum_texts *s) {
   const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int axis = r->how.axis, inside = indexed_axes(r), columns = 0;
   tp_nd rows = *each;
   tp_emit_axis ax[TP_MAXRANK];
   rows.rank = inside;
+  tp_emit_line(e, "if (n_ > 0");
+  for (int i = inside; i < each->rank; i++) /* has any element an index? */
+    tp_putf(e->b, " && %s > 0", emit_ix(e, each->shape[i]));
+  tp_puts(e->b, ") {\n");
+  e->depth++;
   emit_by_blocks(e);
   int opened = emit_open_leads(e, r, &rows, 0, axis);
   put_sorted_indices(e, x, "", "n_");
@@ -137,16 +138,14 @@ static void put_sorted_sums(tp_emit *e, const tp_pnode *x) {
   emit_open_threads(e, columns, ax, false);
   tp_emit_line(e, "const int64_t at = sort_i[sort_at[i_]];\n");
   emit_open(e, "if ((i_ == 0 || sort_i[sort_at[i_ - 1]] != at) && (uint64_t)at < (uint64_t)%s) {\n",
-      emit_ix(e, r->in[0].shape[axis]));
-  tp_emit_line(e, "%s sum;\n", type_of_sum(e, r));
-  put_sum_begin(e, r);
+      s->end);
+  tp_emit_line(e, "%s sum = %s;\n", s->type, s->was);
   emit_open(e, "for (int64_t q_ = i_; q_ < n_ && sort_i[sort_at[q_]] == at; q_++) {\n");
   tp_emit_line(e, "const int64_t e%d = sort_at[q_];\n", axis);
-  tp_emit_indent(e);
-  put_hit(e, r);
+  tp_emit_line(e, "%s", s->hit);
   emit_shut(e, 1);
-  put_sum_end(e, r);
-  emit_shut(e, 3 + opened);
+  tp_emit_line(e, "%s", s->store);
+  emit_shut(e, 4 + opened);
 }
 
 /* Opens the loop over a thread's hits of a share: own_ of the row, in the column e<..>. */
@@ -163,7 +162,7 @@ static void open_hits(tp_emit *e, const tp_region *r) {
 
 /* The same for longer rows, whose parts are sorted one after the other: the thread that has a
  * place's first hit goes on, and others leave it when they meet that. */
-static void put_sums_by_parts(tp_emit *e, const tp_pnode *x) {
+static void put_sums_by_parts(tp_emit *e, const tp_pnode *x, const sum_texts *s) {
   const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int axis = r->how.axis;
@@ -172,14 +171,13 @@ static void put_sums_by_parts(tp_emit *e, const tp_pnode *x) {
   rows.rank = indexed_axes(r);
   for (int i = rows.rank; i < each->rank; i++) numbers = tp_ix_mul(numbers, each->shape[i]);
   int opened = emit_open_shares(e, r, &rows, axis, numbers);
-  tp_emit_line(e, "%s sums_[TP_SORT_EACH];\n", type_of_sum(e, r));
+  tp_emit_line(e, "%s sums_[TP_SORT_EACH];\n", s->type);
   tp_emit_line(e, "int64_t place_[TP_SORT_EACH];\n");
   open_hits(e, r);
   tp_emit_line(e, "const int64_t e%d = own_;\n", axis);
   tp_emit_line(e, "sums_[q_] = 0;\n");
   tp_emit_line(e, "place_[q_] = %s;\n", index_of(e, r));
-  tp_emit_line(e, "if ((uint64_t)place_[q_] >= (uint64_t)%s) place_[q_] = -1;\n",
-      emit_ix(e, r->in[0].shape[axis]));
+  tp_emit_line(e, "if ((uint64_t)place_[q_] >= (uint64_t)%s) place_[q_] = -1;\n", s->end);
   emit_shut(e, 1);
   emit_open(e, "TP_EACH_PART(n_) {\n");
   put_sorted_indices(e, x, "from_ + ", "some_");
@@ -187,29 +185,25 @@ static void put_sums_by_parts(tp_emit *e, const tp_pnode *x) {
   tp_emit_line(e, "const int64_t at = place_[q_];\n");
   tp_emit_line(e, "if (at < 0) continue;\n");
   tp_emit_line(e, "TP_SORT_COUNT(hit_, sort_i[j_] < at)\n");
-  tp_emit_line(e, "%s sum = sums_[q_];\n", type_of_sum(e, r));
+  tp_emit_line(e, "%s sum = sums_[q_];\n", s->type);
   emit_open(e, "for (; hit_ < some_ && sort_i[sort_at[hit_]] == at; hit_++) {\n");
   tp_emit_line(e, "const int64_t e%d = from_ + sort_at[hit_];\n", axis);
   tp_emit_line(e, "if (e%d < own_) place_[q_] = -1;\n", axis);
   tp_emit_line(e, "if (e%d < own_) break;\n", axis);
-  emit_open(e, "if (e%d == own_) {\n", axis);
-  put_sum_begin(e, r);
-  emit_shut(e, 1);
-  tp_emit_indent(e);
-  put_hit(e, r);
+  tp_emit_line(e, "if (e%d == own_) sum = %s;\n", axis, s->was);
+  tp_emit_line(e, "%s", s->hit);
   emit_shut(e, 1);
   tp_emit_line(e, "sums_[q_] = sum;\n");
   emit_shut(e, 2);
   open_hits(e, r);
   tp_emit_line(e, "const int64_t at = place_[q_];\n");
-  tp_emit_line(e, "const %s sum = sums_[q_];\n", type_of_sum(e, r));
-  emit_open(e, "if (at >= 0) {\n");
-  put_sum_end(e, r);
-  emit_shut(e, 2 + opened);
+  tp_emit_line(e, "const %s sum = sums_[q_];\n", s->type);
+  tp_emit_line(e, "if (at >= 0) %s", s->store);
+  emit_shut(e, 1 + opened);
 }
 
 /* The thread with a place's first hit adds all of its hits, in order. */
-static void put_counted_sums(tp_emit *e, const tp_pnode *x) {
+static void put_counted_sums(tp_emit *e, const tp_pnode *x, const sum_texts *s) {
   const tp_region *r = x->rg;
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int axis = r->how.axis, opened = emit_open_leads(e, r, each, 0, -1);
@@ -219,12 +213,10 @@ static void put_counted_sums(tp_emit *e, const tp_pnode *x) {
   tp_emit_line(e, "int64_t e%d = 0;\n", axis);
   tp_emit_line(e, "while (%s != at) e%d++;\n", index_of(e, r), axis);
   emit_open(e, "if (e%d == j_) {\n", axis);
-  tp_emit_line(e, "%s sum;\n", type_of_sum(e, r));
-  put_sum_begin(e, r);
+  tp_emit_line(e, "%s sum = %s;\n", s->type, s->was);
   tp_emit_line(e, "for (; e%d < %s; e%d++)\n", axis, emit_ix(e, each->shape[axis]), axis);
-  tp_emit_line(e, "  if (%s == at) ", index_of(e, r));
-  put_hit(e, r);
-  put_sum_end(e, r);
+  tp_emit_line(e, "  if (%s == at) %s", index_of(e, r), s->hit);
+  tp_emit_line(e, "%s", s->store);
   emit_shut(e, 2);
   shut_inside(e, x);
   emit_shut(e, opened);
@@ -232,24 +224,18 @@ static void put_counted_sums(tp_emit *e, const tp_pnode *x) {
 
 static void put_sums(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
-  const tp_nd *each = tp_window_at(r, PICK_EACH);
-  tp_ix *n = each->shape[r->how.axis];
+  const sum_texts s = sum_of(e, r);
+  tp_ix *n = tp_window_at(r, PICK_EACH)->shape[r->how.axis];
   int64_t known = EMIT_SORT_MOST;
   bool is_known = tp_ix_is_const(n, &known);
   int still = emit_open_stays(e, r);
-  if (indexed_axes(r) <= r->how.axis || known <= EMIT_SORT_FEW) put_counted_sums(e, x);
+  if (indexed_axes(r) <= r->how.axis || known <= EMIT_SORT_FEW) put_counted_sums(e, x, &s);
   else {
     tp_emit_line(e, "const int64_t n_ = %s;\n", emit_ix(e, n));
     emit_open(e, "if (n_ <= TP_SORT_MOST) {\n");
-    tp_emit_line(e, "if (n_ > 0");
-    for (int i = indexed_axes(r); i < each->rank; i++) /* has any element an index? */
-      tp_putf(e->b, " && %s > 0", emit_ix(e, each->shape[i]));
-    tp_puts(e->b, ") {\n");
-    e->depth++;
-    if (known <= EMIT_SORT_MOST) put_sorted_sums(e, x);
-    emit_shut(e, 1);
+    if (known <= EMIT_SORT_MOST) put_sorted_sums(e, x, &s);
     emit_else(e);
-    if (!is_known || known > EMIT_SORT_MOST) put_sums_by_parts(e, x);
+    if (!is_known || known > EMIT_SORT_MOST) put_sums_by_parts(e, x, &s);
     emit_shut(e, 1);
   }
   if (still) tp_emit_line(e, "BARRIER();\n");

@@ -40,14 +40,8 @@ static fold_types types_of(const nest *l) {
 }
 
 /* The result of a fold of nothing. */
-static void put_identity(const nest *l, const fold_types *t) {
-  tp_puts(l->e->b, tp_emit_number(l->e, t->c, tp_red_identity(l->r->red, t->c)));
-}
-
-/* The number that a point gives to a fold. */
-static void put_folded_value(const nest *l) {
-  if (l->r->nmicro) tp_putf(l->e->b, "m%d", l->r->outmicro[0]);
-  else tp_puts(l->e->b, "i0");
+static const char *identity_of(const nest *l, const fold_types *t) {
+  return tp_emit_number(l->e, t->c, tp_red_identity(l->r->red, t->c));
 }
 
 bool emit_adds_blocks(const nest *l) {
@@ -81,9 +75,8 @@ static void put_fold_step(const nest *l, const fold_types *t, const char *to) {
     tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
     return;
   }
-  tp_emit_line(l->e, "%s = (%s)TP_FOLD_%s(%s, (%s)", to, t->acc, t->fn, to, t->acc);
-  put_folded_value(l);
-  tp_puts(l->e->b, ");\n");
+  tp_emit_line(
+      l->e, "%s = (%s)TP_FOLD_%s(%s, (%s)%s);\n", to, t->acc, t->fn, to, t->acc, emit_result(l, 0));
 }
 
 static void put_lane_step(const nest *l, const fold_types *t) {
@@ -91,9 +84,7 @@ static void put_lane_step(const nest *l, const fold_types *t) {
     put_fold_step(l, t, "part[k]");
     return;
   }
-  tp_emit_line(l->e, "const %s y = (%s)", t->part, t->part);
-  put_folded_value(l);
-  tp_putf(l->e->b, ";\n");
+  tp_emit_line(l->e, "const %s y = (%s)%s;\n", t->part, t->part, emit_result(l, 0));
   tp_emit_line(l->e, "TP_LANE_%s(%s, part[k], odd[k], y);\n", t->fn, t->part);
 }
 
@@ -106,16 +97,12 @@ static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
 }
 
 /* Is there a place along each of the axes that are folded, or kept? */
-static void put_any(const nest *l, bool folded) {
-  bool any = false;
-  for (int k = 0; k < l->nax; k++) {
-    if (l->ax[k].red != folded) continue;
-    tp_puts(l->e->b, any ? " && " : "");
-    tp_emit_ix(l->e, l->ax[k].n);
-    tp_puts(l->e->b, " > 0");
-    any = true;
-  }
-  if (!any) tp_puts(l->e->b, "1");
+static const char *any_of(const nest *l, bool folded) {
+  const char *text = "";
+  for (int k = 0; k < l->nax; k++)
+    if (l->ax[k].red == folded)
+      text = tp_printf(l->e->a, "%s%s%s > 0", text, *text ? " && " : "", emit_ix(l->e, l->ax[k].n));
+  return *text ? text : "1";
 }
 
 /* Prints the rest of a row, fewer elements than lanes: made side by side, then folded in order. */
@@ -124,9 +111,7 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
   tp_emit_line(e, "const int64_t rest = n%d - j;\n", axis);
   emit_open_work(l, axis, "rest", LANES, 1);
-  tp_emit_line(e, "y[k] = ");
-  put_folded_value(l);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "y[k] = %s;\n", emit_result(l, 0));
   emit_results(l, 1);
   emit_shut(l->e, 1);
   tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n",
@@ -144,9 +129,7 @@ static void put_lanes(const nest *l, const fold_types *t, int k) {
   if (some) tp_emit_line(e, "TP_SOME_BEGIN(%s)\n", t->acc);
   if (some) emit_open(e, "TP_EACH_SOME {\n");
   tp_emit_line(
-      e, some ? "TP_SOME_START(%s, part, odd, " : "TP_LANES_START(%s, part, odd, ", t->part);
-  put_identity(l, t);
-  tp_puts(e->b, ");\n");
+      e, "TP_%s_START(%s, part, odd, %s);\n", some ? "SOME" : "LANES", t->part, identity_of(l, t));
   emit_open(e,
       some ? "TP_EACH_ROW_OF_SOME(j, end) {\n"
            : "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
@@ -202,9 +185,7 @@ static void put_row_together(const nest *l, const fold_types *t) {
   emit_inputs(l, true);
   tp_emit_line(e, "const int64_t rows_ = %s - %s%%TP_FOLD_LANES;\n", n, n);
   emit_open(e, "TP_EACH_PARTS%s(rows_) {\n", l->lanes ? "_OF_ROW" : "");
-  tp_emit_line(e, "%s part[1] = { ", t->part);
-  put_identity(l, t);
-  tp_puts(e->b, " }, odd[1] = { 0 };\n");
+  tp_emit_line(e, "%s part[1] = { %s }, odd[1] = { 0 };\n", t->part, identity_of(l, t));
   tp_emit_line(e, "const int k = 0;\n");
   emit_open(e, "TP_EACH_IN_LANE%s(x%d) {\n", l->lanes ? "_OF_ROW" : "", in);
   emit_work(l);
@@ -234,12 +215,6 @@ bool emit_folds_together(const nest *l) {
 bool emit_folds_by_lanes(const nest *l) {
   int in = l->nax - 1;
   return l->folds && !l->product && in > 0 && l->ax[in].red && emit_has_least(l, in, LANES_ROW);
-}
-
-static void put_acc(const nest *l, const fold_types *t) {
-  tp_emit_line(l->e, "%s acc = ", t->acc);
-  put_identity(l, t);
-  tp_puts(l->e->b, ";\n");
 }
 
 /* ---- short rows side by side ---- */
@@ -280,16 +255,13 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   char count[16];
   snprintf(count, sizeof count, "n%d", in);
   emit_open_work(l, in, count, TURN_SIDE, 1);
-  tp_emit_line(e, "y[row*%d + k] = ", TURN_SIDE);
-  put_folded_value(l);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "y[row*%d + k] = %s;\n", TURN_SIDE, emit_result(l, 0));
   emit_results(l, 1);
   emit_shut(l->e, 2);
   tp_emit_line(e, "tp_turn_16(y);\n");
   tp_emit_line(e, "%s acc[%d];\n", t->acc, TURN_SIDE);
-  tp_emit_line(e, "for (int64_t row = 0; row < %d; row++) acc[row] = ", TURN_SIDE);
-  put_identity(l, t);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(
+      e, "for (int64_t row = 0; row < %d; row++) acc[row] = %s;\n", TURN_SIDE, identity_of(l, t));
   tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
   tp_emit_line(e,
       "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (%s)y[k*%d + "
@@ -311,7 +283,7 @@ static void put_point(const nest *l, const fold_types *t) {
     tp_emit_line(l->e, "%s sum_ = 0, acc = ", t->acc);
     emit_begin_sum(l);
     tp_puts(l->e->b, ";\n");
-  } else put_acc(l, t);
+  } else tp_emit_line(l->e, "%s acc = %s;\n", t->acc, identity_of(l, t));
   for (int k = 0; k < l->nax - rows; k++)
     if (l->ax[k].red) emit_open_axis(l, k), inner++;
   emit_open(l->e, "{\n");
@@ -365,9 +337,7 @@ static void put_down(const nest *l, const fold_types *t) {
   bool apart = t->c == TP_F32 && strcmp(t->acc, "double") == 0 && is_long(l->r);
   tp_emit_line(e, "%s acc[%d];\n", t->acc, most);
   if (apart) tp_emit_line(e, "float y[%d];\n", most);
-  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = ");
-  put_identity(l, t);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = %s;\n", identity_of(l, t));
   for (int k = 0; k < in; k++) {
     int64_t rows;
     if (!l->ax[k].red) continue;
@@ -378,11 +348,8 @@ static void put_down(const nest *l, const fold_types *t) {
   }
   emit_inputs(l, true);
   emit_open_work(l, in, "some", most, 1);
-  if (apart) {
-    tp_emit_line(e, "y[k] = ");
-    put_folded_value(l);
-    tp_puts(e->b, ";\n");
-  } else put_fold_step(l, t, "acc[k]");
+  if (apart) tp_emit_line(e, "y[k] = %s;\n", emit_result(l, 0));
+  else put_fold_step(l, t, "acc[k]");
   emit_results(l, 1);
   emit_shut(l->e, 1);
   if (apart)
@@ -402,20 +369,13 @@ static void put_empty(const nest *l, const fold_types *t) {
   if (l->r->acc || tp_dtype_float(t->c) || t->c == TP_BOOL || l->r->red == TP_RED_SUM ||
       l->r->red == TP_RED_PROD)
     return;
-  tp_emit_line(e, "if (!(");
-  put_any(l, true);
-  tp_puts(e->b, ") && ");
-  put_any(l, false);
-  tp_puts(e->b, ") {\n");
+  tp_emit_line(e, "if (!(%s) && %s) {\n", any_of(l, true), any_of(l, false));
   emit_fault(l, 3, false);
 }
 
 bool emit_open_terms(const nest *l) {
   if (!l->r->acc) return false;
-  tp_emit_line(l->e, "if (");
-  put_any(l, true);
-  tp_puts(l->e->b, ") {\n");
-  l->e->depth++;
+  emit_open(l->e, "if (%s) {\n", any_of(l, true));
   return true;
 }
 
@@ -446,7 +406,7 @@ void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape) {
   int of[TP_MAXRANK], n = folded_axes(l, of);
   tp_walk w;
   for (int i = 0; i < n; i++) ext[i] = shape[of[i]];
-  put_acc(l, &t);
+  tp_emit_line(l->e, "%s acc = %s;\n", t.acc, identity_of(l, &t));
   for (tp_walk_start(&w, n, ext); w.ok; tp_walk_next(&w)) {
     for (int i = 0; i < n; i++) at[of[i]] = w.at[i];
     emit_open(l->e, "{\n");

@@ -16,10 +16,11 @@
 
 enum { THIN_SIDE = 16 };
 
-/* Window a has rows, b columns. dots: the first way, in which a column has `threads`, `ways` times
- * `lanes` of them. */
+/* Window a has rows, b columns. dots: the first way, in which a column has `ways` times `side`
+ * threads; else `side` columns lie side by side, and have `ways` threads each. Of `each` terms in a
+ * row a thread has those `step` apart. */
 typedef struct {
-  int a, b, m, n, k, lanes, ways, threads;
+  int a, b, m, n, k, side, ways, each, step;
   bool dots, batch;
   const char *type, *sfx;
 } thin;
@@ -70,59 +71,31 @@ void emit_open_row(tp_emit *e, int most) {
   tp_emit_line(e, "if (r_ >= rows_) continue;\n");
 }
 
+static void open_thin_row(const nest *l, const thin *t, int rows) {
+  emit_open_row(l->e, rows);
+  tp_emit_line(l->e, "const int64_t x%d = top_ + r_; (void)x%d;\n", t->m, t->m);
+}
+
 /* ---- terms ---- */
 
-/* The terms from_ .. end_ - 1 of some rows, `step` apart, to part_. */
-static void put_thin_terms(const nest *l, const thin *t, int rows, int step) {
+/* A thread's terms of some rows, from_ .. end_ - 1, go to part_; threads join these in all_. */
+static void put_thin_terms(const nest *l, const thin *t, int rows) {
   tp_emit *e = l->e;
-  emit_open(
-      e, "for (int64_t x%d = from_; mine_ && x%d < end_; x%d += %d) {\n", t->k, t->k, t->k, step);
-  tp_emit_line(e, "const %s b_ = ", t->type);
-  emit_load(e, tp_emit_dtype(e, l->w[t->b]));
-  emit_element(l, t->b);
-  tp_puts(e->b, ");\n");
-  emit_open_row(e, rows);
-  tp_emit_line(e, "const int64_t x%d = top_ + r_; (void)x%d;\n", t->m, t->m);
-  tp_emit_line(e, "part_[r_] = tp_mad_%s(", t->sfx);
-  emit_load(e, tp_emit_dtype(e, l->w[t->a]));
-  emit_element(l, t->a);
-  tp_puts(e->b, "), b_, part_[r_]);\n");
-  emit_shut(e, 2);
-}
-
-static void put_thin_dots(const nest *l, const thin *t, int rows) {
-  tp_emit *e = l->e;
-  emit_open(e, "for (int64_t deep_ = 0; deep_ < k_; deep_ += %d) {\n", t->ways * TP_DOT_LONG);
+  emit_open(e, "for (int64_t deep_ = 0; deep_ < k_; deep_ += %d) {\n", t->ways * t->each);
   tp_emit_line(e, "%s part_[%d] = { 0 };\n", t->type, rows);
   tp_emit_line(e, "const int64_t begin_ = deep_ + THREAD/%d%%%d*%d, from_ = begin_ + THREAD%%%d,\n",
-      t->lanes, t->ways, TP_DOT_LONG, t->lanes);
-  tp_emit_line(e, "              end_ = tp_index_min(begin_ + %d, k_);\n", TP_DOT_LONG);
-  put_thin_terms(l, t, rows, t->lanes);
-  emit_open_row(e, rows);
-  tp_emit_line(e, "TP_GROUP_SUM(%s, part_[r_], %d, room_f)\n", t->type, t->lanes);
-  tp_emit_line(e, "all_[r_] = all_[r_] + part_[r_];\n");
-  if (t->ways > 1) {
-    tp_emit_line(e, "TP_GROUP_NEXT(%s, next_, part_[r_], %d, room_f)\n", t->type, t->lanes);
-    tp_emit_line(e, "all_[r_] = all_[r_] + next_;\n");
-  }
+      t->side, t->ways, t->each, t->step);
+  tp_emit_line(e, "              end_ = tp_index_min(begin_ + %d, k_);\n", t->each);
+  emit_open(e, "for (int64_t x%d = from_; mine_ && x%d < end_; x%d += %d) {\n", t->k, t->k, t->k,
+      t->step);
+  tp_emit_line(e, "const %s b_ = %s;\n", t->type, emit_value(l, t->b));
+  open_thin_row(l, t, rows);
+  tp_emit_line(e, "part_[r_] = tp_mad_%s(%s, b_, part_[r_]);\n", t->sfx, emit_value(l, t->a));
   emit_shut(e, 2);
-}
-
-static void put_thin_columns(const nest *l, const thin *t, int rows) {
-  tp_emit *e = l->e;
-  int ways = TP_KERNEL_THREADS / THIN_SIDE;
-  emit_open(e, "for (int64_t deep_ = 0; deep_ < k_; deep_ += %d) {\n", ways * TP_DOT_BLOCK);
-  tp_emit_line(e, "%s part_[%d] = { 0 };\n", t->type, rows);
-  tp_emit_line(e, "const int64_t from_ = deep_ + THREAD/%d*%d,\n", THIN_SIDE, TP_DOT_BLOCK);
-  tp_emit_line(e, "              end_ = tp_index_min(from_ + %d, k_);\n", TP_DOT_BLOCK);
-  put_thin_terms(l, t, rows, 1);
   emit_open_row(e, rows);
-  tp_emit_line(e, "BARRIER();\n");
-  tp_emit_line(e, "room_f[THREAD] = part_[r_];\n");
-  tp_emit_line(e, "BARRIER();\n");
-  tp_emit_line(
-      e, "for (int q_ = THREAD; THREAD < %d && q_ < THREADS; q_ += %d)\n", THIN_SIDE, THIN_SIDE);
-  tp_emit_line(e, "  all_[r_] = all_[r_] + (%s)room_f[q_];\n", t->type);
+  if (t->dots) tp_emit_line(e, "TP_DOTS_JOIN(%s, %d, room_f)\n", t->type, t->side);
+  else tp_emit_line(e, "TP_COLUMNS_JOIN(%s, %d, room_f)\n", t->type, t->side);
+  if (t->dots && t->ways > 1) tp_emit_line(e, "TP_DOTS_NEXT(%s, %d, room_f)\n", t->type, t->side);
   emit_shut(e, 2);
 }
 
@@ -132,12 +105,11 @@ static void put_thin_rows(const nest *l, const thin *t, int rows) {
   tp_emit_line(e, "%s all_[%d] = { 0 };\n", t->type, rows);
   for (int i = 0; i < l->nax; i++)
     if (l->ax[i].red && i != t->k) emit_open_axis(l, i), inner++;
-  (t->dots ? put_thin_dots : put_thin_columns)(l, t, rows);
+  put_thin_terms(l, t, rows);
   emit_shut(e, inner);
-  emit_open_row(e, rows);
-  tp_emit_line(e, "const int64_t x%d = top_ + r_; (void)x%d;\n", t->m, t->m);
-  if (t->dots) emit_open(e, "if (mine_ && THREAD%%%d == 0) {\n", t->threads);
-  else emit_open(e, "if (mine_ && THREAD < %d) {\n", THIN_SIDE);
+  open_thin_row(l, t, rows);
+  if (t->dots) emit_open(e, "if (mine_ && THREAD%%%d == 0) {\n", t->side * t->ways);
+  else emit_open(e, "if (mine_ && THREAD < %d) {\n", t->side);
   emit_store(l, 0, "all_[r_]");
   emit_shut(e, 2);
 }
@@ -145,11 +117,11 @@ static void put_thin_rows(const nest *l, const thin *t, int rows) {
 static void put_thin(const nest *l, const thin *t) {
   tp_emit *e = l->e;
   tp_emit_axis ax[TP_MAXRANK];
-  int n = 0;
+  int n = 0, threads = t->side * t->ways;
   for (int i = 0; i < l->nax; i++)
     if (!l->ax[i].red && i != t->m && i != t->n) ax[n++] = emit_axis(e, 'x', i, l->ax[i].n);
-  emit_open_columns(e, n, ax, l->ax[t->n].n, t->dots ? TP_KERNEL_THREADS / t->threads : THIN_SIDE,
-      tp_printf(e->a, "THREAD%c%d", t->dots ? '/' : '%', t->dots ? t->threads : THIN_SIDE),
+  emit_open_columns(e, n, ax, l->ax[t->n].n, t->dots ? TP_KERNEL_THREADS / threads : t->side,
+      tp_printf(e->a, t->dots ? "THREAD/%d" : "THREAD%%%d", t->dots ? threads : t->side),
       tp_printf(e->a, "x%d", t->n));
   emit_open_few_rows(e);
   put_thin_rows(l, t, 1);
@@ -158,16 +130,21 @@ static void put_thin(const nest *l, const thin *t) {
   emit_shut(e, 3);
 }
 
+static void set_ways(const nest *l, thin *t, tp_dtype d) {
+  t->dots = tp_is_number(l->stride[t->a][t->k], 1) && tp_is_number(l->stride[t->b][t->k], 1);
+  t->side = !t->dots ? THIN_SIDE : d == TP_F64 ? TP_DOT_LEAST / 2 : TP_DOT_LEAST;
+  t->ways = !t->dots ? TP_KERNEL_THREADS / THIN_SIDE : emit_extent(l, t->k) > TP_DOT_LONG ? 2 : 1;
+  t->each = t->dots ? TP_DOT_LONG : TP_DOT_BLOCK;
+  t->step = t->dots ? t->side : 1;
+}
+
 bool emit_thin(const nest *l) {
   tp_emit *e = l->e;
   tp_dtype d = tp_compute(tp_emit_result_type(e, l->r, 0));
   thin t = { .type = tp_emit_type(d), .sfx = tp_emit_sfx(d) };
   /* reproducible: no lanes, and no blocks that are joined otherwise */
   if (e->p->reproducible || !thin_roles(l, &t)) return false;
-  t.dots = tp_is_number(l->stride[t.a][t.k], 1) && tp_is_number(l->stride[t.b][t.k], 1);
-  t.lanes = d == TP_F64 ? TP_DOT_LEAST / 2 : TP_DOT_LEAST;
-  t.ways = emit_extent(l, t.k) > TP_DOT_LONG ? 2 : 1;
-  t.threads = t.lanes * t.ways;
+  set_ways(l, &t, d);
   if ((!t.dots && !tp_is_number(l->stride[t.b][t.n], 1)) ||
       emit_extent(l, t.m) >= EMIT_TILE_LEAST ||
       !emit_has_least(l, t.k, t.dots ? TP_DOT_LEAST : TP_DOT_BLOCK + 1))

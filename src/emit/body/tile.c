@@ -51,11 +51,8 @@ static void put_bring(const nest *l, const tile *t, int w) {
   else tp_emit_line(e, "const int i_ = q_%%%d, d_ = q_/%d;\n", TILE_SIDE, TILE_SIDE);
   tp_emit_line(
       e, "const int64_t x%d = %s + i_, x%d = deep_ + d_;\n", axis, w ? "left_" : "top_", t->k);
-  tp_emit_line(e, "tile_%c[d_*%d + i_] = x%d < %c_ && x%d < k_ ? ", "ab"[w], TILE_SIDE + 1, axis,
-      "mn"[w], t -> k);
-  emit_load(e, tp_emit_dtype(e, l->w[w]));
-  emit_element(l, w);
-  tp_puts(e->b, ") : 0;\n");
+  tp_emit_line(e, "tile_%s[d_*%d + i_] = x%d < %s && x%d < k_ ? %s : 0;\n", w ? "b" : "a",
+      TILE_SIDE + 1, axis, w ? "n_" : "m_", t->k, emit_value(l, w));
   emit_shut(e, 1);
 }
 

@@ -223,34 +223,30 @@ static void put_kernel_leaf(tp_emit *e, const tp_pnode *x, bool whole, int part)
 /* Prints the leaf of a kernel of several. Symbols are hidden in it, or what all leaves make of them
  * were kept in registers through the whole kernel. */
 static void put_hidden_leaf(tp_emit *e, const tp_pnode *x, int part) {
-  tp_buf body, *whole = e->b;
-  tp_hold hold;
+  emit_aside body;
   bool *all = e->sym;
   int n = tp_nsym(e->ix);
-  tp_buf_hold(&body, &hold);
-  e->b = &body;
+  emit_begin_aside(e, &body);
   e->sym = TP_NEWN(e->a, bool, n + 1);
   e->depth++;
   put_kernel_leaf(e, x, false, part);
   e->depth--;
-  e->b = whole;
+  const char *text = emit_end_aside(e, &body);
   tp_emit_line(e, "{ const int64_t at_first_ = first_, by_step_ = step_");
   for (int i = 0; i < n; i++)
-    if (e->sym[i]) tp_putf(whole, ", z%d = s%d", i, i);
-  tp_puts(whole, ";\n");
+    if (e->sym[i]) tp_putf(e->b, ", z%d = s%d", i, i);
+  tp_puts(e->b, ";\n");
   tp_emit_line(e, "{ const int64_t first_ = HIDDEN(at_first_), step_ = HIDDEN(by_step_)");
   for (int i = 0; i < n; i++)
-    if (e->sym[i]) tp_putf(whole, ", s%d = HIDDEN(z%d)", i, i);
-  tp_puts(whole, ";\n");
-  tp_putn(whole, body.s ? body.s : "", body.n);
+    if (e->sym[i]) tp_putf(e->b, ", s%d = HIDDEN(z%d)", i, i);
+  tp_puts(e->b, ";\n");
+  tp_puts(e->b, text);
   tp_emit_line(e, "}}\n");
-  whole->failed |= body.failed;
   for (int i = 0; i < n; i++) all[i] |= e->sym[i];
   e->sym = all;
-  tp_buf_drop(&body, &hold);
 }
 
-bool kernel_fails(const tp_plan *p, const tp_region *r) {
+static bool leaf_fails(const tp_plan *p, const tp_region *r) {
   int64_t n;
   if (r->check) return true;
   if (r->kind == TP_RG_PINIT) return false;
@@ -329,8 +325,8 @@ static void put_node(meet_state *m, const tp_pnode *x, bool top) {
     put_hidden_leaf(e, x, m->part);
     emit_shut(e, 1);
     m->open = true;
-    if (kernel_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
-    if (!kernel_fails(e->p, x->rg)) return;
+    if (leaf_fails(e->p, x->rg) || !meet_is_by_one(m)) put_leaf_ends(m);
+    if (!leaf_fails(e->p, x->rg)) return;
     /* all threads see the note, before one of them goes on and makes another */
     put_barrier(m);
     put_leave(e, m->part);
@@ -402,7 +398,7 @@ static void put_block_sums(tp_emit *e, const tp_kernel *k) {
 bool kernel_may_fail(const tp_plan *p, const tp_kernel *k) {
   for (int i = 0; i < k->n; i++)
     TP_EACH_NODE (x, k->all[i])
-      if (x.x->rg && kernel_fails(p, x.x->rg)) return true;
+      if (x.x->rg && leaf_fails(p, x.x->rg)) return true;
   return false;
 }
 
@@ -496,7 +492,7 @@ struct tp_stretch {
 static void add_node(tp_stretch *s, const tp_pnode *x) {
   s->meets |= x->kind == TP_P_FOR || x->kind == TP_P_LOAD;
   if (x->rg)
-    s->meets |= meet_before(&s->m, x) || kernel_fails(s->e.p, x->rg) || takes_one_block(&s->e, x);
+    s->meets |= meet_before(&s->m, x) || leaf_fails(s->e.p, x->rg) || takes_one_block(&s->e, x);
   for (int i = 0; i < x->n; i++) add_node(s, x->kid[i]);
 }
 

@@ -7,8 +7,7 @@
 bool kernel_is_shared(const tp_region *r);
 /* Have windows of two LOOPs no element in common? */
 bool kernel_apart(const tp_region *r, const tp_nd *a, const tp_region *q, const tp_nd *b);
-/* Does the leaf, or one of the kernel, note faults? */
-bool kernel_fails(const tp_plan *p, const tp_region *r);
+/* Does a leaf of the kernel note faults? */
 bool kernel_may_fail(const tp_plan *p, const tp_kernel *k);
 /* part: its number in a kernel of parts, from 1 on; 0: it is all of a kernel. home: the block that
  * runs a part of one block. */

@@ -68,19 +68,16 @@ static void put_pointers(tp_emit *e, tp_buf *b) {
 /* A part has pointers to its own buffers, so that no others take registers meanwhile. */
 static void put_part_body(parts_text *t, int part) {
   tp_emit *e = t->e;
-  tp_buf body, *whole = e->b;
+  emit_aside body;
   bool *all = e->buf;
-  tp_hold hold;
-  tp_buf_hold(&body, &hold);
-  e->b = &body;
+  emit_begin_aside(e, &body);
   e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
   kernel_put_body(e, &t->k->part[part], part + 1, t->home[part]);
-  put_pointers(e, whole);
-  tp_putn(whole, body.s ? body.s : "", body.n);
-  whole->failed |= body.failed;
+  const char *text = emit_end_aside(e, &body);
+  put_pointers(e, e->b);
+  tp_puts(e->b, text);
   for (int i = 0; i < e->p->bufs.n; i++) all[i] |= e->buf[i];
-  e->b = whole, e->buf = all;
-  tp_buf_drop(&body, &hold);
+  e->buf = all;
 }
 
 static bool is_load_part(const tp_kernel *k) { return k->node->kind == TP_P_LOAD && !k->stretch; }
@@ -250,7 +247,7 @@ static void put_head(tp_emit *e, tp_buf *b, const tp_kernel *k, const char *body
       failed);
   for (int i = 0; i < e->p->nsym; i++)
     if (e->sym[i] && kernel_is_end(e, i)) tp_putf(b, "  int64_t s%d = ends_[%d];\n", i, i);
-  if (strstr(body, " room_")) tp_puts(b, "  TP_ROOM;\n");
+  if (strstr(body, "room_")) tp_puts(b, "  TP_ROOM;\n");
   if (strstr(body, "sort_at")) tp_puts(b, "  LOCAL int sort_at[TP_SORT_MOST];\n");
   if (strstr(body, "sort_f[")) tp_puts(b, "  LOCAL double sort_f[TP_SORT_MOST];\n");
   if (strstr(body, "sort_i[")) tp_puts(b, "  LOCAL int64_t sort_i[TP_SORT_MOST];\n");
@@ -267,10 +264,8 @@ bool tp_kernel_takes(const tp_plan *p, const tp_kernel *k, int i) {
 }
 
 static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k, int most) {
-  tp_buf body;
-  tp_hold hold;
-  tp_buf_hold(&body, &hold);
-  e->b = &body;
+  emit_aside body;
+  emit_begin_aside(e, &body);
   e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
   e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
   e->depth = 1;
@@ -285,11 +280,9 @@ static void put_kernel(tp_emit *e, tp_buf *b, tp_kernel *k, int most) {
   k->written = TP_NEWN(e->a, bool, k->nbuf + 1);
   for (int i = 0; i < k->nbuf; i++)
     for (int j = 0; j < k->n; j++) k->written[i] |= writes_any(k->all[j], k->buf[i]);
-  put_head(e, b, k, body.s ? body.s : "");
-  tp_putn(b, body.s ? body.s : "", body.n);
-  tp_puts(b, "}\n");
-  b->failed |= body.failed;
-  tp_buf_drop(&body, &hold);
+  const char *text = emit_end_aside(e, &body);
+  put_head(e, b, k, text);
+  tp_putf(b, "%s}\n", text);
 }
 
 void tp_emit_kernels(
