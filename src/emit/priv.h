@@ -106,7 +106,8 @@ void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b));
 void tp_emit_indent(tp_emit *e);
 void emit_shut(tp_emit *e, int n);
 void emit_else(tp_emit *e);
-/* What is printed in between does not go to the function: it is the text that the second gives. */
+/* Lines that are printed between these two do not go to the function: the second gives their text.
+ */
 typedef struct {
   tp_buf b, *was;
   tp_hold hold;
@@ -141,6 +142,7 @@ static inline const char *tp_emit_cell(const tp_emit *e, tp_dtype d) { return e-
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text */
 /* opens the conversion of an element in memory to the type that computes; ")" closes it */
 void emit_load(tp_emit *e, tp_dtype d);
+/* its text, of the element's */
 const char *emit_loaded(tp_emit *e, tp_dtype d, const char *element);
 
 /* An axis whose places threads share, and the variable that holds the place. */
@@ -249,9 +251,9 @@ tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
  * for certain, so the code behind need not expect that the host has written anything. */
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
 
-/* Opens a loop of blocks over leads, the window's axes up to `axis` but that one, and shares,
- * share_, of n elements; returns how many. */
-int emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *n);
+/* Opens a loop of blocks over leads, the window's axes but `axis`, and shares, share_, of n
+ * elements. */
+void emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *n);
 /* Opens the loop of a thread over its elements of a share, q_, each at number_. */
 void emit_open_share(tp_emit *e);
 
@@ -269,9 +271,9 @@ void emit_operator(tp_emit *e, const tp_pnode *x);
 void emit_blocks(tp_emit *e, const tp_region *r);
 
 /* draw.c */
-bool emit_draws_few(
-    const tp_emit *e, const tp_region *r); /* are its numbers so few that they need no loop? */
-bool emit_has_range(const tp_region *r);   /* is there a number to draw? */
+/* are its numbers so few that they need no loop? */
+bool emit_draws_few(const tp_emit *e, const tp_region *r);
+bool emit_has_range(const tp_region *r); /* is there a number to draw? */
 void emit_draw(tp_emit *e, const tp_pnode *x);
 /* declares `key`, which the region's point has */
 void emit_draw_key(tp_emit *e, const tp_region *r);

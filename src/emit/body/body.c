@@ -39,10 +39,10 @@ bool emit_has_least(const nest *l, int axis, int64_t least) {
   return n < 0 || n >= least;
 }
 
-int emit_kept_axes(const nest *l, tp_emit_axis *ax) {
+int emit_kept_axes(const nest *l, tp_emit_axis *ax, int but, int other) {
   int n = 0;
   for (int k = 0; k < l->nax; k++)
-    if (!l->ax[k].red) ax[n++] = emit_axis(l->e, 'x', k, l->ax[k].n);
+    if (!l->ax[k].red && k != but && k != other) ax[n++] = emit_axis(l->e, 'x', k, l->ax[k].n);
   return n;
 }
 
@@ -50,6 +50,13 @@ void emit_open_axis(const nest *l, int k) {
   bool seam = k == l->seam;
   emit_open(l->e, "for (int64_t x%d = %s, n%d = %s; x%d < n%d; x%d++) {\n", k, seam ? "lo" : "0", k,
       seam ? "hi" : emit_ix(l->e, l->ax[k].n), k, k, k);
+}
+
+int emit_open_folded(const nest *l, int but) {
+  int n = 0;
+  for (int k = 0; k < l->nax; k++)
+    if (l->ax[k].red && k != but) emit_open_axis(l, k), n++;
+  return n;
 }
 
 /* ---- places ---- */

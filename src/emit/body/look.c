@@ -71,14 +71,12 @@ static void put_fault_if_fine(tp_emit *e, const tp_region *r, int pos, int nin, 
 void emit_look_at_sum(const nest *l) {
   tp_emit *e = l->e;
   tp_emit_axis ax[TP_MAXRANK];
-  int opened = 0;
   tp_dtype d = tp_emit_dtype(e, &l->r->out[0]);
   if (!tp_dtype_float(d)) return;
-  emit_open_threads(e, emit_kept_axes(l, ax), ax, false);
+  emit_open_threads(e, emit_kept_axes(l, ax, -1, -1), ax, false);
   tp_emit_line(e, "const %s was_ = %s;\n", tp_emit_held(d), emit_value(l, l->r->nin));
   tp_emit_line(e, "%s now_ = was_;\n", tp_emit_held(d));
-  for (int k = 0; k < l->nax; k++)
-    if (l->ax[k].red) emit_open_axis(l, k), opened++;
+  int opened = emit_open_folded(l, -1);
   emit_inputs(l, true);
   emit_work(l);
   tp_emit_line(e, "now_ = %s;\n",

@@ -146,13 +146,11 @@ static void put_fours(const nest *l, bool writes) {
 /* Opens the threads' loop over axes that are kept, then the others; returns how many. */
 static int open_points(const nest *l) {
   tp_emit_axis ax[TP_MAXRANK];
-  int n = emit_kept_axes(l, ax), opened = 1;
+  int n = emit_kept_axes(l, ax, -1, -1);
   if (l->fours) ax[n - 1] = (tp_emit_axis){ "four_", quarter_of(l, ax[n - 1].n) };
   emit_open_threads(l->e, n, ax, l->lanes);
   if (l->fours) tp_emit_line(l->e, "const int64_t x%d = 4*four_;\n", l->nax - 1);
-  for (int k = 0; k < l->nax && !l->folds; k++)
-    if (l->ax[k].red) emit_open_axis(l, k), opened++;
-  return opened;
+  return 1 + (l->folds ? 0 : emit_open_folded(l, -1));
 }
 
 void emit_for_threads(const nest *l) {

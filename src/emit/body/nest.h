@@ -48,9 +48,11 @@ nest emit_nest_of(tp_emit *e, const tp_pnode *x);
 int64_t emit_extent(const nest *l, int axis);
 /* Has the axis so many places? If that is not known, it counts as long. */
 bool emit_has_least(const nest *l, int axis, int64_t least);
-/* the axes that are kept; how many */
-int emit_kept_axes(const nest *l, tp_emit_axis *ax);
+/* the axes that are kept, but these two; how many */
+int emit_kept_axes(const nest *l, tp_emit_axis *ax, int but, int other);
 void emit_open_axis(const nest *l, int k);
+/* opens loops over the axes that are folded, but that one; how many */
+int emit_open_folded(const nest *l, int but);
 void emit_element(const nest *l, int w);
 /* its text as the type that computes: it is in a local, or in memory */
 const char *emit_value(const nest *l, int w);

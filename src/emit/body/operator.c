@@ -111,7 +111,7 @@ static void put_sort_by_parts(tp_emit *e, const tp_region *r) {
   const char *keys = real ? "sort_f" : "sort_i", *fn = real ? "TP_BEFORE_F" : "TP_BEFORE_I";
   places at;
   emit_own_places(e, in, at);
-  int opened = emit_open_shares(e, r, in, axis, in->shape[axis]);
+  emit_open_shares(e, r, in, axis, in->shape[axis]);
   tp_emit_line(e, "%s x_[TP_SORT_EACH];\n", tp_emit_held(d));
   tp_emit_line(e, "int64_t rank_[TP_SORT_EACH] = { 0 };\n");
   at[axis] = "number_";
@@ -130,7 +130,7 @@ static void put_sort_by_parts(tp_emit *e, const tp_region *r) {
   emit_shut(e, 2);
   emit_open_share(e);
   put_sorted(e, r, "number_", "rank_[q_]");
-  emit_shut(e, 1 + opened);
+  emit_shut(e, 2);
 }
 
 /* An element's place is how many elements go before it. */

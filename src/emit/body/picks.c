@@ -170,7 +170,7 @@ static void put_sums_by_parts(tp_emit *e, const tp_pnode *x, const sum_texts *s)
   tp_nd rows = *each;
   rows.rank = indexed_axes(r);
   for (int i = rows.rank; i < each->rank; i++) numbers = tp_ix_mul(numbers, each->shape[i]);
-  int opened = emit_open_shares(e, r, &rows, axis, numbers);
+  emit_open_shares(e, r, &rows, axis, numbers);
   tp_emit_line(e, "%s sums_[TP_SORT_EACH];\n", s->type);
   tp_emit_line(e, "int64_t place_[TP_SORT_EACH];\n");
   open_hits(e, r);
@@ -199,7 +199,7 @@ static void put_sums_by_parts(tp_emit *e, const tp_pnode *x, const sum_texts *s)
   tp_emit_line(e, "const int64_t at = place_[q_];\n");
   tp_emit_line(e, "const %s sum = sums_[q_];\n", s->type);
   tp_emit_line(e, "if (at >= 0) %s", s->store);
-  emit_shut(e, 1 + opened);
+  emit_shut(e, 2);
 }
 
 /* The thread with a place's first hit adds all of its hits, in order. */

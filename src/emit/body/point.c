@@ -222,14 +222,13 @@ static int shared_axes(
   return n;
 }
 
-int emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *numbers) {
+void emit_open_shares(tp_emit *e, const tp_region *r, const tp_nd *nd, int axis, tp_ix *numbers) {
   tp_emit_axis ax[2 * TP_MAXRANK];
   int n = shared_axes(e, r, nd, 0, axis, ax);
   ax[n++] = emit_parts("share_", numbers, EMIT_SORT_SHARE);
   tp_emit_line(e, "const int64_t numbers_ = %s;\n", emit_ix(e, numbers));
   emit_by_blocks(e);
   emit_open_threads(e, n, ax, false);
-  return 1;
 }
 
 void emit_open_share(tp_emit *e) {

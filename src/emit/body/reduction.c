@@ -276,7 +276,7 @@ static void put_short_rows(const nest *l, const fold_types *t) {
 
 /* Prints the fold into a kept point: its rows, if the innermost axis is folded, or its elements. */
 static void put_point(const nest *l, const fold_types *t) {
-  int in = l->nax - 1, inner = 0;
+  int in = l->nax - 1;
   bool rows = in >= 0 && l->ax[in].red, blocks = emit_adds_blocks(l);
   if (blocks) {
     tp_emit_line(l->e, "int terms_ = 0;\n");
@@ -284,8 +284,7 @@ static void put_point(const nest *l, const fold_types *t) {
     emit_begin_sum(l);
     tp_puts(l->e->b, ";\n");
   } else tp_emit_line(l->e, "%s acc = %s;\n", t->acc, identity_of(l, t));
-  for (int k = 0; k < l->nax - rows; k++)
-    if (l->ax[k].red) emit_open_axis(l, k), inner++;
+  int inner = emit_open_folded(l, rows ? in : -1);
   emit_open(l->e, "{\n");
   if (rows) (l->together ? put_row_together : put_row)(l, t);
   else {

@@ -101,10 +101,8 @@ static void put_thin_terms(const nest *l, const thin *t, int rows) {
 
 static void put_thin_rows(const nest *l, const thin *t, int rows) {
   tp_emit *e = l->e;
-  int inner = 0;
   tp_emit_line(e, "%s all_[%d] = { 0 };\n", t->type, rows);
-  for (int i = 0; i < l->nax; i++)
-    if (l->ax[i].red && i != t->k) emit_open_axis(l, i), inner++;
+  int inner = emit_open_folded(l, t->k);
   put_thin_terms(l, t, rows);
   emit_shut(e, inner);
   open_thin_row(l, t, rows);
@@ -117,9 +115,7 @@ static void put_thin_rows(const nest *l, const thin *t, int rows) {
 static void put_thin(const nest *l, const thin *t) {
   tp_emit *e = l->e;
   tp_emit_axis ax[TP_MAXRANK];
-  int n = 0, threads = t->side * t->ways;
-  for (int i = 0; i < l->nax; i++)
-    if (!l->ax[i].red && i != t->m && i != t->n) ax[n++] = emit_axis(e, 'x', i, l->ax[i].n);
+  int n = emit_kept_axes(l, ax, t->m, t->n), threads = t->side * t->ways;
   emit_open_columns(e, n, ax, l->ax[t->n].n, t->dots ? TP_KERNEL_THREADS / threads : t->side,
       tp_printf(e->a, t->dots ? "THREAD/%d" : "THREAD%%%d", t->dots ? threads : t->side),
       tp_printf(e->a, "x%d", t->n));

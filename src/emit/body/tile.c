@@ -100,13 +100,11 @@ static void put_tile_results(const nest *l, const tile *t, bool begin) {
 static void open_tiles(const nest *l, const tile *t) {
   tp_emit *e = l->e;
   tp_emit_axis ax[TP_MAXRANK];
-  int n = 0;
+  int n = emit_kept_axes(l, ax, t->m, t->n);
   emit_put_extents(l, t->m, t->n, t->k);
   tp_emit_line(
       e, "const int row_ = THREAD/%d, column_ = THREAD%%%d;\n", TILE_THREADS, TILE_THREADS);
   emit_by_blocks(e);
-  for (int i = 0; i < l->nax; i++)
-    if (!l->ax[i].red && i != t->m && i != t->n) ax[n++] = emit_axis(e, 'x', i, l->ax[i].n);
   ax[n++] = emit_parts("down_", l->ax[t->m].n, TILE_SIDE);
   ax[n++] = emit_parts("over_", l->ax[t->n].n, TILE_SIDE);
   emit_open_threads(e, n, ax, false);
@@ -116,7 +114,7 @@ static void open_tiles(const nest *l, const tile *t) {
 bool emit_tile(const nest *l) {
   tp_emit *e = l->e;
   tp_dtype d = tp_compute(tp_emit_result_type(e, l->r, 0));
-  int kept[2], inner = 0, k;
+  int kept[2], k;
   if (!emit_matrices(l, kept, &k) || !emit_has_least(l, k, TERMS_LEAST) ||
       !emit_has_least(l, kept[0], EMIT_TILE_LEAST) || !emit_has_least(l, kept[1], EMIT_TILE_LEAST))
     return false;
@@ -133,8 +131,7 @@ bool emit_tile(const nest *l) {
     tp_emit_line(e, "%s whole_[%d] = { 0 };\n", t.type, TILE_EACH * TILE_EACH);
     put_tile_results(l, &t, true);
   }
-  for (int i = 0; i < l->nax; i++)
-    if (l->ax[i].red && i != t.k) emit_open_axis(l, i), inner++;
+  int inner = emit_open_folded(l, k);
   put_terms(l, &t);
   emit_shut(e, inner);
   put_tile_results(l, &t, false);
