@@ -1,8 +1,7 @@
 -- Programs on a device, by counts that are exact on any: launches, copies and bytes of one
--- iteration more, and how many blocks of each kernel
--- an H100 holds at once, by its limits and the registers and shared memory that NVRTC gives them.
--- Counts come from the tests' own libcuda
--- where there is NVRTC, else from pocl.
+-- iteration more, and how many blocks of each kernel an H100 holds at once, by its limits and the
+-- registers and shared memory that NVRTC gives them. Counts come from the tests' own libcuda where
+-- there is NVRTC, else from pocl.
 --   make bench-gpu ARGS="DEVICE ROW"      (cuda, opencl; one row of the table below)
 -- In a process of its own, --child NAME N: a row of `programs` at size N, and what explain says.
 local tempo = require "tempo"
