@@ -142,6 +142,25 @@ function programs.states()
 end
 
 -- Reproducible products of more than 128 terms: by tiles, by threads, added to in each step.
+-- From its second value on a parameter is the same; all of its points leave theirs in one place.
+function programs.held()
+  local P = tempo.program { dtype = "f64" }
+  local i, j = P:dims "i j"
+  local x, y = P:input("x", { shape = { 3 } }), P:input("y", { domain = { j } })
+  local z = P:tensor { domain = { j } }
+  z[{ [j] = j - 1 }] = z:tanh()
+  z:otherwise(y:tanh())
+  local w = P:param("w", { along = { i }, shape = { 3 }, init = x:tanh() })
+  local outputs = { now = w[i], before = w[{ i = tempo.max(i - 1, 0) }] }
+  w:update(w[{ i = 0 }]:tanh())
+  P:sink({ z + tempo.arange({ 3 }, { dtype = "f64" }) }, function() end, { over = { j } })
+  local f = compile(P, outputs, { passes = { algebra = false } })
+  for _, n in ipairs { 0, 1, 3, 200 } do
+    call(f, "held", { x = tempo.array({ 1, 2, 3 }, "f64"), y = tempo.array({ 1, 2, 3, 4 }, "f64") },
+      { I = n, J = 4 })
+  end
+end
+
 function programs.products()
   for _, dtype in ipairs { "f32", "f64", "bf16" } do
     local P = tempo.program { dtype = dtype }

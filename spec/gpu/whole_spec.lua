@@ -8,8 +8,9 @@ local devices = helper.devices "programs that run whole on a device"
 
 -- Its lines about results; launches, copies; what runs where.
 local function run(device, program, words)
-  local out = helper.lua(("spec/gpu/whole.lua %s %s"):format(device, program), nil,
+  local out = helper.lua(("spec/gpu/whole.lua %s %s 2>&1"):format(device, program), nil,
     ("export NONE= %s %s; "):format(devices[device] or "", words or ""))
+  assert.falsy(out:find("race,", 1, true), out)
   local launches, copies = out:match "counts\t(%d+)\t(%d+)"
   local kernels = out:match "kernels\t([^\n]*)"
   return out:gsub("counts\t[^\n]*\n", ""):gsub("kernels\t[^\n]*\n", ""), tonumber(launches),
@@ -69,6 +70,10 @@ describe("on a device, check = \"nan\"", function()
       assert.falsy(where:find("on the host", 1, true), where)
     end)
   end
+end)
+
+describe("on a device, points that share an element", function()
+  it("leave it the value of the last", function() same "held" same("held", "TEMPO_KERNELS=all") end)
 end)
 
 describe("on a device, reproducible products", function()

@@ -334,6 +334,14 @@ static const char *const adds[] = {
   [TP_RED_SUM] = "ADD", [TP_RED_PROD] = "MUL", [TP_RED_MAX] = "MAXIMUM", [TP_RED_MIN] = "MINIMUM"
 };
 
+/* Threads write at once where the host goes on from one point to the next: of several points that
+ * share an element of the result, the last one stores. */
+static void put_last_only(const nest *l, int w) {
+  for (int i = 0; i < l->nax; i++)
+    if (!l->ax[i].red && tp_is_number(l->stride[w][i], 0) && emit_extent(l, i) != 1)
+      tp_putf(l->e->b, "if (x%d == %s - 1) ", i, emit_ix(l->e, l->ax[i].n));
+}
+
 void emit_store(const nest *l, int k, const char *value) {
   tp_emit *e = l->e;
   int w = l->r->nin + k;
@@ -343,6 +351,7 @@ void emit_store(const nest *l, int k, const char *value) {
   bool acc = l->r->acc && k == 0;
   tp_carry *c = l->at ? tp_emit_carries(e, nd, offset_at(l, nd)) : NULL;
   tp_emit_indent(l->e);
+  if (e->to->threads && !acc && !l->at) put_last_only(l, w);
   if (c) tp_putf(e->b, "c%d_0 = ", c->id), emit_load(e, d);
   emit_element(l, w);
   tp_puts(e->b, " = ");
