@@ -74,7 +74,7 @@ TP_FN float tp_block_scale(int f, GLOBAL const uint8_t *row, int64_t i) {
   if (f == TP_FORMAT_q6_k) return tp_half_at(b + 208) * (float)(signed char)b[192 + o / 16];
   return tp_half_at(b) * (float)tp_block_pair(b + 4, o / 32, 0);
 }
-/* What is added to a number of a format with offsets. */
+/* The offset that is added to number i, of a format with offsets. */
 TP_FN float tp_block_offset(int f, GLOBAL const uint8_t *row, int64_t i) {
   GLOBAL const uint8_t *b = tp_block_of(f, row, i);
   if (f == TP_FORMAT_q4_1) return tp_half_at(b + 2);

@@ -16,8 +16,8 @@ typedef struct tp_array {
   struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
   bool borrowed;         /* data belongs to the host */
   bool mapped;           /* data is a file's, to be read only; a view's too */
-  /* Of what owns the data (tp_array_owner): how often it was written, and whether code outside has
-   * its address, which may write at any time. */
+  /* The array that owns the data (tp_array_owner) counts writes to it, and knows whether code
+   * outside has its address: that may write at any time. */
   bool exposed;
   uint64_t writes;
   tp_twin *twin; /* or NULL */
@@ -67,9 +67,9 @@ typedef struct tp_pieces {
   int64_t bytes, n, to_at, to_step, from_at, from_step;
 } tp_pieces;
 bool tp_array_move(const tp_pieces *p, tp_error *err);
-/* What twins.c does, once a device was opened. bring: copies elements to the host, if the device
- * has newer ones; move: as above, *did: the device did it. Arrays may have lost their twins since
- * they were looked at. */
+/* Functions of twins.c, there once a device was opened. bring: copies elements to the host, if the
+ * device has newer ones; move: as above, *did: the device did it. Arrays may have lost their twins
+ * since they were looked at. */
 extern struct tp_twin_deeds {
   bool (*bring)(tp_array *a, tp_error *err);
   bool (*move)(const tp_pieces *p, bool *did, tp_error *err);

@@ -74,7 +74,7 @@ static tp_gplace place_of_end(const tp_exec *x, int var) {
 bool tp_gpu_tell_ends(tp_exec *x) {
   tp_device *d = x->device;
   bool ok = true;
-  for (int i = 0; i < d->n && ok; i++) {
+  for (int i = 0; i < d->n && ok && x->plan->ends.n; i++) {
     const tp_pnode *q = d->kernel[i].of->node;
     if (q->kind != TP_P_LOAD) continue;
     int v = q->var->id;

@@ -52,8 +52,8 @@ static bool put_notes(tp_exec *x) {
       d->driver->put(d->queue, (tp_gplace){ d->notes, one * note_size(x) }, d->place, n, x->err);
 }
 
-/* What an end selects from, and what follows a fault, may be read before anything is there, and is
- * not used. */
+/* Kernels may read, but do not use, values that an end leaves out or that stand behind a fault:
+ * they find zeros there and not memory that was never written. */
 static bool take_arena(tp_exec *x) {
   tp_device *d = x->device;
   bool fills = x->plan->ends.n > 0;
@@ -232,10 +232,10 @@ static bool launch(tp_exec *x, tp_chosen *k, int64_t points, int64_t from, int64
   for (int i = 0; i < of->nsym; i++) num[nnum++] = x->env[of->sym[i]];
   if (of->adds) place[n++] = (tp_gplace){ d->sums, 0 };
   if (!tp_gpu_tell_ends(x)) return false;
-  for (int i = 0; i < x->nreg; i++)
-    if (x->reg[i]->rg->kind == TP_RG_PINIT && x->reg[i]->pos >= of->node->pos &&
-        x->reg[i]->pos <= last_of(of))
-      x->begun[x->reg[i]->out[0].buf] = true;
+  for (int i = of->node->pos; i <= last_of(of); i++) {
+    const tp_dreg *r = x->regat[i];
+    if (r && r->rg->kind == TP_RG_PINIT) x->begun[r->out[0].buf] = true;
+  }
   d->doubtful = true;
   d->launches++;
   k->launches++;

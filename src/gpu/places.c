@@ -30,7 +30,7 @@ static int64_t part_buffers(const tp_exec *x, const tp_kernel *k, int64_t end) {
       int a = k->buf[i], b = k->buf[j];
       if (!overlap(x, a, b) || !(k->written[i] || k->written[j])) continue;
       x->device->place[a] = end;
-      end += (tp_gpu_bytes(x, a) + 63) / 64 * 64;
+      end += tp_round_up(tp_gpu_bytes(x, a), 64);
     }
   return end;
 }
@@ -52,9 +52,9 @@ int64_t tp_gpu_find_places(tp_exec *x) {
     if (!tp_gpu_is_there(x, x->plan->bufs.v[i])) d->place[i] = TP_GPU_MISSING;
     if (!d->far[i]) continue;
     d->place[i] = FAR_BEGIN + far;
-    far += (tp_gpu_bytes(x, i) + 63) / 64 * 64;
+    far += tp_round_up(tp_gpu_bytes(x, i), 64);
   }
-  bytes = TP_MAX((bytes + 63) / 64 * 64, 64);
+  bytes = TP_MAX(tp_round_up(bytes, 64), 64);
   d->need.sums = 0, d->need.far = far;
   for (int i = 0; i < d->n + d->more.n; i++) {
     const tp_chosen *k = tp_gpu_kernel(d, i);
